@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import sign_ins
+from petstore.console import bans, people, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
-from petstore.console.bans import BanPages
 from petstore.console.billing import BillingPages
 from petstore.console.categories import CategoryPages
 from petstore.console.downloads import Downloads
@@ -26,7 +25,6 @@ from petstore.console.order_moves import OrderMoves
 from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
-from petstore.console.people import PeoplePages
 from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
@@ -38,7 +36,6 @@ from petstore.core import packaged
 from petstore.core.clock import Clock
 from petstore.core.service import ServiceReport
 from petstore.transactions.store import Parts
-from petstore.web.addresses import address_of
 from petstore.web.delivery import ChunkMaker
 from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
@@ -66,7 +63,6 @@ class Console:
         desk = Desk(stores, clock, service, options, Passwords(), self._statistics, reception, chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
-        trusted, base = options.trusted, options.base
         self._pages: tuple[Pages, ...] = (
             OverviewPage(stores, self._statistics, service, clock),
             NewPetPages(stores),
@@ -74,14 +70,12 @@ class Console:
             CategoryPages(stores),
             JournalPages(stores),
             ServicePages(service, stores.usage),
-            PeoplePages(stores, lambda request: base or address_of(request, trusted)),
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),
             AccountPages(stores),
             AccountChangePages(stores),
             KeyPages(stores, options),
-            BanPages(stores.usage),
             BillingPages(stores.billing, downloads),
             StockPages(stores, downloads, reception),
         )
@@ -92,7 +86,12 @@ class Console:
 
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""
-        return [*(view for pages in self._pages for view in pages.views()), *sign_ins.VIEWS]
+        return [
+            *(view for pages in self._pages for view in pages.views()),
+            *bans.VIEWS,
+            *people.VIEWS,
+            *sign_ins.VIEWS,
+        ]
 
     def routes(self) -> list[Route]:
         return [
