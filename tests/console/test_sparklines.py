@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.console.formats import size
-from petstore.console.sparklines import path, short
+from petstore.console.service import path, short
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, people, sign_ins
+from petstore.console import bans, billing, people, service, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
-from petstore.console.billing import BillingPages
 from petstore.console.categories import CategoryPages
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
@@ -28,7 +27,6 @@ from petstore.console.passwords import Passwords
 from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
-from petstore.console.service import ServicePages
 from petstore.console.statistics import Statistics
 from petstore.console.stock import StockPages
 from petstore.console.visit import ConsoleOptions, Desk, View
@@ -52,7 +50,7 @@ class Pages(Protocol):
 class Console:
     """The pages below /console."""
 
-    def __init__(self, stores: Parts, clock: Clock, service: ServiceReport, options: ConsoleOptions) -> None:
+    def __init__(self, stores: Parts, clock: Clock, report: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
         chunks = ChunkMaker(slots)
@@ -60,23 +58,21 @@ class Console:
         self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
         reception = Reception(stores.uploads, options.body_timeout_seconds)
-        desk = Desk(stores, clock, service, options, Passwords(), self._statistics, reception, chunks)
+        desk = Desk(stores, clock, report, options, Passwords(), self._statistics, reception, chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
         self._pages: tuple[Pages, ...] = (
-            OverviewPage(stores, self._statistics, service, clock),
+            OverviewPage(stores, self._statistics, report, clock),
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
             JournalPages(stores),
-            ServicePages(service, stores.usage),
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),
             AccountPages(stores),
             AccountChangePages(stores),
             KeyPages(stores, options),
-            BillingPages(stores.billing, downloads),
             StockPages(stores, downloads, reception),
         )
 
@@ -89,7 +85,9 @@ class Console:
         return [
             *(view for pages in self._pages for view in pages.views()),
             *bans.VIEWS,
+            *billing.VIEWS,
             *people.VIEWS,
+            *service.VIEWS,
             *sign_ins.VIEWS,
         ]
 

@@ -1,4 +1,4 @@
-"""The page of bills: shows the first rows, exports all of them as CSV or JSON."""
+"""The page of bills: shows the first rows, and `/billing/bill` exports all of them as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import islice
 
 from starlette.responses import Response
 
-from petstore.console.downloads import Downloads
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit, address
 from petstore.core.billing import row_members
@@ -17,7 +16,6 @@ from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
 from petstore.core.moments import iso_day, read_day, read_month
 from petstore.core.people import Role
-from petstore.transactions.billing import Billing
 
 _ROWS = 20
 _READS_MAX = 20
@@ -26,80 +24,55 @@ _FIELDS = ("month", "first", "last", "sum")
 _FORMS = ("csv", "json")
 
 
-class BillingPages:
-    """`/billing`, and the file at `/billing/bill`."""
-
-    def __init__(self, billing: Billing, downloads: Downloads) -> None:
-        self._billing = billing
-        self._downloads = downloads
-
-    def views(self) -> list[View]:
-        return [
-            View("GET", "/billing", self.show, Role.OPERATOR),
-            View("GET", "/billing/bill", self.export, Role.OPERATOR),
-        ]
-
-    async def show(self, visit: Visit) -> Response:
-        """The form; if the query has days, also the first rows of their bill."""
-        asked = visit.asked(*_FIELDS)
-        if not any(asked.values()):
-            return self._page(visit, {**asked, "month": _month_before(visit.now_ms // DAY_MS)})
+async def show(visit: Visit, error: Invalid | None = None) -> Response:
+    """The form; if the query has days, also the first rows of their bill."""
+    asked, today = visit.asked(*_FIELDS), visit.now_ms // DAY_MS
+    bill, is_final, rows = None, True, None
+    if error is None and not any(asked.values()):
+        asked["month"] = _month_before(today)
+    elif error is None:
         try:
-            bill, is_final = _read_bill(asked, visit.now_ms // DAY_MS)
-        except Invalid as error:
-            return self._page(visit, asked, 400, {error.field: error.message})
-        rows = await self._first_rows(bill)
-        return self._page(visit, asked, bill=bill, rows=rows, is_final=is_final)
+            bill, is_final = _read_bill(asked, today)
+        except Invalid as fault:
+            return await show(visit, fault)
+        rows = await _first_rows(visit, bill)
+    return visit.page(
+        "billing.html",
+        "Billing",
+        error=error,
+        asked=asked,
+        rows=rows,
+        summed=bill is not None and bill.summed,
+        days=None if bill is None else (iso_day(bill.first), iso_day(bill.last)),
+        is_final=is_final,
+        files={form: address("billing/bill", {**asked, "form": form}) for form in _FORMS},
+    )
 
-    async def export(self, visit: Visit) -> Response:
-        asked = visit.asked(*_FIELDS)
-        form = visit.query.get("form", "")
-        try:
-            bill, _ = _read_bill(asked, visit.now_ms // DAY_MS)
-            if form not in _FORMS:
-                raise Invalid("month", choose(_FORMS))
-        except Invalid as error:
-            return self._page(visit, asked, 400, {error.field: error.message})
-        name = (
-            f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{'-sums' if bill.summed else ''}.{form}"
-        )
-        return self._downloads.file(name, written_bill(bill, self._billing.accounts, form))
 
-    async def _first_rows(self, bill: Bill) -> list[dict[str, str | int]]:
-        """The rows of the first accounts. A row of sums over a year reads 366 days."""
-        rows: list[dict[str, str | int]] = []
-        async with aclosing(bill.pages(self._billing.accounts)) as pages:
-            reads = 0
-            async for page in pages:
-                rows += (row_members(row) for row in islice(page, _ROWS - len(rows)))
-                reads += 1
-                if len(rows) == _ROWS or reads == _READS_MAX:
-                    break
-        return rows
+async def export(visit: Visit) -> Response:
+    form = visit.query.get("form", "")
+    try:
+        bill, _ = _read_bill(visit.asked(*_FIELDS), visit.now_ms // DAY_MS)
+        if form not in _FORMS:
+            raise Invalid("month", choose(_FORMS))
+    except Invalid as error:
+        return await show(visit, error)
+    sums = "-sums" if bill.summed else ""
+    name = f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{sums}.{form}"
+    return visit.download(name, written_bill(bill, visit.store.billing.accounts, form))
 
-    def _page(
-        self,
-        visit: Visit,
-        asked: Mapping[str, str],
-        status: int = 200,
-        faults: Mapping[str, str] | None = None,
-        *,
-        bill: Bill | None = None,
-        rows: list[dict[str, str | int]] | None = None,
-        is_final: bool = True,
-    ) -> Response:
-        return visit.page(
-            "billing.html",
-            "Billing",
-            status,
-            asked=asked,
-            faults=faults or {},
-            rows=rows,
-            summed=bill is not None and bill.summed,
-            days=None if bill is None else (iso_day(bill.first), iso_day(bill.last)),
-            is_final=is_final,
-            files={form: address("billing/bill", {**asked, "form": form}) for form in _FORMS},
-        )
+
+async def _first_rows(visit: Visit, bill: Bill) -> list[dict[str, str | int]]:
+    """The rows of the first accounts. A row of sums over a year reads 366 days."""
+    rows: list[dict[str, str | int]] = []
+    async with aclosing(bill.pages(visit.store.billing.accounts)) as pages:
+        reads = 0
+        async for page in pages:
+            rows += (row_members(row) for row in islice(page, _ROWS - len(rows)))
+            reads += 1
+            if len(rows) == _ROWS or reads == _READS_MAX:
+                break
+    return rows
 
 
 def _read_bill(asked: Mapping[str, str], today: int) -> tuple[Bill, bool]:
@@ -134,3 +107,9 @@ def _month_before(today: int) -> str:
     month = read_month(iso_day(today)[:7])
     assert month is not None
     return iso_day(month[0] - 1)[:7]
+
+
+VIEWS = [
+    View("GET", "/billing", show, Role.OPERATOR),
+    View("GET", "/billing/bill", export, Role.OPERATOR),
+]

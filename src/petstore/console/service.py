@@ -1,40 +1,112 @@
-"""The page of the service: numbers, database, workers, callers of the deprecated operation."""
+"""The page of the service: numbers with small charts, database, workers, callers of the deprecated operation.
+
+The charts are SVG, drawn on the server without axes: they need no script.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
-from petstore.console.sparklines import charts
+from petstore.console.formats import size
 from petstore.console.visit import View, Visit
 from petstore.core.durations import days_left
 from petstore.core.limits.usage import DEPRECATED_DAYS
-from petstore.core.service import ServiceReport
-from petstore.transactions.usage import Usage
+from petstore.core.service import ServiceState
+
+_HEIGHT = 32
 
 
-class ServicePages:
-    """`/service`."""
+async def show(visit: Visit) -> Response:
+    """The page, or only its numbers, which it refreshes every few seconds."""
+    state = await visit.desk.service.state()
+    values: dict[str, Any] = {"state": state, "charts": charts(state)}
+    if not visit.wants_fragment:
+        values |= {
+            "use": await visit.store.usage.deprecated_callers(visit.now_ms),
+            "deprecated_days": DEPRECATED_DAYS,
+            "days_left": days_left(state.removal_at_ms, visit.now_ms),
+        }
+    return visit.page("service.html", "Service", fragment="numbers", **values)
 
-    def __init__(self, service: ServiceReport, usage: Usage) -> None:
-        self._service = service
-        self._usage = usage
 
-    def views(self) -> list[View]:
-        return [View("GET", "/service", self.show)]
+class Chart(msgspec.Struct, frozen=True):
+    """A number and its history. `line` is the SVG path in a box of width and height; `label` describes it."""
 
-    async def show(self, visit: Visit) -> Response:
-        """The page, or only its numbers, which it refreshes every few seconds."""
-        state = await self._service.state()
-        values: dict[str, Any] = {"state": state, "charts": charts(state)}
-        if visit.wants_fragment:
-            return visit.page("service.html", "Service", fragment="numbers", **values)
-        return visit.page(
-            "service.html",
-            "Service",
-            **values,
-            use=await self._usage.deprecated_callers(visit.now_ms),
-            deprecated_days=DEPRECATED_DAYS,
-            days_left=days_left(state.removal_at_ms, visit.now_ms),
-        )
+    title: str
+    value: str
+    unit: str
+    note: str
+    line: str
+    width: int
+    height: int
+    label: str
+
+
+def charts(state: ServiceState) -> list[Chart]:
+    """Requests, errors, refusals, latency, commits, waiting requests and memory."""
+    recent, history = state.recent, state.history
+    latency = recent.latency
+    minute = f"average of the last {recent.seconds} seconds"
+    rates = (
+        ("Requests", "requests", recent.requests, minute),
+        ("Errors (5xx)", "errors", recent.errors, minute),
+        ("Refused (429)", "refusals", recent.refusals, minute),
+        ("Commits", "commits", recent.commits, minute),
+    )
+    shown = [
+        _chart(title, history[name], short(value), "a second", note) for title, name, value, note in rates
+    ]
+    quantiles = (
+        "no answers in the last minute"
+        if latency is None
+        else f"95 % of the answers; half in {short(latency.p50)} ms, 99 % in {short(latency.p99)} ms"
+    )
+    value = "none" if latency is None else f"{short(latency.p95)} ms"
+    shown.insert(3, _chart("Latency", history["p95"], value, "", quantiles, lambda each: f"{short(each)} ms"))
+    waiting = "writes or requests that wait for the database, now"
+    shown.append(_chart("Waiting", history["waiting"], short(state.waiting), "", waiting))
+    memory = size(state.workers.memory_bytes)
+    shown.append(_chart("Memory", history["memory_bytes"], memory, "", "of all workers, now", size))
+    return shown
+
+
+def _chart(
+    title: str,
+    values: Sequence[float | None],
+    value: str,
+    unit: str,
+    note: str,
+    say: Callable[[float], str] | None = None,
+) -> Chart:
+    known = [each for each in values if each is not None]
+    say = say or (lambda each: f"{short(each)} {unit}".strip())
+    label = f"{title} in the last ten minutes: "
+    label += f"from {say(min(known))} to {say(max(known))}" if known else "nothing known yet"
+    return Chart(title, value, unit, note, path(values), len(values) - 1, _HEIGHT, label)
+
+
+def path(values: Sequence[float | None]) -> str:
+    """An SVG path from left to right, one unit for each value, from 0 at the bottom to the maximum near the
+    top. An unknown value is a gap, a value between gaps is a dot."""
+    top = max((value for value in values if value is not None), default=0) or 1
+    steps, is_drawing = [], False
+    for x, value in enumerate(values):
+        if value is not None:
+            y = _HEIGHT - 1 - value / top * (_HEIGHT - 2)
+            steps.append(f"L{x} {y:.1f}" if is_drawing else f"M{x} {y:.1f}h0")
+        is_drawing = value is not None
+    return "".join(steps)
+
+
+def short(value: float) -> str:
+    """A number with one or two significant digits below 10, else whole: 0.04, 3.2, 1,204."""
+    if value == 0 or value >= 10:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 0.1 else f"{value:.2g}"
+
+
+VIEWS = [View("GET", "/service", show)]
