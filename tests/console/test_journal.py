@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from petstore.console.history import lines
+from petstore.console.journal import lines
 from petstore.core.journal import Entry, JournalQuery
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder

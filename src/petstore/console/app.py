@@ -10,13 +10,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, billing, people, service, sign_ins
+from petstore.console import bans, billing, journal, people, service, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
 from petstore.console.categories import CategoryPages
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
-from petstore.console.journal import JournalPages
 from petstore.console.keys import KeyPages
 from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
@@ -66,7 +65,6 @@ class Console:
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
-            JournalPages(stores),
             NewOrderPages(stores),
             OrderPages(stores),
             OrderMoves(stores),
@@ -86,6 +84,7 @@ class Console:
             *(view for pages in self._pages for view in pages.views()),
             *bans.VIEWS,
             *billing.VIEWS,
+            *journal.VIEWS,
             *people.VIEWS,
             *service.VIEWS,
             *sign_ins.VIEWS,

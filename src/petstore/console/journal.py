@@ -1,56 +1,71 @@
-"""The journal: who changed what, with filters."""
+"""The journal: who changed what, with filters; entries in words, and the newest ones about one object.
+
+templates/journal_parts.html shows them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
-from petstore.console.addresses import place_in
-from petstore.console.history import lines_with_names
 from petstore.console.visit import View, Visit, address
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import Invalid, NotFound
-from petstore.core.journal import JournalPage, JournalQuery, read_about
-from petstore.core.moments import read_day
-from petstore.transactions.store import Parts
+from petstore.core.errors import Invalid, NotFound, PetstoreError
+from petstore.core.journal import STORE, About, Entry, JournalPage, JournalQuery, people_of, read_about
+from petstore.core.moments import read_day, read_moment
+from petstore.core.people import Role
 
-_FILTERS = ("about", "actor", "since", "until")
 _PAGE_LIMIT = 50
+_NAMES = {"pet": "animal"}
+_PLACES = {"cli": "command line", "api": "API", "console": "console"}
+_MEMBERS = {
+    "petId": "animal",
+    "accountId": "account",
+    "categoryId": "category",
+    "hasPassword": "password",
+}
+# The page of a subject, below the console.
+_PAGES = {
+    "pet": "pets/{}",
+    "order": "orders/{}",
+    "account": "accounts/{}",
+    "key": "keys/{}",
+    "person": "people/of/{}",
+}
+_OF_MOMENTS = ("At", "Date")
+_ENTRIES = 20
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+# Texts for the values of some members, by the member's name in the journal.
+Texts = Mapping[str, Callable[[Any], str]]
+_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none"}
 
 
-class JournalPages:
-    """`/journal`."""
-
-    def __init__(self, store: Parts) -> None:
-        self._store = store
-
-    def views(self) -> list[View]:
-        return [View("GET", "/journal", self.show)]
-
-    async def show(self, visit: Visit) -> Response:
-        """A page of entries, newest first. A filter's fault is shown beside it."""
-        asked = visit.asked(*_FILTERS)
-        before_id = place_in(visit.query, "before")
-        page, status, faults = JournalPage([], has_more=False), 200, dict.fromkeys(_FILTERS, "")
-        try:
-            page = await self._store.journal.page(_read_query(asked, before_id or None))
-        except (Invalid, NotFound) as error:
-            status = error.status
-            faults[error.field if isinstance(error, Invalid) else "about"] = error.message
-        further = page.go_on_before
-        return visit.page(
-            "journal.html",
-            "Journal",
-            status,
-            fragment="rows",
-            lines=await lines_with_names(page.entries, self._store.people),
-            scan_end=page.scan_end,
-            asked=asked,
-            faults=faults,
-            first=address("journal", asked) if before_id else "",
-            next=address("journal", {**asked, "before": further}) if further else "",
-        )
+async def show(visit: Visit) -> Response:
+    """A page of entries, newest first. A filter's fault is shown beside it."""
+    asked, before_id = visit.asked("about", "actor", "since", "until"), visit.place("before")
+    page = JournalPage([], has_more=False)
+    error: PetstoreError | None = None
+    try:
+        page = await visit.store.journal.page(_read_query(asked, before_id or None))
+    except (Invalid, NotFound) as fault:
+        error = fault
+    further = page.go_on_before
+    return visit.page(
+        "journal.html",
+        "Journal",
+        error=error,
+        beside="about",
+        lines=await lines_with_names(visit, page.entries),
+        scan_end=page.scan_end,
+        asked=asked,
+        first=address("journal", asked) if before_id else "",
+        next=address("journal", {**asked, "before": further}) if further else "",
+    )
 
 
 def _read_query(asked: Mapping[str, str], before_id: int | None) -> JournalQuery:
@@ -79,3 +94,113 @@ def _read_day(name: str, text: str) -> int | None:
     if day is None:
         raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.")
     return day
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One member. A new object has no `before`, a removed one no `after`. A Unix time is an integer with
+    `is_moment`."""
+
+    member: str
+    before: str | int | None
+    after: str | int | None
+    has_before: bool
+    has_after: bool
+    is_moment: bool = False
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
+    empty without a page."""
+
+    id: int
+    at_ms: int
+    actor: str
+    who: str
+    place: str
+    what: str
+    about: str
+    page: str
+    shown_to: Role
+    changes: list[Change]
+
+
+class History(msgspec.Struct, frozen=True):
+    """The entries about one object, newest first. `older` is the journal's page with earlier ones."""
+
+    lines: list[Line]
+    older: str = ""
+    is_removed: bool = False
+
+    @property
+    def newest_id(self) -> int:
+        """The id of the newest entry; 0 without entries."""
+        return self.lines[0].id if self.lines else 0
+
+
+async def history_of(
+    visit: Visit, subject: str, number: int, texts: Texts | None = None, *, since_id: int = 0
+) -> History:
+    """The newest entries about an object, after the entry `since_id`."""
+    page = await visit.store.journal.page(JournalQuery(_ENTRIES, About(subject, str(number))))
+    entries = [entry for entry in page.entries if entry.id > since_id]
+    older = ""
+    if page.go_on_before is not None and len(entries) == len(page.entries):
+        older = address("journal", {"about": f"{subject}:{number}", "before": page.go_on_before})
+    return History(lines(entries, texts), older, bool(entries) and entries[0].action == "removed")
+
+
+def lines(
+    entries: Iterable[Entry], texts: Texts | None = None, people: Mapping[int, str] | None = None
+) -> list[Line]:
+    """The entries in words, in their order. `people` has the names of people by id."""
+    return [_line(entry, texts or {}, people or {}) for entry in entries]
+
+
+async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
+    """The entries in words, with people's names."""
+    return lines(entries, people=await visit.store.people.names(people_of(entries)))
+
+
+def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
+    place, _, name = entry.actor.partition(":")
+    subject = _NAMES.get(entry.subject, entry.subject)
+    action = entry.action.replace("_", " ")
+    before, after = entry.before or {}, entry.after or {}
+    is_person = entry.subject == "person"
+    # A person's name never changes and is never reused.
+    number: object = people.get(entry.subject_id) if is_person else entry.subject_id
+    return Line(
+        id=entry.id,
+        at_ms=entry.at_ms,
+        actor=entry.actor,
+        who=name.replace("/", ", ") or entry.actor,
+        place=_PLACES.get(place, "") if name else "",
+        what=f"{subject} {action}".capitalize(),
+        about=subject if entry.subject == STORE else f"{subject} {number or entry.subject_id}",
+        page=_PAGES.get(entry.subject, "").format(number) if number else "",
+        shown_to=Role.OPERATOR if is_person else Role.VIEWER,
+        changes=[
+            _change(member, before, after, texts)
+            for member in dict.fromkeys((*before, *after))  # the members of both, in this order
+        ],
+    )
+
+
+def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
+    say = texts.get(member) or _TEXTS.get(member, _text)
+    old, new = before.get(member), after.get(member)
+    is_moment = member.endswith(_OF_MOMENTS)
+    was, now = (
+        None if value is None else read_moment(value) if is_moment else say(value) for value in (old, new)
+    )
+    name = _MEMBERS.get(member) or _HUMP.sub(" ", member).lower()
+    return Change(name, was, now, member in before, member in after, is_moment)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+VIEWS = [View("GET", "/journal", show)]
