@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.console.order_moves import read_ship_date
+from petstore.console.orders import read_ship_date
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus

@@ -10,17 +10,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, billing, journal, people, service, sign_ins
+from petstore.console import bans, billing, journal, orders, people, service, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
 from petstore.console.categories import CategoryPages
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.keys import KeyPages
-from petstore.console.new_orders import NewOrderPages
 from petstore.console.new_pets import NewPetPages
-from petstore.console.order_moves import OrderMoves
-from petstore.console.orders import OrderPages
 from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.pets import PetPages
@@ -65,9 +62,6 @@ class Console:
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
-            NewOrderPages(stores),
-            OrderPages(stores),
-            OrderMoves(stores),
             AccountPages(stores),
             AccountChangePages(stores),
             KeyPages(stores, options),
@@ -85,6 +79,7 @@ class Console:
             *bans.VIEWS,
             *billing.VIEWS,
             *journal.VIEWS,
+            *orders.VIEWS,
             *people.VIEWS,
             *service.VIEWS,
             *sign_ins.VIEWS,

@@ -1,119 +1,273 @@
-"""Pages of orders: the list by state, and one order with its history. Moves: order_moves.py."""
+"""Pages of orders: the list by state, one order with its history and its moves, and a new order."""
 
 from __future__ import annotations
 
+import re
+
+import msgspec
+from msgspec import UNSET
 from starlette.responses import Response
 
-from petstore.console.history import history_of
-from petstore.console.order_search import Search, read_search
-from petstore.console.visit import View, Visit
-from petstore.core.errors import AccountNotFound, Invalid, OrderNotFound, PetstoreError
-from petstore.core.journal import About
-from petstore.core.orders import ORDER_TRANSITIONS, Order, OrderPage, OrderQuery
+from petstore.console.idempotency import FormUsedUp, act_once, mark_of
+from petstore.console.journal import history_of
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
+from petstore.core.errors import (
+    AccountNotFound,
+    Conflict,
+    Invalid,
+    InvalidBody,
+    OrderNotFound,
+    PetstoreError,
+)
+from petstore.core.moments import read_moment
+from petstore.core.orders import (
+    OPEN,
+    ORDER_STATUSES,
+    ORDER_TRANSITIONS,
+    NewOrder,
+    Order,
+    OrderPage,
+    OrderQuery,
+    OrderStatus,
+    ShipDate,
+    check_customer,
+)
+from petstore.core.people import Role
 from petstore.core.pets import PageQuery, Pet
-from petstore.transactions.store import Parts
+from petstore.core.values import read_id
 
 _ROWS = 50
+# The lists by state: parameter and title. The first one has the orders that wait for staff.
+TABS = (
+    ("", "Waiting"),
+    *((status.value, status.value.capitalize()) for status in OrderStatus),
+    ("all", "All"),
+)
+_FIRST = {"newest": True, "oldest": False}
 
 
-class OrderPages:
-    """`/orders`, and `/orders/7`."""
+# The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
+_SHIP_DATE = re.compile(
+    r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII
+)
+_MINUTE = len("2026-11-22T07:15")
 
-    def __init__(self, store: Parts) -> None:
-        self._store = store
 
-    def views(self) -> list[View]:
-        return [
-            View("GET", "/orders", self.list_orders),
-            View("GET", "/orders/{order_id}", self.show),
-        ]
+class Search(msgspec.Struct, frozen=True):
+    """`state` is one of TABS. `first` is `newest`, `oldest`, or empty for the order that fits the state."""
 
-    async def list_orders(self, visit: Visit) -> Response:
-        """A list of orders: by default the waiting ones, oldest first."""
-        status, faults, search, page = 200, dict[str, str](), Search(), OrderPage([], False)
-        try:
-            search = read_search(visit.query)
-            if search.order_id is not None:
-                return visit.redirect(f"orders/{(await self._store.orders.get(search.order_id)).id}")
-            page = await self._page(search)
-        except Invalid as error:
-            status, faults = error.status, {error.field: error.message}
-        except OrderNotFound as error:
-            status, faults = error.status, {"id": error.message}
-        except AccountNotFound as error:
-            status, faults = error.status, {"account": error.message}
-        return visit.page(
-            "orders.html",
-            "Orders",
-            status,
-            typed=visit.query,
-            search=search,
-            faults=faults,
-            rows=await rows_of(self._store, page.orders),
-            further=search.behind(page.orders[-1].id) if page.has_more else None,
+    state: str = ""
+    account: str = ""
+    first: str = ""
+    after_id: int = 0
+    order_id: int | None = None
+
+    @property
+    def status(self) -> OrderStatus | None:
+        return ORDER_STATUSES.get(self.state)
+
+    @property
+    def open_only(self) -> bool:
+        return self.state == ""
+
+    @property
+    def newest_first(self) -> bool:
+        """Open orders oldest first, others newest first."""
+        return _FIRST.get(self.first, not self.open_only and self.status not in OPEN)
+
+    def address(self) -> str:
+        """The address of this list, below the console."""
+        given = {"state": self.state, "account": self.account, "first": self.first, "after": self.after_id}
+        return address("orders", given)
+
+    def in_state(self, state: str) -> str:
+        """The address of the same search in another state, in the order that fits that state."""
+        return msgspec.structs.replace(self, state=state, first="", after_id=0).address()
+
+    def behind(self, order_id: int) -> str:
+        """The address of the page that starts after an order; 0 is the first page."""
+        return msgspec.structs.replace(self, after_id=order_id).address()
+
+
+def read_search(visit: Visit) -> Search:
+    """Raises Invalid, which names the field, and InvalidParameter for an address that no page links to."""
+    asked = visit.asked("account", "id")
+    state, first = visit.query.get("state", ""), visit.query.get("first", "")
+    if state not in dict(TABS):
+        raise Invalid("state", f"There is no list of {state!r} orders; choose one of the lists.")
+    if first and first not in _FIRST:
+        raise Invalid("first", "Choose which orders come first.")
+    order_id = read_id(asked["id"])
+    if asked["id"] and order_id is None:
+        raise Invalid("id", "An order's number has digits alone, such as 7.")
+    return Search(state, asked["account"], first, visit.place("after"), order_id)
+
+
+async def show_all(visit: Visit) -> Response:
+    """A list of orders: by default the waiting ones, oldest first."""
+    search, page = Search(), OrderPage([], False)
+    error: PetstoreError | None = None
+    try:
+        search = read_search(visit)
+        if search.order_id is not None:
+            return visit.redirect(f"orders/{(await visit.store.orders.get(search.order_id)).id}")
+        page = await _page_of(visit, search)
+    except (Invalid, OrderNotFound, AccountNotFound) as fault:
+        error = fault
+    return visit.page(
+        "orders.html",
+        "Orders",
+        error=error,
+        beside="account" if isinstance(error, AccountNotFound) else "id",
+        typed=visit.query,
+        search=search,
+        tabs=TABS,
+        rows=await rows_of(visit, page.orders),
+        further=search.behind(page.orders[-1].id) if page.has_more else None,
+    )
+
+
+async def _page_of(visit: Visit, search: Search) -> OrderPage:
+    account = await visit.store.accounts.find(search.account) if search.account else None
+    return await visit.store.orders.page(
+        OrderQuery(
+            account.id if account else None,
+            _ROWS,
+            search.status,
+            after_id=search.after_id,
+            newest_first=search.newest_first,
+            open_only=search.open_only,
         )
-
-    async def _page(self, search: Search) -> OrderPage:
-        account_id = None
-        if search.account:
-            account_id = (await self._store.accounts.find(search.account)).id
-        return await self._store.orders.page(
-            OrderQuery(
-                account_id,
-                _ROWS,
-                search.status,
-                after_id=search.after_id,
-                newest_first=search.newest_first,
-                open_only=search.open_only,
-            )
-        )
-
-    async def show(self, visit: Visit) -> Response:
-        return await show_order(self._store, visit, visit.id_of("order"))
+    )
 
 
-async def rows_of(store: Parts, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
+async def rows_of(visit: Visit, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
     """Orders with their accounts' names and their animals; None for a removed animal."""
-    names = await store.accounts.names({order.account_id for order in orders})
-    pets = await _pets_of(store, orders)
+    names = await visit.store.accounts.names({order.account_id for order in orders})
+    ids = tuple({order.pet_id for order in orders})
+    found = (await visit.store.pets.page(PageQuery(limit=len(ids), ids=ids))).pets if ids else []
+    pets = {pet.id: pet for pet in found}
     return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
 
 
-async def _pets_of(store: Parts, orders: list[Order]) -> dict[int, Pet]:
-    ids = tuple({order.pet_id for order in orders})
-    if not ids:
-        return {}
-    page = await store.pets.page(PageQuery(limit=len(ids), ids=ids))
-    return {pet.id: pet for pet in page.pets}
-
-
-async def show_order(
-    store: Parts,
-    visit: Visit,
-    order_id: int,
-    status: int = 200,
-    *,
-    refused: PetstoreError | None = None,
-    ship_date: str = "",
-    ship_date_fault: str = "",
-) -> Response:
-    """The page of an order with its possible moves. `refused` says why a move was refused.
-
-    Raises OrderNotFound.
-    """
-    order = await store.orders.get(order_id)
-    account = await store.accounts.find(str(order.account_id))
-    about = About("order", str(order_id))
+async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
+    """The page of an order with its possible moves. Raises OrderNotFound."""
+    order = await visit.store.orders.get(visit.id_of("order"))
+    account = await visit.store.accounts.find(str(order.account_id))
     return visit.page(
         "orders_one.html",
-        f"Order {order_id}",
-        refused.status if refused else status,
+        f"Order {order.id}",
+        error=error,
         order=order,
         account=account,
-        pet=await store.pets.get(order.pet_id),
+        pet=await visit.store.pets.get(order.pet_id),
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
-        history=await history_of(store.journal, about, {"accountId": lambda _: account.name}),
-        fault=refused.public_message if refused else "",
-        ship_date=ship_date,
-        ship_date_fault=ship_date_fault,
+        history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
+        ship_date=visit.typed("ship_date") if isinstance(error, Invalid) else "",
     )
+
+
+async def approve(visit: Visit) -> Response:
+    return await _move(visit, OrderStatus.APPROVED)
+
+
+async def deliver(visit: Visit) -> Response:
+    typed = visit.typed("ship_date")
+    ship_date_ms = read_ship_date(typed) if typed else UNSET
+    if ship_date_ms is None:
+        return await show(
+            visit, Invalid("ship_date", "Expected a date and a time, such as 2026-11-22T07:15.")
+        )
+    return await _move(visit, OrderStatus.DELIVERED, ship_date_ms)
+
+
+async def ask_cancellation(visit: Visit) -> Response:
+    order = await visit.store.orders.get(visit.id_of("order"))
+    if order.status not in OPEN:
+        refused = Conflict(f"Order {order.id} is {order.status}: it can't be cancelled any more.")
+        return await show(visit, refused)
+    ((_, account, pet),) = await rows_of(visit, [order])
+    return visit.page(
+        "orders_cancel.html", f"Cancel order {order.id}?", order=order, account=account, pet=pet
+    )
+
+
+async def cancel(visit: Visit) -> Response:
+    return await _move(visit, OrderStatus.CANCELLED)
+
+
+async def _move(visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSET) -> Response:
+    """Move the order if it still has the state that its page showed; else show its present state."""
+    order_id = visit.id_of("order")
+    expected = ORDER_STATUSES.get(visit.form.get("was", ""))
+    if expected is None:
+        raise InvalidBody(INCOMPLETE_FORM)
+    try:
+        await visit.store.orders.change(
+            order_id, visit.actor, status=status, ship_date_ms=ship_date_ms, expected=expected
+        )
+    except Conflict as error:
+        return await show(visit, error)
+    return visit.redirect(f"orders/{order_id}", flash=f"Order {order_id} is {status}.")
+
+
+def read_ship_date(typed: str) -> int | None:
+    """The Unix time in milliseconds of a date and time in UTC. None if `typed` is not one."""
+    if _SHIP_DATE.fullmatch(typed) is None:
+        return None
+    return read_moment(f"{typed}:00Z" if len(typed) == _MINUTE else f"{typed}Z")
+
+
+async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
+    """The form of a new order. Pages link to it with an animal or an account: `?pet=7&account=shop`."""
+    typed = visit.sent(account=visit.query.get("account", ""), pet=visit.query.get("pet", ""))
+    pet_id = read_id(typed["pet"])
+    return visit.page(
+        "orders_new.html",
+        "Place an order",
+        error=error,
+        beside=beside,
+        typed=typed,
+        pet=None if pet_id is None else await visit.store.pets.get(pet_id),
+        order_id=None if pet_id is None else await visit.store.pets.open_order(pet_id),
+        once=mark_of(visit, used_up=isinstance(error, FormUsedUp)),
+    )
+
+
+async def place(visit: Visit) -> Response:
+    """Sent twice, the form places one order."""
+    account, pet_id, orders = visit.typed("account"), read_id(visit.typed("pet")), visit.store.orders
+    faults = {}
+    if not account:
+        faults["account"] = "Whose order is it? Give an account's name or its number."
+    if pet_id is None:
+        faults["pet"] = "Expected an animal's number, such as 7."
+    if faults or pet_id is None:
+        return await ask_new(visit, Faults(faults))
+    try:
+        owner = await visit.store.accounts.find(account)
+        check_customer(owner)
+    except (AccountNotFound, Conflict) as error:
+        return await ask_new(visit, error, "account")
+    new, actor = NewOrder(pet_id), visit.actor
+    try:
+        placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
+    except FormUsedUp as error:
+        return await ask_new(visit, error)
+    except Conflict as error:
+        return await ask_new(visit, error, "pet")
+    order_id = placed.order.id
+    flash = f"Order {order_id} was placed already." if placed.replayed else f"Order {order_id} is placed."
+    return visit.redirect(f"orders/{order_id}", flash=flash)
+
+
+VIEWS = [
+    View("GET", "/orders", show_all),
+    View("GET", "/orders/new", ask_new, Role.STAFF),
+    View("POST", "/orders/new", place, Role.STAFF),
+    View("GET", "/orders/{order_id}", show),
+    View("POST", "/orders/{order_id}/approve", approve, Role.STAFF),
+    View("POST", "/orders/{order_id}/deliver", deliver, Role.STAFF),
+    View("GET", "/orders/{order_id}/cancel", ask_cancellation, Role.STAFF),
+    View("POST", "/orders/{order_id}/cancel", cancel, Role.STAFF),
+]

@@ -76,7 +76,7 @@ class OverviewPage:
         """The page, or for htmx its refreshed block."""
         began = self._clock.monotonic()
         waiting = await self._store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
-        rows = await orders.rows_of(self._store, waiting.orders)
+        rows = await orders.rows_of(visit, waiting.orders)
         entries = (await self._store.journal.page(JournalQuery(_ENTRIES))).entries
         slow_seconds = self._clock.monotonic() - began
         counted = await self._statistics.latest()
