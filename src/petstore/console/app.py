@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, billing, journal, orders, people, service, sign_ins
+from petstore.console import bans, billing, journal, orders, overview, people, service, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
 from petstore.console.categories import CategoryPages
@@ -18,7 +18,6 @@ from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.keys import KeyPages
 from petstore.console.new_pets import NewPetPages
-from petstore.console.overview import OverviewPage
 from petstore.console.passwords import Passwords
 from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
@@ -58,7 +57,6 @@ class Console:
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
         self._pages: tuple[Pages, ...] = (
-            OverviewPage(stores, self._statistics, report, clock),
             NewPetPages(stores),
             PetPages(stores),
             CategoryPages(stores),
@@ -80,6 +78,7 @@ class Console:
             *billing.VIEWS,
             *journal.VIEWS,
             *orders.VIEWS,
+            *overview.VIEWS,
             *people.VIEWS,
             *service.VIEWS,
             *sign_ins.VIEWS,

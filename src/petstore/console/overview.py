@@ -9,19 +9,17 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console import orders
-from petstore.console.history import lines_with_names
-from petstore.console.statistics import Counted, Statistics
+from petstore.console.journal import lines_with_names
+from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
-from petstore.core.clock import Clock
 from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Person, Role
-from petstore.core.service import ServiceReport, Trouble
+from petstore.core.service import Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
-from petstore.transactions.store import Parts
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -60,56 +58,47 @@ class SignedIn(msgspec.Struct, frozen=True):
     seen_ms: int
 
 
-class OverviewPage:
-    """`clock` measures the time that the page waits for the database."""
+async def show(visit: Visit) -> Response:
+    """The page, or for htmx its refreshed block."""
+    desk, store = visit.desk, visit.store
+    began = desk.clock.monotonic()
+    waiting = await store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
+    rows = await orders.rows_of(visit, waiting.orders)
+    entries = (await store.journal.page(JournalQuery(_ENTRIES))).entries
+    slow_seconds = desk.clock.monotonic() - began
+    counted = await desk.statistics.latest()
+    return visit.page(
+        "overview.html",
+        "Overview",
+        fragment="now",
+        troubles=[*await desk.service.troubles(), *_of_database(slow_seconds, desk.statistics.failed)],
+        notices=await _notices(visit, counted),
+        counted=counted,
+        rows=rows,
+        has_more=waiting.has_more,
+        lines=await lines_with_names(visit, entries),
+        **await _signed_in(visit),
+        refresh_seconds=_REFRESH_SECONDS if counted else _FIRST_REFRESH_SECONDS,
+    )
 
-    def __init__(self, store: Parts, statistics: Statistics, service: ServiceReport, clock: Clock) -> None:
-        self._store = store
-        self._statistics = statistics
-        self._service = service
-        self._clock = clock
 
-    def views(self) -> list[View]:
-        return [View("GET", "", self.show)]
+async def _signed_in(visit: Visit) -> dict[str, Any]:
+    """For operators, who can end sessions: the people whose sessions were used last."""
+    if not visit.may(Role.OPERATOR):
+        return {"signed_in": []}
+    sessions = await visit.store.sign_ins.sessions(_SESSIONS)
+    found = people_of(sessions)
+    is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
+    return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
 
-    async def show(self, visit: Visit) -> Response:
-        """The page, or for htmx its refreshed block."""
-        began = self._clock.monotonic()
-        waiting = await self._store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
-        rows = await orders.rows_of(visit, waiting.orders)
-        entries = (await self._store.journal.page(JournalQuery(_ENTRIES))).entries
-        slow_seconds = self._clock.monotonic() - began
-        counted = await self._statistics.latest()
-        return visit.page(
-            "overview.html",
-            "Overview",
-            fragment="now",
-            troubles=[*await self._service.troubles(), *_of_database(slow_seconds, self._statistics.failed)],
-            notices=await self._notices(counted, visit.now_ms),
-            counted=counted,
-            rows=rows,
-            has_more=waiting.has_more,
-            lines=await lines_with_names(entries, self._store.people),
-            **await self._signed_in(visit),
-            refresh_seconds=_REFRESH_SECONDS if counted else _FIRST_REFRESH_SECONDS,
-        )
 
-    async def _signed_in(self, visit: Visit) -> dict[str, Any]:
-        """For operators, who can end sessions: the people whose sessions were used last."""
-        if not visit.may(Role.OPERATOR):
-            return {"signed_in": []}
-        sessions = await self._store.sign_ins.sessions(_SESSIONS)
-        found = people_of(sessions)
-        is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
-        return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
-
-    async def _notices(self, counted: Counted | None, now_ms: int) -> list[Notice]:
-        if counted is None:
-            return []
-        days = 0
-        if counted.totals.deprecated_callers:
-            days = days_left((await self._service.state()).removal_at_ms, now_ms)
-        return list(notices_of(counted.totals, days))
+async def _notices(visit: Visit, counted: Counted | None) -> list[Notice]:
+    if counted is None:
+        return []
+    days = 0
+    if counted.totals.deprecated_callers:
+        days = days_left((await visit.desk.service.state()).removal_at_ms, visit.now_ms)
+    return list(notices_of(counted.totals, days))
 
 
 def people_of(sessions: Iterable[PersonSession]) -> list[SignedIn]:
@@ -170,3 +159,6 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
             "Tell them to read GET /v1/pets?id=… instead.",
             len(callers) > NAMED_MAX,
         )
+
+
+VIEWS = [View("GET", "", show)]
