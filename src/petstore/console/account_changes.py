@@ -14,7 +14,7 @@ from petstore.console.account_forms import (
     shown_plan,
     typed_plan_of,
 )
-from petstore.console.accounts import KEYS_READ, find_account, working_keys
+from petstore.console.accounts import KEYS_READ, account_of, working_keys
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody
@@ -124,7 +124,7 @@ class AccountChangePages:
         )
 
     async def _find(self, visit: Visit) -> Account:
-        return await find_account(visit, self._store.accounts)
+        return await account_of(visit)
 
     async def _working_keys(self, visit: Visit, account: Account) -> tuple[int, bool]:
         """How many of the newest keys work, and whether there may be older ones that do."""

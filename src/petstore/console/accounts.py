@@ -20,7 +20,6 @@ from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import DailyUsage, every_day
 from petstore.core.people import Role
-from petstore.transactions.accounts import Accounts
 from petstore.transactions.store import Parts
 
 _ROWS = 50
@@ -83,7 +82,7 @@ class AccountPages:
         )
 
     async def show(self, visit: Visit) -> Response:
-        account = await find_account(visit, self._store.accounts)
+        account = await account_of(visit)
         reference = str(account.id)
         report = await self._store.usage.report(account.id, visit.now_ms, _DAYS)
         windows = view(report.windows, account.plan.limits, visit.now_ms)
@@ -139,9 +138,9 @@ def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, faul
     )
 
 
-async def find_account(visit: Visit, accounts: Accounts) -> Account:
+async def account_of(visit: Visit) -> Account:
     """The account whose id is in the path. Raises NotFound."""
-    return await accounts.find(str(visit.id_of("account")))
+    return await visit.store.accounts.find(str(visit.id_of("account")))
 
 
 def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:

@@ -10,10 +10,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, billing, journal, orders, overview, people, service, sign_ins
+from petstore.console import bans, billing, categories, journal, orders, overview, people, service, sign_ins
 from petstore.console.account_changes import AccountChangePages
 from petstore.console.accounts import AccountPages
-from petstore.console.categories import CategoryPages
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.keys import KeyPages
@@ -59,7 +58,6 @@ class Console:
         self._pages: tuple[Pages, ...] = (
             NewPetPages(stores),
             PetPages(stores),
-            CategoryPages(stores),
             AccountPages(stores),
             AccountChangePages(stores),
             KeyPages(stores, options),
@@ -76,6 +74,7 @@ class Console:
             *(view for pages in self._pages for view in pages.views()),
             *bans.VIEWS,
             *billing.VIEWS,
+            *categories.VIEWS,
             *journal.VIEWS,
             *orders.VIEWS,
             *overview.VIEWS,

@@ -1,133 +1,185 @@
-"""Pages of categories: list the named ones, name, rename, remove a name."""
+"""Categories as people see and write them; their pages: list the named ones, name, rename, remove a name."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
 
 from starlette.responses import Response
 
 from petstore.console.formats import sentence
-from petstore.console.history import history_of
-from petstore.console.visit import INCOMPLETE_FORM, View, Visit
+from petstore.console.journal import history_of
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
 from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryNamedMeanwhile
-from petstore.core.errors import CategoryNotFound, Conflict, InvalidBody, NotFound
-from petstore.core.journal import About
+from petstore.core.errors import CategoryNotFound, Conflict, Invalid, InvalidBody, NotFound, PetstoreError
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, INT64_MIN, name_fault, read_int64
-from petstore.transactions.store import Parts
+
+_NUMBER = f"Expected an integer from {INT64_MIN} to {INT64_MAX}."
 
 
-class CategoryPages:
-    """`/categories`, `/categories/7` and the pages below it."""
+class CategoryNames:
+    """The named categories: by name if it is unique, else by number."""
 
-    def __init__(self, store: Parts) -> None:
-        self._store = store
+    def __init__(self, categories: Iterable[Category]) -> None:
+        self._names = {category.id: category.name for category in categories}
+        self._ids: dict[str, list[int]] = defaultdict(list)
+        for category_id, name in self._names.items():
+            self._ids[_plain(name)].append(category_id)
 
-    def views(self) -> list[View]:
-        return [
-            View("GET", "/categories", self.show_all),
-            View("POST", "/categories", self.name, Role.STAFF),
-            View("GET", "/categories/{category_id}", self.show, Role.STAFF),
-            View("POST", "/categories/{category_id}", self.rename, Role.STAFF),
-            View("GET", "/categories/{category_id}/remove", self.ask_removal, Role.STAFF),
-            View("POST", "/categories/{category_id}/remove", self.remove, Role.STAFF),
-        ]
+    def label(self, category_id: int) -> str:
+        """Such as `Dogs`, or `7` without a name."""
+        return self._names.get(category_id, str(category_id))
 
-    async def show_all(self, visit: Visit) -> Response:
-        return await self._show_all(visit, {})
+    def written(self, category_id: int) -> str:
+        """The text that `read` reads as this category: its name, or its number if the name is ambiguous."""
+        name = self._names.get(category_id, "")
+        return name if self._find(name) == category_id else str(category_id)
 
-    async def name(self, visit: Visit) -> Response:
-        """Name a category that has no name. Its own page renames it."""
-        number, name = visit.form.get("id", ""), visit.form.get("name", "")
-        category_id = read_int64(number.strip())
-        faults = _faults_of(name)
-        if category_id is None:
-            faults["id"] = f"Expected an integer from {INT64_MIN} to {INT64_MAX}."
-        if faults or category_id is None:
-            return await self._show_all(visit, faults, 400)
-        try:
-            await self._store.categories.name(category_id, name, visit.actor, expected=None)
-        except CategoryNamedMeanwhile as error:
-            fault = f"{error.message} To rename it, choose it in the list."
-            return await self._show_all(visit, {"id": fault}, 409)
-        except Conflict as error:
-            return await self._show_all(visit, {"": error.message}, 409)
-        return visit.redirect("categories", flash=f"Category {category_id} has its name.")
+    def read(self, text: str) -> int:
+        """The category that a typed name or number means. Raises Invalid."""
+        found = self._find(text)
+        if found is not None:
+            return found
+        if text.removeprefix("-").isdecimal():
+            raise Invalid("category", _NUMBER)
+        if not text.strip():
+            raise Invalid("category", "Choose a category, or write its number.")
+        ids = sorted(self._ids.get(_plain(text), ()))
+        if ids:
+            numbers = " or ".join(map(str, ids))
+            raise Invalid("category", f"Several categories have this name; write the number: {numbers}.")
+        raise Invalid("category", "No category has this name. Choose one, or write a number.")
 
-    async def show(self, visit: Visit) -> Response:
-        category = await self._category(visit)
-        return await self._rename_page(visit, category, category.name)
+    def choices(self) -> list[tuple[str, str]]:
+        """A pair for each category: the text that `read` takes, and its label. Sorted by name."""
+        return _sorted((self.written(category_id), name) for category_id, name in self._names.items())
 
-    async def rename(self, visit: Visit) -> Response:
-        shown, name = _shown(visit), visit.form.get("name", "")
-        faults = _faults_of(name)
-        if faults:
-            return await self._rename_page(visit, shown, name, 400, faults["name"])
-        try:
-            await self._store.categories.name(shown.id, name, visit.actor, expected=shown.name)
-        except CategoryNamedMeanwhile as error:
-            fault = f"{error.message} Save once more to replace that name by yours."
-            return await self._rename_page(visit, error.present, name, 409, fault)
-        return visit.redirect("categories", flash="Saved.")
+    def numbered(self, also: int | None = None) -> list[tuple[str, str]]:
+        """A pair for each category: its number and its label. Sorted by name. `also` needs no name."""
+        ids = set(self._names) | ({also} if also is not None else set())
+        return _sorted((str(category_id), self.label(category_id)) for category_id in ids)
 
-    async def ask_removal(self, visit: Visit) -> Response:
-        return _removal_page(visit, await self._category(visit))
-
-    async def remove(self, visit: Visit) -> Response:
-        shown = _shown(visit)
-        try:
-            await self._store.categories.unname(shown.id, visit.actor, expected=shown.name)
-        except CategoryNamedMeanwhile as error:
-            return _removal_page(visit, error.present, 409, error.message)
-        return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
-
-    async def _rename_page(
-        self, visit: Visit, category: Category, name: str, status: int = 200, fault: str = ""
-    ) -> Response:
-        """The form with the name's history, which shows the second of two editors what the first one did."""
-        return visit.page(
-            "categories_rename.html",
-            f"Rename category {category.id}",
-            status,
-            category=category,
-            name=name,
-            fault=fault,
-            history=await history_of(self._store.journal, About("category", str(category.id))),
-        )
-
-    async def _show_all(self, visit: Visit, faults: dict[str, str], status: int = 200) -> Response:
-        categories = await self._store.categories.all()
-        free = max((category.id for category in categories), default=0) + 1
-        return visit.page(
-            "categories.html",
-            "Categories",
-            status,
-            categories=categories,
-            number=visit.form.get("id", free if 0 < free <= INT64_MAX else ""),
-            name=visit.form.get("name", ""),
-            faults=faults,
-        )
-
-    async def _category(self, visit: Visit) -> Category:
-        """The category in the path. Raises NotFound for one without a name."""
-        category_id = _category_id_of(visit)
-        for category in await self._store.categories.all():
-            if category.id == category_id:
-                return category
-        raise CategoryNotFound(category_id)
+    def _find(self, text: str) -> int | None:
+        number = read_int64(text.strip())
+        if number is not None:
+            return number
+        ids = self._ids.get(_plain(text), ())
+        return ids[0] if len(ids) == 1 else None
 
 
-def _category_id_of(visit: Visit) -> int:
-    category_id = read_int64(visit.path["category_id"])
+async def names_in(visit: Visit) -> CategoryNames:
+    """The names in the store, at most 1,000."""
+    return CategoryNames(await visit.store.categories.all())
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _sorted(choices: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted(choices, key=lambda choice: choice[1].casefold())
+
+
+async def show_all(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
+    categories = await visit.store.categories.all()
+    free = max((category.id for category in categories), default=0) + 1
+    return visit.page(
+        "categories.html",
+        "Categories",
+        error=error,
+        beside=beside,
+        categories=categories,
+        number=visit.form.get("id", free if 0 < free <= INT64_MAX else ""),
+        name=visit.form.get("name", ""),
+    )
+
+
+async def name(visit: Visit) -> Response:
+    """Name a category that has no name. Its own page renames it."""
+    category_id, name = read_int64(visit.typed("id")), visit.form.get("name", "")
+    faults = _faults_of(name)
     if category_id is None:
-        raise NotFound("There is no such category.")
-    return category_id
+        faults["id"] = _NUMBER
+    if faults or category_id is None:
+        return await show_all(visit, Faults(faults))
+    try:
+        await visit.store.categories.name(category_id, name, visit.actor, expected=None)
+    except CategoryNamedMeanwhile as error:
+        return await show_all(visit, Conflict(f"{error.message} To rename it, choose it in the list."), "id")
+    except Conflict as error:
+        return await show_all(visit, error)
+    return visit.redirect("categories", flash=f"Category {category_id} has its name.")
+
+
+async def show(
+    visit: Visit, category: Category | None = None, error: PetstoreError | None = None
+) -> Response:
+    """The form with the name's history, which shows the second of two editors what the first one did."""
+    category = category or await _find(visit)
+    return visit.page(
+        "categories_rename.html",
+        f"Rename category {category.id}",
+        error=error,
+        beside="name",
+        category=category,
+        name=visit.form.get("name", category.name),
+        history=await history_of(visit, "category", category.id),
+    )
+
+
+async def rename(visit: Visit) -> Response:
+    shown, name = _shown(visit), visit.form.get("name", "")
+    faults = _faults_of(name)
+    if faults:
+        return await show(visit, shown, Faults(faults))
+    try:
+        await visit.store.categories.name(shown.id, name, visit.actor, expected=shown.name)
+    except CategoryNamedMeanwhile as error:
+        fault = Conflict(f"{error.message} Save once more to replace that name by yours.")
+        return await show(visit, error.present, fault)
+    return visit.redirect("categories", flash="Saved.")
+
+
+async def ask_removal(
+    visit: Visit, category: Category | None = None, error: Conflict | None = None
+) -> Response:
+    category = category or await _find(visit)
+    title = f"Remove the name of category {category.id}?"
+    return visit.page("categories_remove.html", title, error=error, category=category)
+
+
+async def remove(visit: Visit) -> Response:
+    shown = _shown(visit)
+    try:
+        await visit.store.categories.unname(shown.id, visit.actor, expected=shown.name)
+    except CategoryNamedMeanwhile as error:
+        return await ask_removal(visit, error.present, error)
+    return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
+
+
+async def _find(visit: Visit) -> Category:
+    """The category in the path. Raises NotFound for one without a name."""
+    category_id = _id_of(visit)
+    for category in await visit.store.categories.all():
+        if category.id == category_id:
+            return category
+    raise CategoryNotFound(category_id)
 
 
 def _shown(visit: Visit) -> Category:
     """The category as its form showed it. Raises NotFound, and InvalidBody for an incomplete form."""
-    category_id, name = _category_id_of(visit), visit.form.get("was", "")
+    category_id, name = _id_of(visit), visit.form.get("was", "")
     if not name:
         raise InvalidBody(INCOMPLETE_FORM)
     return Category(category_id, name)
+
+
+def _id_of(visit: Visit) -> int:
+    category_id = read_int64(visit.path["category_id"])
+    if category_id is None:
+        raise NotFound("There is no such category.")
+    return category_id
 
 
 def _faults_of(name: str) -> dict[str, str]:
@@ -135,6 +187,11 @@ def _faults_of(name: str) -> dict[str, str]:
     return {} if fault is None else {"name": sentence(fault)}
 
 
-def _removal_page(visit: Visit, category: Category, status: int = 200, fault: str = "") -> Response:
-    title = f"Remove the name of category {category.id}?"
-    return visit.page("categories_remove.html", title, status, category=category, fault=fault)
+VIEWS = [
+    View("GET", "/categories", show_all),
+    View("POST", "/categories", name, Role.STAFF),
+    View("GET", "/categories/{category_id}", show, Role.STAFF),
+    View("POST", "/categories/{category_id}", rename, Role.STAFF),
+    View("GET", "/categories/{category_id}/remove", ask_removal, Role.STAFF),
+    View("POST", "/categories/{category_id}/remove", remove, Role.STAFF),
+]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from starlette.responses import Response
 
-from petstore.console.accounts import find_account
+from petstore.console.accounts import account_of
 from petstore.console.addresses import place_in
 from petstore.console.history import history_of
 from petstore.console.idempotency import act_once, mark_of
@@ -55,7 +55,7 @@ class KeyPages:
 
     async def list_keys(self, visit: Visit) -> Response:
         """A page of an account's keys, newest first. With a number in the query, redirect to that key."""
-        account = await find_account(visit, self._store.accounts)
+        account = await account_of(visit)
         number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
             if number:
@@ -110,11 +110,11 @@ class KeyPages:
         )
 
     async def ask_issue(self, visit: Visit) -> Response:
-        account = await find_account(visit, self._store.accounts)
+        account = await account_of(visit)
         return self._issue_page(visit, account, TypedKey(environment=self._defaults.key_environment))
 
     async def issue(self, visit: Visit) -> Response:
-        account = await find_account(visit, self._store.accounts)
+        account = await account_of(visit)
         typed, wanted = read_key(visit.form, visit.now_ms)
         if wanted is None:
             return self._issue_page(visit, account, typed, 400)
