@@ -1,119 +1,73 @@
-"""Pages of accounts: search, show with the use of 90 days, add. Changes: account_changes.py."""
+"""Accounts: search, show with the use of 90 days, add, and change. Each change has a page of its own."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.account_forms import PLANS, TypedPlan, read_plan
 from petstore.console.formats import choose
-from petstore.console.history import history_of
-from petstore.console.visit import View, Visit, address
+from petstore.console.journal import history_of
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
 from petstore.core.durations import DAY_MS, DAY_SECONDS
-from petstore.core.errors import AccountExists, Invalid
-from petstore.core.journal import About
+from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
-from petstore.core.limits.plans import PLAN_NAMES
+from petstore.core.limits.plans import (
+    ENTERPRISE,
+    LIMIT_COLUMNS,
+    PLAN_NAMES,
+    STANDARD_PLANS,
+    WINDOWS,
+    Plan,
+    resolve_plan,
+)
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import DailyUsage, every_day
+from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
-from petstore.transactions.store import Parts
+from petstore.core.values import read_int64
 
+PLANS = [
+    *((plan.name, f"{plan.name}: {', '.join(plan.phrases())}") for plan in STANDARD_PLANS.values()),
+    (ENTERPRISE, f"{ENTERPRISE}: the numbers below"),
+]
+# The field and the label of each number of an enterprise plan.
+LIMITS = [(column, f"Requests {window.words}") for column, window in zip(LIMIT_COLUMNS, WINDOWS, strict=True)]
+# The newest keys of an account.
+KEYS_READ = 200
 _ROWS = 50
 _DAYS = 90
 _ENDED_KEYS = 50
-# The newest keys of an account.
-KEYS_READ = 200
+_ORDERS_SHOWN = 10
+# Such as `free:60:1000`.
+_SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 
-class AccountPages:
-    """`/accounts`, `/accounts/new` and `/accounts/2`."""
-
-    def __init__(self, store: Parts) -> None:
-        self._store = store
-
-    def views(self) -> list[View]:
-        return [
-            View("GET", "/accounts", self.search),
-            View("GET", "/accounts/new", self.new, Role.OPERATOR),
-            View("POST", "/accounts/new", self.add, Role.OPERATOR),
-            View("GET", "/accounts/{account_id}", self.show),
-        ]
-
-    async def search(self, visit: Visit) -> Response:
-        asked = visit.asked("q", "state", "plan")
-        after = visit.query.get("after", "")
-        faults = _faults_of(asked)
-        page = AccountPage([], None)
-        if not faults:
-            query = AccountQuery(_ROWS, asked["q"], asked["state"] or None, asked["plan"] or None, after)
-            page = await self._store.accounts.page(query, visit.now_ms)
-        return visit.page(
-            "accounts.html",
-            "Accounts",
-            400 if faults else 200,
-            fragment="rows",
-            asked=asked,
-            faults=faults,
-            accounts=page.accounts,
-            stopped=page.after if page.after and len(page.accounts) < _ROWS else "",
-            first=address("accounts", asked) if after else "",
-            next=address("accounts", {**asked, "after": page.after}) if page.after else "",
-            states=[(state, state) for state in STATES],
-            plans=[(plan, plan) for plan in PLAN_NAMES],
-        )
-
-    async def new(self, visit: Visit) -> Response:
-        return _new_page(visit, "", TypedPlan())
-
-    async def add(self, visit: Visit) -> Response:
-        name, (typed, plan) = visit.form.get("name", "").strip(), read_plan(visit.form)
-        if plan is None:
-            return _new_page(visit, name, typed, 400)
-        try:
-            added = await self._store.accounts.add(name, plan, visit.actor)
-        except (Invalid, AccountExists) as error:
-            return _new_page(visit, name, typed, error.status, error.message)
-        return visit.redirect(
-            f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
-        )
-
-    async def show(self, visit: Visit) -> Response:
-        account = await account_of(visit)
-        reference = str(account.id)
-        report = await self._store.usage.report(account.id, visit.now_ms, _DAYS)
-        windows = view(report.windows, account.plan.limits, visit.now_ms)
-        today = visit.now_ms // DAY_MS
-        days = every_day(report.days, today, _DAYS, windows[-1].used)
-        keys = (await self._store.keys.keys(reference, newest=KEYS_READ))[::-1]
-        ended = [key for key in keys if key.state(visit.now_ms) != "active"]
-        return visit.page(
-            "account.html",
-            account.name,
-            account=account,
-            windows=windows,
-            days=days,
-            chart=_chart_of(days),
-            keys=working_keys(keys, visit.now_ms),
-            ended=ended[:_ENDED_KEYS],
-            ended_count=len(ended),
-            keys_read=KEYS_READ,
-            has_more_keys=len(keys) == KEYS_READ,
-            bans={ban.key_id: ban for ban in report.bans},
-            history=await history_of(self._store.journal, About("account", reference)),
-        )
+async def search(visit: Visit) -> Response:
+    asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
+    page, error = AccountPage([], None), _faults_of(asked)
+    if error is None:
+        query = AccountQuery(_ROWS, asked["q"], asked["state"] or None, asked["plan"] or None, after)
+        page = await visit.store.accounts.page(query, visit.now_ms)
+    return visit.page(
+        "accounts.html",
+        "Accounts",
+        error=error,
+        fragment="rows",
+        asked=asked,
+        accounts=page.accounts,
+        stopped=page.after if page.after and len(page.accounts) < _ROWS else "",
+        first=address("accounts", asked) if after else "",
+        next=address("accounts", {**asked, "after": page.after}) if page.after else "",
+        states=[(state, state) for state in STATES],
+        plans=[(plan, plan) for plan in PLAN_NAMES],
+    )
 
 
-def _chart_of(days: Sequence[DailyUsage]) -> str:
-    """JSON for static/usage.js, oldest first: Unix times in seconds, requests, refused, deprecated."""
-    rows = [(each.day * DAY_SECONDS, each.requests, each.refused, each.deprecated) for each in days]
-    return msgspec.json.encode(list(zip(*reversed(rows), strict=True))).decode()
-
-
-def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
+def _faults_of(asked: Mapping[str, str]) -> Faults | None:
     faults = {}
     if not can_begin_name(asked["q"]):
         faults["q"] = (
@@ -123,19 +77,43 @@ def _faults_of(asked: Mapping[str, str]) -> dict[str, str]:
         faults["state"] = choose(STATES)
     if asked["plan"] and asked["plan"] not in PLAN_NAMES:
         faults["plan"] = choose(PLAN_NAMES)
-    return faults
+    return Faults(faults) if faults else None
 
 
-def _new_page(visit: Visit, name: str, typed: TypedPlan, status: int = 200, fault: str = "") -> Response:
+async def show(visit: Visit) -> Response:
+    account = await account_of(visit)
+    report = await visit.store.usage.report(account.id, visit.now_ms, _DAYS)
+    windows = view(report.windows, account.plan.limits, visit.now_ms)
+    today = visit.now_ms // DAY_MS
+    days = every_day(report.days, today, _DAYS, windows[-1].used)
+    keys = (await visit.store.keys.keys(str(account.id), newest=KEYS_READ))[::-1]
+    ended = [key for key in keys if key.state(visit.now_ms) != "active"]
     return visit.page(
-        "account_new.html",
-        "Add an account",
-        status,
-        name=name,
-        name_fault=fault,
-        typed=typed,
-        plans=PLANS,
+        "account.html",
+        account.name,
+        account=account,
+        windows=windows,
+        days=days,
+        chart=_chart_of(days),
+        keys=_working(keys, visit.now_ms),
+        ended=ended[:_ENDED_KEYS],
+        ended_count=len(ended),
+        keys_read=KEYS_READ,
+        has_more_keys=len(keys) == KEYS_READ,
+        bans={ban.key_id: ban for ban in report.bans},
+        history=await history_of(visit, "account", account.id),
     )
+
+
+def _chart_of(days: Sequence[DailyUsage]) -> str:
+    """JSON for static/usage.js, oldest first: Unix times in seconds, requests, refused, deprecated."""
+    rows = [(each.day * DAY_SECONDS, each.requests, each.refused, each.deprecated) for each in days]
+    return msgspec.json.encode(list(zip(*reversed(rows), strict=True))).decode()
+
+
+def _working(keys: Sequence[ApiKey], now_ms: int) -> list[ApiKey]:
+    """The keys that are neither revoked nor expired."""
+    return [key for key in keys if key.state(now_ms) == "active"]
 
 
 async def account_of(visit: Visit) -> Account:
@@ -143,6 +121,164 @@ async def account_of(visit: Visit) -> Account:
     return await visit.store.accounts.find(str(visit.id_of("account")))
 
 
-def working_keys(keys: list[ApiKey], now_ms: int) -> list[ApiKey]:
-    """The keys that are neither revoked nor expired."""
-    return [key for key in keys if key.state(now_ms) == "active"]
+async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
+    typed = visit.sent(plan=next(iter(STANDARD_PLANS)), **dict.fromkeys(LIMIT_COLUMNS, ""))
+    return visit.page(
+        "account_new.html",
+        "Add an account",
+        error=error,
+        beside="name",
+        name=visit.typed("name"),
+        typed=typed,
+        plans=PLANS,
+        limits=LIMITS,
+    )
+
+
+async def add(visit: Visit) -> Response:
+    try:
+        added = await visit.store.accounts.add(visit.typed("name"), _read_plan(visit), visit.actor)
+    except (Faults, Invalid, AccountExists) as error:
+        return await ask_new(visit, error)
+    return visit.redirect(
+        f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
+    )
+
+
+async def ask_plan(visit: Visit, error: PetstoreError | None = None) -> Response:
+    account = await account_of(visit)
+    plan = account.plan
+    numbers = map(str, plan.limits) if plan.name == ENTERPRISE else [""] * len(LIMITS)
+    report = await visit.store.usage.report(account.id, visit.now_ms, days=1)
+    return visit.page(
+        "account_plan.html",
+        f"Change the plan of {account.name}",
+        error=error,
+        account=account,
+        shown=":".join(map(str, (plan.name, *plan.limits))),
+        typed=visit.sent(plan=plan.name, **dict(zip(LIMIT_COLUMNS, numbers, strict=True))),
+        plans=PLANS,
+        limits=LIMITS,
+        windows=view(report.windows, plan.limits, visit.now_ms),
+    )
+
+
+async def set_plan(visit: Visit) -> Response:
+    account = await account_of(visit)
+    shown = _SHOWN.fullmatch(visit.form.get("was", ""))
+    if shown is None:
+        raise InvalidBody(INCOMPLETE_FORM)
+    name, *limits = shown.groups()
+    expected = Plan(name, tuple(map(int, limits)))
+    try:
+        plan = _read_plan(visit)
+        await visit.store.accounts.set_plan(str(account.id), plan, visit.actor, expected=expected)
+    except (Faults, Invalid, Conflict) as error:
+        return await ask_plan(visit, error)
+    return _shown_again(visit, account, f"{account.name} has the plan {plan.name}, from its next request on.")
+
+
+def _read_plan(visit: Visit) -> Plan:
+    """The plan in the form: its name and, for enterprise, the agreed numbers. Raises Faults and Invalid."""
+    limits, faults = [], {}
+    for column in LIMIT_COLUMNS:
+        text = visit.typed(column)
+        limits.append(read_int64(text) if text else None)
+        if text and limits[-1] is None:
+            faults[column] = "Write a whole number in digits, such as 5000."
+    if faults:
+        raise Faults(faults)
+    return resolve_plan(visit.typed("plan"), *limits)
+
+
+async def ask_name(visit: Visit, error: PetstoreError | None = None) -> Response:
+    account = await account_of(visit)
+    name, title = visit.sent(name=account.name)["name"], f"Rename {account.name}"
+    return visit.page("account_rename.html", title, error=error, beside="name", account=account, name=name)
+
+
+async def rename(visit: Visit) -> Response:
+    account, shown = await account_of(visit), visit.form.get("was", "")
+    if not shown:
+        raise InvalidBody(INCOMPLETE_FORM)
+    name, actor = visit.typed("name"), visit.actor
+    try:
+        renamed = await visit.store.accounts.rename(str(account.id), name, actor, expected=shown)
+    except (Invalid, Conflict) as error:
+        return await ask_name(visit, error)
+    return _shown_again(visit, account, f"The account is called {renamed.name}.")
+
+
+async def ask_suspension(visit: Visit, error: Conflict | None = None) -> Response:
+    account = await account_of(visit)
+    title, (working, more) = f"Suspend {account.name}", await _working_keys(visit, account)
+    return visit.page("account_suspend.html", title, error=error, account=account, working=working, more=more)
+
+
+async def suspend(visit: Visit) -> Response:
+    account = await account_of(visit)
+    try:
+        await visit.store.accounts.suspend(str(account.id), visit.actor)
+    except Conflict as error:
+        return await ask_suspension(visit, error)
+    flash = f"{account.name} is suspended: its keys are refused until you resume it."
+    return _shown_again(visit, account, flash)
+
+
+async def resume(visit: Visit) -> Response:
+    account = await account_of(visit)
+    await visit.store.accounts.resume(str(account.id), visit.actor)
+    return _shown_again(visit, account, f"{account.name} is active again, with the same keys.")
+
+
+async def ask_closing(visit: Visit) -> Response:
+    account = await account_of(visit)
+    orders = await visit.store.orders.page(OrderQuery(account.id, _ORDERS_SHOWN, open_only=True))
+    working, more = await _working_keys(visit, account)
+    return visit.page(
+        "account_close.html",
+        f"Close {account.name}",
+        account=account,
+        working=working,
+        more=more,
+        orders=orders.orders,
+        has_more_orders=orders.has_more,
+    )
+
+
+async def _working_keys(visit: Visit, account: Account) -> tuple[int, bool]:
+    """How many of the newest keys work, and whether there may be older ones that do."""
+    keys = await visit.store.keys.keys(str(account.id), newest=KEYS_READ)
+    return len(_working(keys, visit.now_ms)), len(keys) == KEYS_READ
+
+
+async def close(visit: Visit) -> Response:
+    account = await account_of(visit)
+    await visit.store.accounts.close(str(account.id), visit.actor)
+    return _shown_again(visit, account, f"{account.name} is closed, and its keys are revoked.")
+
+
+def _shown_again(visit: Visit, account: Account, flash: str) -> Response:
+    return visit.redirect(f"accounts/{account.id}", flash=flash)
+
+
+VIEWS = [
+    View("GET", "/accounts", search),
+    View("GET", "/accounts/new", ask_new, Role.OPERATOR),
+    View("POST", "/accounts/new", add, Role.OPERATOR),
+    View("GET", "/accounts/{account_id}", show),
+    *(
+        View(method, f"/accounts/{{account_id}}/{action}", handler, Role.OPERATOR)
+        for method, action, handler in (
+            ("GET", "plan", ask_plan),
+            ("POST", "plan", set_plan),
+            ("GET", "rename", ask_name),
+            ("POST", "rename", rename),
+            ("GET", "suspend", ask_suspension),
+            ("POST", "suspend", suspend),
+            ("POST", "resume", resume),
+            ("GET", "close", ask_closing),
+            ("POST", "close", close),
+        )
+    ),
+]

@@ -10,9 +10,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from petstore.console import bans, billing, categories, journal, orders, overview, people, service, sign_ins
-from petstore.console.account_changes import AccountChangePages
-from petstore.console.accounts import AccountPages
+from petstore.console import (
+    accounts,
+    bans,
+    billing,
+    categories,
+    journal,
+    orders,
+    overview,
+    people,
+    service,
+    sign_ins,
+)
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.keys import KeyPages
@@ -58,8 +67,6 @@ class Console:
         self._pages: tuple[Pages, ...] = (
             NewPetPages(stores),
             PetPages(stores),
-            AccountPages(stores),
-            AccountChangePages(stores),
             KeyPages(stores, options),
             StockPages(stores, downloads, reception),
         )
@@ -72,6 +79,7 @@ class Console:
         """Every page and action, in the order in which paths are compared."""
         return [
             *(view for pages in self._pages for view in pages.views()),
+            *accounts.VIEWS,
             *bans.VIEWS,
             *billing.VIEWS,
             *categories.VIEWS,
