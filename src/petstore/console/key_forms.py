@@ -7,19 +7,13 @@ from collections.abc import Mapping
 import msgspec
 
 from petstore.console.formats import choose
-from petstore.core.durations import DAY_MS, format_duration, parse_duration
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.keys import ENVIRONMENTS, Access, check_label
 from petstore.core.moments import read_day
 from petstore.core.values import read_id
 
-ACCESS = [
-    (Access.READ.value, "read: list animals and own orders. Enough for a published site."),
-    (Access.WRITE.value, "write: also add animals and place orders."),
-    (Access.MANAGE.value, "manage: also change and remove everything. For the store's own programs."),
-]
 _DAYS_MAX = 3_650
-_OVERLAP_MAX_MS = 365 * DAY_MS
 
 
 class TypedKey(msgspec.Struct):
@@ -84,14 +78,3 @@ def _read_expiry(typed: TypedKey, now_ms: int) -> int | None:
     else:
         return (last + 1) * DAY_MS
     return None
-
-
-def read_overlap(text: str) -> int:
-    """Milliseconds for which a rotated key still works. Raises Invalid."""
-    try:
-        overlap_ms = 0 if text == "0" else parse_duration(text)
-    except ValueError as error:
-        raise Invalid("overlap", f"{error}, or 0 for no time at all.") from None
-    if overlap_ms > _OVERLAP_MAX_MS:
-        raise Invalid("overlap", f"The old key goes on for {format_duration(_OVERLAP_MAX_MS)} at most.")
-    return overlap_ms

@@ -11,10 +11,10 @@ from petstore.console.accounts import account_of
 from petstore.console.addresses import place_in
 from petstore.console.history import history_of
 from petstore.console.idempotency import act_once, mark_of
-from petstore.console.key_forms import ACCESS, TypedKey, read_key, read_overlap
+from petstore.console.key_forms import TypedKey, read_key
 from petstore.console.visit import ConsoleOptions, View, Visit, address
 from petstore.core.accounts import Account
-from petstore.core.durations import format_duration
+from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import (
     Conflict,
     IdempotencyKeyInUse,
@@ -24,13 +24,20 @@ from petstore.core.errors import (
 )
 from petstore.core.idempotency import Idempotency
 from petstore.core.journal import About
-from petstore.core.keys import ENVIRONMENTS, ApiKey, IssuedKey
+from petstore.core.keys import ENVIRONMENTS, Access, ApiKey, IssuedKey
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, read_id
 from petstore.transactions.store import Parts
 
 _ROWS = 50
+ACCESS = [
+    (Access.READ.value, "read: list animals and own orders. Enough for a published site."),
+    (Access.WRITE.value, "write: also add animals and place orders."),
+    (Access.MANAGE.value, "manage: also change and remove everything. For the store's own programs."),
+]
+_DAYS_MAX = 3_650
+_OVERLAP_MAX_MS = 365 * DAY_MS
 
 
 class KeyPages:
@@ -59,20 +66,13 @@ class KeyPages:
         number, before_id = visit.query.get("number", "").strip(), place_in(visit.query, "before", INT64_MAX)
         try:
             if number:
-                return visit.redirect(f"keys/{(await self._find_of(account, number)).id}")
+                key = await _key_of(visit, account, number)
+                if key is None:
+                    raise NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
+                return visit.redirect(f"keys/{key.id}")
             return await self._list_page(visit, account, before_id)
         except NotFound as error:
             return await self._list_page(visit, account, INT64_MAX, number, error)
-
-    async def _find_of(self, account: Account, number: str) -> ApiKey:
-        """Raises NotFound also for a key of another account."""
-        key_id = read_id(number)
-        if key_id is not None:
-            with suppress(NotFound):
-                key = await self._store.keys.key(key_id)
-                if key.account_id == account.id:
-                    return key
-        raise NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
 
     async def _list_page(
         self, visit: Visit, account: Account, before_id: int, number: str = "", error: NotFound | None = None
@@ -86,26 +86,21 @@ class KeyPages:
             error.status if error else 200,
             account=account,
             keys=keys,
-            bans=await self._bans(visit, keys),
+            bans=await _bans_of(visit, keys),
             number=number,
             fault=error.message if error else "",
             first=here if before_id != INT64_MAX else "",
             next=address(here, {"before": keys[-1].id}) if len(found) > _ROWS else "",
         )
 
-    async def _bans(self, visit: Visit, keys: list[ApiKey]) -> dict[int, KeyBan]:
-        return {
-            ban.key_id: ban for ban in await self._store.usage.bans_of([key.id for key in keys], visit.now_ms)
-        }
-
     async def show(self, visit: Visit) -> Response:
-        key = await self._find(visit)
+        key, account = await _find(visit)
         return visit.page(
             "key.html",
             f"Key {key.id}",
             key=key,
-            account=await self._store.accounts.find(str(key.account_id)),
-            ban=(await self._bans(visit, [key])).get(key.id),
+            account=account,
+            ban=(await _bans_of(visit, [key])).get(key.id),
             history=await history_of(self._store.journal, About("key", str(key.id))),
         )
 
@@ -133,16 +128,15 @@ class KeyPages:
         return await self._answer(visit, account, issue)
 
     async def ask_rotation(self, visit: Visit) -> Response:
-        key = await self._find(visit)
+        key, account = await _find(visit)
         return await self._rotation_page(visit, key, format_duration(self._defaults.overlap_ms))
 
     async def rotate(self, visit: Visit) -> Response:
-        key, overlap = await self._find(visit), visit.form.get("overlap", "").strip()
+        (key, account), overlap = await _find(visit), visit.form.get("overlap", "").strip()
         try:
-            overlap_ms = read_overlap(overlap)
+            overlap_ms = _read_overlap(overlap)
         except Invalid as error:
             return await self._rotation_page(visit, key, overlap, 400, error.message)
-        account = await self._store.accounts.find(str(key.account_id))
         environment = "test" if key.display.startswith("pets_test_") else "live"
 
         def rotate(once: Idempotency) -> Awaitable[IssuedKey]:
@@ -151,8 +145,7 @@ class KeyPages:
         return await self._answer(visit, account, rotate, key)
 
     async def ask_revocation(self, visit: Visit) -> Response:
-        key = await self._find(visit)
-        account = await self._store.accounts.find(str(key.account_id))
+        key, account = await _find(visit)
         return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account)
 
     async def revoke(self, visit: Visit) -> Response:
@@ -164,9 +157,6 @@ class KeyPages:
         key = await self._store.keys.pardon(visit.id_of("key"), visit.actor)
         back = "bans" if visit.form.get("back") == "bans" else f"accounts/{key.account_id}"
         return visit.redirect(back, flash=f"Key {key.id} is not banned any more, from its next request on.")
-
-    async def _find(self, visit: Visit) -> ApiKey:
-        return await self._store.keys.key(visit.id_of("key"))
 
     def _issue_page(self, visit: Visit, account: Account, typed: TypedKey, status: int = 200) -> Response:
         return visit.page(
@@ -213,3 +203,35 @@ class KeyPages:
         old = None if rotated is None else await self._store.keys.key(rotated.id)
         title = f"Key {issued.record.id} for {account.name}"
         return visit.page("key_issued.html", title, account=account, issued=issued, old=old)
+
+
+async def _key_of(visit: Visit, account: Account, number: str) -> ApiKey | None:
+    """None also for a key of another account."""
+    key_id = read_id(number)
+    if key_id is not None:
+        with suppress(NotFound):
+            key = await visit.store.keys.key(key_id)
+            return key if key.account_id == account.id else None
+    return None
+
+
+async def _bans_of(visit: Visit, keys: list[ApiKey]) -> dict[int, KeyBan]:
+    bans = await visit.store.usage.bans_of([key.id for key in keys], visit.now_ms)
+    return {ban.key_id: ban for ban in bans}
+
+
+async def _find(visit: Visit) -> tuple[ApiKey, Account]:
+    """The key in the path, and its account. Raises NotFound."""
+    key = await visit.store.keys.key(visit.id_of("key"))
+    return key, await visit.store.accounts.find(str(key.account_id))
+
+
+def _read_overlap(text: str) -> int:
+    """Milliseconds for which a rotated key still works. Raises Invalid."""
+    try:
+        overlap_ms = 0 if text == "0" else parse_duration(text)
+    except ValueError as error:
+        raise Invalid("overlap", f"{error}, or 0 for no time at all.") from None
+    if overlap_ms > _OVERLAP_MAX_MS:
+        raise Invalid("overlap", f"The old key goes on for {format_duration(_OVERLAP_MAX_MS)} at most.")
+    return overlap_ms
