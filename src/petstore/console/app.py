@@ -16,6 +16,7 @@ from petstore.console import (
     billing,
     categories,
     journal,
+    keys,
     orders,
     overview,
     people,
@@ -24,7 +25,6 @@ from petstore.console import (
 )
 from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
-from petstore.console.keys import KeyPages
 from petstore.console.new_pets import NewPetPages
 from petstore.console.passwords import Passwords
 from petstore.console.pets import PetPages
@@ -67,7 +67,6 @@ class Console:
         self._pages: tuple[Pages, ...] = (
             NewPetPages(stores),
             PetPages(stores),
-            KeyPages(stores, options),
             StockPages(stores, downloads, reception),
         )
 
@@ -84,6 +83,7 @@ class Console:
             *billing.VIEWS,
             *categories.VIEWS,
             *journal.VIEWS,
+            *keys.VIEWS,
             *orders.VIEWS,
             *overview.VIEWS,
             *people.VIEWS,
