@@ -22,8 +22,8 @@ from petstore.console import (
     people,
     service,
     sign_ins,
+    stock,
 )
-from petstore.console.downloads import Downloads
 from petstore.console.guard import Guard
 from petstore.console.new_pets import NewPetPages
 from petstore.console.passwords import Passwords
@@ -31,7 +31,6 @@ from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
 from petstore.console.statistics import Statistics
-from petstore.console.stock import StockPages
 from petstore.console.visit import ConsoleOptions, Desk, View
 from petstore.core import packaged
 from petstore.core.clock import Clock
@@ -57,7 +56,6 @@ class Console:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
         chunks = ChunkMaker(slots)
-        downloads = Downloads(chunks)
         self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
         reception = Reception(stores.uploads, options.body_timeout_seconds)
@@ -67,7 +65,6 @@ class Console:
         self._pages: tuple[Pages, ...] = (
             NewPetPages(stores),
             PetPages(stores),
-            StockPages(stores, downloads, reception),
         )
 
     async def close(self) -> None:
@@ -89,6 +86,7 @@ class Console:
             *people.VIEWS,
             *service.VIEWS,
             *sign_ins.VIEWS,
+            *stock.VIEWS,
         ]
 
     def routes(self) -> list[Route]:

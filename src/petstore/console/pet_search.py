@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec.structs import replace
 
-from petstore.console.addresses import place_in
-from petstore.console.formats import sentence
-from petstore.console.visit import INCOMPLETE_ADDRESS, address
+from petstore.console.formats import choose, sentence
+from petstore.console.visit import INCOMPLETE_ADDRESS, Visit, address
 from petstore.core.errors import Invalid, InvalidParameter
 from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetStatus
 from petstore.core.values import name_fault, read_id, read_int64
-from petstore.transactions.pets import Pets
 
 _ROWS = 50
 
@@ -59,8 +55,9 @@ class Found(msgspec.Struct, frozen=True):
     stopped_at: str | None = None
 
 
-def read_search(query: Mapping[str, str]) -> Search:
+def read_search(visit: Visit) -> Search:
     """The search of a page's address. Raises Invalid, which names the field, and InvalidParameter."""
+    query = visit.query
     text = query.get("q", "")
     text = "" if text.isspace() else text
     fault = name_fault(text) if text else None
@@ -71,41 +68,30 @@ def read_search(query: Mapping[str, str]) -> Search:
     if category and category_id is None:
         raise Invalid("category", "Choose a category.")
     if status and status not in STATUSES:
-        raise Invalid("status", f"Choose one of {', '.join(STATUSES)}.")
-    return Search(
-        text, category_id, STATUSES.get(status), query.get("order") != "oldest", _read_after(query, text)
-    )
-
-
-def _read_after(query: Mapping[str, str], text: str) -> NamePlace | None:
-    """The place at which the previous page ended."""
-    pet_id, name = place_in(query, "after"), query.get("after_name", "")
-    if not pet_id:
-        return None
-    if text and name_fault(name) is not None:
+        raise Invalid("status", choose(STATUSES))
+    after_id, name = visit.place("after"), query.get("after_name", "")
+    if after_id and text and name_fault(name) is not None:
         raise InvalidParameter(INCOMPLETE_ADDRESS)
-    return NamePlace(name, pet_id)
+    after = NamePlace(name, after_id) if after_id else None
+    return Search(text, category_id, STATUSES.get(status), query.get("order") != "oldest", after)
 
 
-async def find(pets: Pets, search: Search) -> Found:
+async def find(visit: Visit, search: Search) -> Found:
     """One page of a search: sorted by name if it has a text, else by identifier."""
     if search.text:
-        return await _find_by_name(pets, search)
+        return await _find_by_name(visit, search)
     after_id = search.after.id if search.after is not None else 0
     query = PageQuery(_ROWS, search.status, None, after_id, search.category_id, search.newest_first)
-    page = await pets.page(query)
+    page = await visit.store.pets.page(query)
     last = NamePlace("", page.pets[-1].id) if page.has_more else None
     return Found(page.pets, replace(search, after=last) if last is not None else None)
 
 
-async def _find_by_name(pets: Pets, search: Search) -> Found:
+async def _find_by_name(visit: Visit, search: Search) -> Found:
     """An animal whose identifier is the text comes first."""
-    pet_id = read_id(search.text)
+    pets, first, pet_id = visit.store.pets, list[Pet](), read_id(search.text)
     if pet_id is not None and search.after is None:
-        query = PageQuery(1, search.status, (pet_id,), 0, search.category_id)
-        first = (await pets.page(query)).pets
-    else:
-        first = []
+        first = (await pets.page(PageQuery(1, search.status, (pet_id,), 0, search.category_id))).pets
     named = await pets.find_by_name(
         NameQuery(search.text, _ROWS, search.status, search.category_id, search.after)
     )

@@ -43,8 +43,8 @@ class PetPages:
         names = await self._names()
         status, faults = 200, dict[str, str]()
         try:
-            search = read_search(visit.query)
-            found = await find(self._store.pets, search)
+            search = read_search(visit)
+            found = await find(visit, search)
         except Invalid as error:
             search, found = Search(), Found([])
             status, faults = 400, {error.field: error.message}
