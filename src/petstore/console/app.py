@@ -20,12 +20,12 @@ from petstore.console import (
     orders,
     overview,
     people,
+    pets,
     service,
     sign_ins,
     stock,
 )
 from petstore.console.guard import Guard
-from petstore.console.new_pets import NewPetPages
 from petstore.console.passwords import Passwords
 from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
@@ -62,10 +62,7 @@ class Console:
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, reception, chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
-        self._pages: tuple[Pages, ...] = (
-            NewPetPages(stores),
-            PetPages(stores),
-        )
+        self._pages: tuple[Pages, ...] = (PetPages(stores),)
 
     async def close(self) -> None:
         """End background work."""
@@ -74,6 +71,7 @@ class Console:
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""
         return [
+            *pets.VIEWS,
             *(view for pages in self._pages for view in pages.views()),
             *accounts.VIEWS,
             *bans.VIEWS,

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from petstore.console.category_names import CategoryNames
+from petstore.console.categories import CategoryNames
 from petstore.console.formats import sentence
-from petstore.console.visit import INCOMPLETE_FORM
+from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
 from petstore.core.pets import FIELDS, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, values_of_pet
@@ -40,10 +40,41 @@ def typed_of(pet: Pet, names: CategoryNames) -> Typed:
     return Typed(_written(pet, names))
 
 
-def new_typed(category: str) -> Typed:
+def new_typed(category: str) -> dict[str, str]:
     """The form of a new animal in a category."""
     defaults = {_WORDS[each.name]: "" if each.is_required else str(each.default or "") for each in FIELDS}
-    return Typed({**defaults, "category": category})
+    return {**defaults, "category": category}
+
+
+def typed_in(form: Mapping[str, str], names: CategoryNames) -> dict[str, str]:
+    """The fields as typed.
+
+    If the form has no status (an order holds the animal), the stored one stays. So does the stored category
+    if its text was not edited: the name may belong to another category by now.
+    """
+    typed = {word: form.get(word, "") for word in _WORDS.values()}
+    typed["status"] = form.get("status", form.get("was_status", ""))
+    if "was_written" in form and typed["category"] == form["was_written"]:
+        category_id = read_int64(form.get("was_category", ""))
+        if category_id is not None:
+            typed["category"] = names.written(category_id)
+    return typed
+
+
+def read_pet(typed: Mapping[str, str], names: CategoryNames) -> NewPet:
+    """The animal that the fields describe. Raises Faults."""
+    wanted: dict[str, Any] = {}
+    faults = {}
+    for field in FIELDS:
+        word = _WORDS[field.name]
+        try:
+            is_category = field.name == "category_id"
+            wanted[field.name] = names.read(typed[word]) if is_category else _read(field, typed[word])
+        except Invalid as error:
+            faults[word] = error.message
+    if faults:
+        raise Faults(faults)
+    return NewPet(**wanted)
 
 
 def _written(pet: Pet, names: CategoryNames) -> dict[str, str]:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from petstore.console.category_names import CategoryNames, names_in
+from petstore.console.categories import CategoryNames, names_in
 from petstore.console.history import History, history_of
+from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.pet_forms import (
     Edit,
     change_between,
     changed_fields,
     merged,
+    new_typed,
     read_edit,
+    read_pet,
     status_choices,
+    typed_in,
     typed_of,
 )
 from petstore.console.pet_search import Found, Search, find, read_search
-from petstore.console.visit import View, Visit
-from petstore.core.errors import Conflict, Invalid, PetNotFound
+from petstore.console.visit import Faults, View, Visit
+from petstore.core.errors import Conflict, Invalid, PetNotFound, PetstoreError
 from petstore.core.journal import About
 from petstore.core.people import Role
 from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile
+from petstore.core.values import read_int64
 from petstore.transactions.store import Parts
 
 
@@ -40,7 +45,7 @@ class PetPages:
         ]
 
     async def search(self, visit: Visit) -> Response:
-        names = await self._names()
+        names = await names_in(visit)
         status, faults = 200, dict[str, str]()
         try:
             search = read_search(visit)
@@ -62,10 +67,10 @@ class PetPages:
         )
 
     async def show(self, visit: Visit) -> Response:
-        return await self._show(visit, visit.id_of("animal"), await self._names())
+        return await self._show(visit, visit.id_of("animal"), await names_in(visit))
 
     async def change(self, visit: Visit) -> Response:
-        pet_id, names = visit.id_of("animal"), await self._names()
+        pet_id, names = visit.id_of("animal"), await names_in(visit)
         edit, wanted = read_edit(pet_id, visit.form, names)
         if wanted is None:
             return await self._show(visit, pet_id, names, 400, edit)
@@ -92,11 +97,8 @@ class PetPages:
         except Conflict as error:
             return await self._ask_removal(visit, pet_id, 409, error.message)
         except PetNotFound:
-            return await self._show(visit, pet_id, await self._names())
+            return await self._show(visit, pet_id, await names_in(visit))
         return visit.redirect("pets", flash=f"Animal {pet_id} is removed.")
-
-    async def _names(self) -> CategoryNames:
-        return await names_in(self._store.categories)
 
     async def _history(self, pet_id: int, names: CategoryNames, since_id: int = 0) -> History:
         about, texts = About("pet", str(pet_id)), {"categoryId": names.label}
@@ -132,7 +134,7 @@ class PetPages:
             order_id=await self._store.pets.open_order(pet_id),
             names=names,
             history=history,
-            fault=fault,
+            faults={**edit.typed.faults, "": fault},
         )
 
     async def _changed_meanwhile(
@@ -141,6 +143,7 @@ class PetPages:
         """The present animal beside the typed form, and the changes since the form was shown."""
         history = await self._history(present.id, names, edit.seen_id)
         seen_id = history.newest_id or edit.seen_id
+        typed = merged(present, change, edit.typed, names)
         return visit.page(
             "pets_changed.html",
             f"Animal {present.id} has changed meanwhile",
@@ -148,7 +151,8 @@ class PetPages:
             pet=present,
             sent=edit.typed,
             changed=changed_fields(change),
-            edit=Edit(present, seen_id, merged(present, change, edit.typed, names)),
+            edit=Edit(present, seen_id, typed),
+            faults=typed.faults,
             statuses=status_choices(present.status),
             order_id=await self._store.pets.open_order(present.id),
             names=names,
@@ -165,7 +169,43 @@ class PetPages:
             f"Remove animal {pet_id}?",
             status,
             pet=pet,
-            names=await self._names(),
+            names=await names_in(visit),
             order_id=order_id,
             fault=fault,
         )
+
+
+async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
+    names = await names_in(visit)
+    category_id = read_int64(visit.query.get("category", ""))
+    category = "" if category_id is None else names.written(category_id)
+    return visit.page(
+        "pets_new.html",
+        "Add an animal",
+        error=error,
+        names=names,
+        typed=typed_in(visit.form, names) if visit.form else new_typed(category),
+        statuses=status_choices(None),
+        once=mark_of(visit, used_up=isinstance(error, FormUsedUp)),
+    )
+
+
+async def add(visit: Visit) -> Response:
+    """Sent twice, by a double click or a reload, the form adds one animal."""
+    names, pets, actor = await names_in(visit), visit.store.pets, visit.actor
+    try:
+        wanted = read_pet(typed_in(visit.form, names), names)
+        created = await act_once(visit, NO_ACCOUNT, lambda once: pets.add(wanted, actor, once))
+    except (Faults, FormUsedUp) as error:
+        return await ask_new(visit, error)
+    pet = created.pet
+    flash = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
+    if visit.form.get("then") == "another":
+        return visit.redirect(f"pets/new?category={pet.category_id}", flash=flash)
+    return visit.redirect(f"pets/{pet.id}", flash=flash)
+
+
+VIEWS = [
+    View("GET", "/pets/new", ask_new, Role.STAFF),
+    View("POST", "/pets/new", add, Role.STAFF),
+]
