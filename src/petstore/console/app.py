@@ -27,7 +27,6 @@ from petstore.console import (
 )
 from petstore.console.guard import Guard
 from petstore.console.passwords import Passwords
-from petstore.console.pets import PetPages
 from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
 from petstore.console.statistics import Statistics
@@ -62,7 +61,7 @@ class Console:
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, reception, chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
-        self._pages: tuple[Pages, ...] = (PetPages(stores),)
+        self._pages: tuple[Pages, ...] = ()
 
     async def close(self) -> None:
         """End background work."""
@@ -71,7 +70,6 @@ class Console:
     def views(self) -> list[View]:
         """Every page and action, in the order in which paths are compared."""
         return [
-            *pets.VIEWS,
             *(view for pages in self._pages for view in pages.views()),
             *accounts.VIEWS,
             *bans.VIEWS,
@@ -82,6 +80,7 @@ class Console:
             *orders.VIEWS,
             *overview.VIEWS,
             *people.VIEWS,
+            *pets.VIEWS,
             *service.VIEWS,
             *sign_ins.VIEWS,
             *stock.VIEWS,

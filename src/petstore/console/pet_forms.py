@@ -20,24 +20,19 @@ from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 _WORDS = {field.name: field.name.removesuffix("_id") for field in FIELDS}
 
 
-class Typed(msgspec.Struct):
-    """The fields of the form as typed, and their faults, by field."""
-
-    values: dict[str, str]
-    faults: dict[str, str] = {}
-
-
-class Edit(msgspec.Struct):
-    """A sent form, with the animal that it showed and the newest journal entry at that time."""
+class Edit(msgspec.Struct, frozen=True):
+    """The fields of a form as typed, the animal that it showed, and the newest journal entry at that time."""
 
     before: Pet
     seen_id: int
-    typed: Typed
+    typed: dict[str, str]
 
 
-def typed_of(pet: Pet, names: CategoryNames) -> Typed:
+def typed_of(pet: Pet, names: CategoryNames) -> dict[str, str]:
     """The form filled in with an animal."""
-    return Typed(_written(pet, names))
+    plain = zip(_WORDS.values(), values_of_pet(pet), strict=True)
+    texts = {word: "" if value is None else str(value) for word, value in plain}
+    return {**texts, "category": names.written(pet.category_id)}
 
 
 def new_typed(category: str) -> dict[str, str]:
@@ -77,32 +72,6 @@ def read_pet(typed: Mapping[str, str], names: CategoryNames) -> NewPet:
     return NewPet(**wanted)
 
 
-def _written(pet: Pet, names: CategoryNames) -> dict[str, str]:
-    plain = zip(_WORDS.values(), values_of_pet(pet), strict=True)
-    texts = {word: "" if value is None else str(value) for word, value in plain}
-    return {**texts, "category": names.written(pet.category_id)}
-
-
-def read_typed(form: Mapping[str, str], names: CategoryNames) -> tuple[Typed, NewPet | None]:
-    """The typed fields and, without faults, the animal that they describe.
-
-    If the form has no status (an order holds the animal), the stored one stays.
-    """
-    typed = Typed({word: form.get(word, "") for word in _WORDS.values()}, {})
-    typed.values["status"] = form.get("status", form.get("was_status", ""))
-    wanted: dict[str, Any] = {}
-    for field in FIELDS:
-        word = _WORDS[field.name]
-        try:
-            if field.name == "category_id":
-                wanted[field.name] = _read_category(form, typed, names)
-            else:
-                wanted[field.name] = _read(field, typed.values[word])
-        except Invalid as error:
-            typed.faults[word] = error.message
-    return typed, None if typed.faults else NewPet(**wanted)
-
-
 def _read(field: Field, text: str) -> Any:
     """The value of a field that is written as it is. Raises Invalid."""
     if not text and field.takes_null:
@@ -122,21 +91,7 @@ def _read(field: Field, text: str) -> Any:
     return text
 
 
-def _read_category(form: Mapping[str, str], typed: Typed, names: CategoryNames) -> int:
-    category_id = _untouched_category(form)
-    if category_id is None:
-        return names.read(typed.values["category"])
-    typed.values["category"] = names.written(category_id)
-    return category_id
-
-
-def _untouched_category(form: Mapping[str, str]) -> int | None:
-    """The stored category id if its text was not edited: the name may belong to another category by now."""
-    is_same = "was_written" in form and form.get("category") == form["was_written"]
-    return read_int64(form.get("was_category", "")) if is_same else None
-
-
-def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tuple[Edit, NewPet | None]:
+def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> Edit:
     """Raises InvalidBody for an incomplete form."""
     seen_id = 0 if form.get("seen") == "0" else read_id(form.get("seen", ""))
     try:
@@ -145,8 +100,7 @@ def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> tup
         raise InvalidBody(INCOMPLETE_FORM) from None
     if seen_id is None:
         raise InvalidBody(INCOMPLETE_FORM)
-    typed, wanted = read_typed(form, names)
-    return Edit(Pet(pet_id, **was), seen_id, typed), wanted
+    return Edit(Pet(pet_id, **was), seen_id, typed_in(form, names))
 
 
 def change_between(before: Pet, wanted: NewPet) -> PetChange:
@@ -160,17 +114,16 @@ def changed_fields(change: PetChange) -> set[str]:
     return {word for name, word in _WORDS.items() if getattr(change, name) is not UNSET}
 
 
-def merged(present: Pet, change: PetChange, typed: Typed, names: CategoryNames) -> Typed:
-    """A form with the wanted changes on top of the present animal."""
-    now = typed_of(present, names)
-    for word in changed_fields(change) - {"status"}:
-        now.values[word] = typed.values[word]
-    if change.status is not UNSET:
-        if change.status in (present.status, *TRANSITIONS[present.status]):
-            now.values["status"] = typed.values["status"]
-        else:
-            now.faults["status"] = f"It is {present.status} now, and can't become {change.status}."
-    return now
+def merged(
+    present: Pet, change: PetChange, typed: Mapping[str, str], names: CategoryNames
+) -> tuple[dict[str, str], dict[str, str]]:
+    """A form with the wanted changes on top of the present animal, and its faults by field."""
+    now, faults = typed_of(present, names), {}
+    changed = changed_fields(change)
+    if change.status is not UNSET and change.status not in (present.status, *TRANSITIONS[present.status]):
+        faults["status"] = f"It is {present.status} now, and can't become {change.status}."
+        changed.remove("status")
+    return {**now, **{word: typed[word] for word in changed}}, faults
 
 
 def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:
