@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import gzip
 import posixpath
-from collections.abc import Iterator
-from contextlib import contextmanager
 from html.parser import HTMLParser
 from http.cookies import SimpleCookie
 from typing import Any
-from unittest import mock
 from urllib.parse import urlencode
 
-from petstore.console.app import Console
 from petstore.core.people import Role
 from tests.support.journal import ACTOR
 from tests.support.service import Answer, Pairs, Shop
@@ -209,17 +205,3 @@ class Visitor:
                     self.cookies.pop(cookie.key, None)
                 else:
                     self.cookies[cookie.key] = cookie.value
-
-
-@contextmanager
-def recorded_consoles() -> Iterator[list[Console]]:
-    """The consoles of the services that start meanwhile, in the order of their starts."""
-    consoles: list[Console] = []
-
-    class Recorded(Console):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            consoles.append(self)
-
-    with mock.patch("petstore.wiring.console.Console", Recorded):
-        yield consoles

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -40,12 +38,22 @@ from petstore.web.slots import Slots
 from petstore.web.static import StaticFiles
 
 PREFIX = "/console"
-
-
-class Pages(Protocol):
-    """The pages of one noun."""
-
-    def views(self) -> list[View]: ...
+# Every page and action, in the order in which paths are compared.
+VIEWS = [
+    *overview.VIEWS,
+    *pets.VIEWS,
+    *categories.VIEWS,
+    *journal.VIEWS,
+    *service.VIEWS,
+    *sign_ins.VIEWS,
+    *people.VIEWS,
+    *orders.VIEWS,
+    *accounts.VIEWS,
+    *keys.VIEWS,
+    *bans.VIEWS,
+    *billing.VIEWS,
+    *stock.VIEWS,
+]
 
 
 class Console:
@@ -54,55 +62,31 @@ class Console:
     def __init__(self, stores: Parts, clock: Clock, report: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
-        chunks = ChunkMaker(slots)
         self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
         reception = Reception(stores.uploads, options.body_timeout_seconds)
+        chunks = ChunkMaker(slots)
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, reception, chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
-        self._pages: tuple[Pages, ...] = ()
 
     async def close(self) -> None:
         """End background work."""
         await self._statistics.close()
 
-    def views(self) -> list[View]:
-        """Every page and action, in the order in which paths are compared."""
-        return [
-            *(view for pages in self._pages for view in pages.views()),
-            *accounts.VIEWS,
-            *bans.VIEWS,
-            *billing.VIEWS,
-            *categories.VIEWS,
-            *journal.VIEWS,
-            *keys.VIEWS,
-            *orders.VIEWS,
-            *overview.VIEWS,
-            *people.VIEWS,
-            *pets.VIEWS,
-            *service.VIEWS,
-            *sign_ins.VIEWS,
-            *stock.VIEWS,
-        ]
-
     def routes(self) -> list[Route]:
+        """One route for each path, which takes the methods of its views."""
+        by_path: dict[str, list[View]] = defaultdict(list)
+        for view in VIEWS:
+            by_path[view.path].append(view)
         return [
             Route(f"{PREFIX}/", _without_slash),
-            *routes_of(self.views(), self._guard),
+            *(
+                Route(PREFIX + path, self._guard.endpoint(views), methods=[view.method for view in views])
+                for path, views in by_path.items()
+            ),
             *self._static.routes(),
         ]
-
-
-def routes_of(views: Sequence[View], guard: Guard) -> list[Route]:
-    """One route for each path, which takes the methods of its views."""
-    by_path: dict[str, list[View]] = defaultdict(list)
-    for view in views:
-        by_path[view.path].append(view)
-    return [
-        Route(f"{PREFIX}{path}", guard.endpoint(found), methods=[view.method for view in found])
-        for path, found in by_path.items()
-    ]
 
 
 async def _without_slash(_request: Request) -> Response:

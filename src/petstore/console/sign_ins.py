@@ -64,10 +64,7 @@ async def show_link(visit: Visit, error: Invalid | None = None) -> Response:
     _check_secrets(visit)
     link = await visit.store.sign_ins.link(visit.path["token"])
     name, least = link.person.name, PASSWORD_MIN_CHARACTERS
-    fault = error.message if error else ""
-    return visit.page(
-        "link.html", f"Welcome, {name}", error=error, name=name, token=link.token, fault=fault, least=least
-    )
+    return visit.page("link.html", f"Welcome, {name}", error=error, name=name, token=link.token, least=least)
 
 
 async def use_link(visit: Visit) -> Response:
