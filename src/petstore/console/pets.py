@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 from starlette.responses import Response
 
 from petstore.console.categories import CategoryNames, names_in
+from petstore.console.formats import choose, sentence
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.journal import History, history_of
 from petstore.console.pet_forms import (
@@ -19,21 +21,37 @@ from petstore.console.pet_forms import (
     typed_in,
     typed_of,
 )
-from petstore.console.pet_search import Found, Search, find, read_search
-from petstore.console.visit import Faults, View, Visit
-from petstore.core.errors import Conflict, Invalid, PetNotFound, PetstoreError
+from petstore.console.visit import INCOMPLETE_ADDRESS, Faults, View, Visit, address
+from petstore.core.errors import Conflict, Invalid, InvalidParameter, PetNotFound, PetstoreError
 from petstore.core.people import Role
-from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile
-from petstore.core.values import read_int64
+from petstore.core.pets import (
+    STATUSES,
+    NamePlace,
+    NameQuery,
+    PageQuery,
+    Pet,
+    PetChange,
+    PetChangedMeanwhile,
+)
+from petstore.core.values import name_fault, read_id, read_int64
+
+_ROWS = 50
 
 
 async def search(visit: Visit) -> Response:
-    search, found, error = Search(), Found([]), None
+    wanted, found, error = NameQuery(""), _Found(), None
     try:
-        search = read_search(visit)
-        found = await find(visit, search)
+        wanted = _read_search(visit)
+        found = await (_find_by_name(visit, wanted) if wanted.prefix else _find(visit, wanted))
     except Invalid as fault:
-        search, error = Search(), fault
+        wanted, error = NameQuery(""), fault
+    asked = {
+        "q": wanted.prefix,
+        "category": "" if wanted.category_id is None else str(wanted.category_id),
+        "status": wanted.status or "",
+        "order": "oldest" if visit.query.get("order") == "oldest" else "",
+    }
+    go_on = found.further
     return visit.page(
         "pets.html",
         "Animals",
@@ -42,9 +60,58 @@ async def search(visit: Visit) -> Response:
         names=await names_in(visit),
         statuses=status_choices(None),
         typed=visit.query,
-        search=search,
+        wanted=wanted,
         found=found,
+        first=address("pets", asked) if wanted.after else "",
+        next=address("pets", {**asked, "after": go_on.id, "after_name": go_on.name}) if go_on else "",
     )
+
+
+def _read_search(visit: Visit) -> NameQuery:
+    """Without a text, only the identifier of `after` counts. Raises Invalid and InvalidParameter."""
+    text, category, status = (visit.query.get(name, "") for name in ("q", "category", "status"))
+    text = "" if text.isspace() else text
+    fault = name_fault(text) if text else None
+    if fault is not None:
+        raise Invalid("q", sentence(fault))
+    category_id = read_int64(category)
+    if category and category_id is None:
+        raise Invalid("category", "Choose a category.")
+    if status and status not in STATUSES:
+        raise Invalid("status", choose(STATUSES))
+    after_id, name = visit.place("after"), visit.query.get("after_name", "")
+    if after_id and text and name_fault(name) is not None:
+        raise InvalidParameter(INCOMPLETE_ADDRESS)
+    after = NamePlace(name, after_id) if after_id else None
+    return NameQuery(text, _ROWS, STATUSES.get(status), category_id, after)
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A page of animals, and where the next one begins. `is_cut`: a bounded scan ended there."""
+
+    pets: list[Pet] = []
+    further: NamePlace | None = None
+    is_cut: bool = False
+
+
+async def _find(visit: Visit, wanted: NameQuery) -> _Found:
+    """One page, sorted by identifier."""
+    after_id = wanted.after.id if wanted.after else 0
+    newest_first = visit.query.get("order") != "oldest"
+    page = await visit.store.pets.page(
+        PageQuery(_ROWS, wanted.status, None, after_id, wanted.category_id, newest_first)
+    )
+    return _Found(page.pets, NamePlace("", page.pets[-1].id) if page.has_more else None)
+
+
+async def _find_by_name(visit: Visit, wanted: NameQuery) -> _Found:
+    """One page, sorted by name. An animal whose identifier is the text comes first."""
+    pets, first, pet_id = visit.store.pets, list[Pet](), read_id(wanted.prefix)
+    if pet_id is not None and wanted.after is None:
+        first = (await pets.page(PageQuery(1, wanted.status, (pet_id,), 0, wanted.category_id))).pets
+    named = await pets.find_by_name(wanted)
+    found = first + [pet for pet in named.pets if pet.id != pet_id]
+    return _Found(found, named.further, named.further is not None and len(named.pets) < _ROWS)
 
 
 async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
