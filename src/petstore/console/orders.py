@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-import msgspec
 from msgspec import UNSET
 from starlette.responses import Response
 
@@ -43,7 +43,7 @@ TABS = (
     *((status.value, status.value.capitalize()) for status in OrderStatus),
     ("all", "All"),
 )
-_FIRST = {"newest": True, "oldest": False}
+_FIRST = ("", "newest", "oldest")
 
 
 # The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
@@ -53,90 +53,65 @@ _SHIP_DATE = re.compile(
 _MINUTE = len("2026-11-22T07:15")
 
 
-class Search(msgspec.Struct, frozen=True):
-    """`state` is one of TABS. `first` is `newest`, `oldest`, or empty for the order that fits the state."""
-
-    state: str = ""
-    account: str = ""
-    first: str = ""
-    after_id: int = 0
-    order_id: int | None = None
-
-    @property
-    def status(self) -> OrderStatus | None:
-        return ORDER_STATUSES.get(self.state)
-
-    @property
-    def open_only(self) -> bool:
-        return self.state == ""
-
-    @property
-    def newest_first(self) -> bool:
-        """Open orders oldest first, others newest first."""
-        return _FIRST.get(self.first, not self.open_only and self.status not in OPEN)
-
-    def address(self) -> str:
-        """The address of this list, below the console."""
-        given = {"state": self.state, "account": self.account, "first": self.first, "after": self.after_id}
-        return address("orders", given)
-
-    def in_state(self, state: str) -> str:
-        """The address of the same search in another state, in the order that fits that state."""
-        return msgspec.structs.replace(self, state=state, first="", after_id=0).address()
-
-    def behind(self, order_id: int) -> str:
-        """The address of the page that starts after an order; 0 is the first page."""
-        return msgspec.structs.replace(self, after_id=order_id).address()
-
-
-def read_search(visit: Visit) -> Search:
-    """Raises Invalid, which names the field, and InvalidParameter for an address that no page links to."""
-    asked = visit.asked("account", "id")
-    state, first = visit.query.get("state", ""), visit.query.get("first", "")
-    if state not in dict(TABS):
-        raise Invalid("state", f"There is no list of {state!r} orders; choose one of the lists.")
-    if first and first not in _FIRST:
-        raise Invalid("first", "Choose which orders come first.")
-    order_id = read_id(asked["id"])
-    if asked["id"] and order_id is None:
-        raise Invalid("id", "An order's number has digits alone, such as 7.")
-    return Search(state, asked["account"], first, visit.place("after"), order_id)
-
-
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
-    search, page = Search(), OrderPage([], False)
-    error: PetstoreError | None = None
+    asked, page = dict.fromkeys(("state", "account", "first"), ""), OrderPage([], False)
+    after_id, error = 0, None
     try:
-        search = read_search(visit)
-        if search.order_id is not None:
-            return visit.redirect(f"orders/{(await visit.store.orders.get(search.order_id)).id}")
-        page = await _page_of(visit, search)
+        order_id, after_id, asked = _read_search(visit)
+        if order_id is not None:
+            return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
+        page = await _page_of(visit, asked, after_id)
     except (Invalid, OrderNotFound, AccountNotFound) as fault:
         error = fault
+    account = asked["account"]
     return visit.page(
         "orders.html",
         "Orders",
         error=error,
         beside="account" if isinstance(error, AccountNotFound) else "id",
         typed=visit.query,
-        search=search,
-        tabs=TABS,
+        asked=asked,
+        newest_first=_is_newest_first(asked),
+        tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
         rows=await rows_of(visit, page.orders),
-        further=search.behind(page.orders[-1].id) if page.has_more else None,
+        first=address("orders", asked) if after_id else "",
+        next=address("orders", {**asked, "after": page.orders[-1].id}) if page.has_more else "",
     )
 
 
-async def _page_of(visit: Visit, search: Search) -> OrderPage:
-    account = await visit.store.accounts.find(search.account) if search.account else None
+def _read_search(visit: Visit) -> tuple[int | None, int, dict[str, str]]:
+    """A number of an order to go to, the order that the page starts after, and the filters.
+
+    Raises Invalid, which names the field, and InvalidParameter for an address that no page links to.
+    """
+    asked, number = visit.asked("state", "account", "first"), visit.asked("id")["id"]
+    if asked["state"] not in dict(TABS):
+        raise Invalid("state", f"There is no list of {asked['state']!r} orders; choose one of the lists.")
+    if asked["first"] not in _FIRST:
+        raise Invalid("first", "Choose which orders come first.")
+    order_id = read_id(number)
+    if number and order_id is None:
+        raise Invalid("id", "An order's number has digits alone, such as 7.")
+    return order_id, visit.place("after"), asked
+
+
+def _is_newest_first(asked: Mapping[str, str]) -> bool:
+    """As asked; else open orders oldest first, others newest first."""
+    is_open = asked["state"] == "" or asked["state"] in OPEN
+    return asked["first"] == "newest" if asked["first"] else not is_open
+
+
+async def _page_of(visit: Visit, asked: Mapping[str, str], after_id: int) -> OrderPage:
+    account = await visit.store.accounts.find(asked["account"]) if asked["account"] else None
     return await visit.store.orders.page(
         OrderQuery(
             account.id if account else None,
             _ROWS,
-            search.status,
-            after_id=search.after_id,
-            newest_first=search.newest_first,
-            open_only=search.open_only,
+            ORDER_STATUSES.get(asked["state"]),
+            after_id=after_id,
+            newest_first=_is_newest_first(asked),
+            open_only=asked["state"] == "",
         )
     )
 
