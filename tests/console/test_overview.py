@@ -163,13 +163,13 @@ def test_what_the_count_has_found(
     """Bans, accounts at their limit and callers of the deprecated operation, with the pages for them."""
     (notice,) = notices_of(totals, days)
     assert what in notice.what
-    assert ({link.page: link.text for link in notice.about}, notice.has_more) == (about, has_more)
+    assert (dict(notice.about), notice.has_more) == (about, has_more)
 
 
 def test_a_notice_names_a_few() -> None:
     """Of more than five accounts the fullest five, and that there are others; of none, nothing."""
     (notice,) = notices_of(of(near=6), 9)
-    assert [link.page for link in notice.about] == [f"accounts/{number}" for number in range(1, 6)]
+    assert [page for page, _ in notice.about] == [f"accounts/{number}" for number in range(1, 6)]
     assert notice.has_more
     assert list(notices_of(of(), 9)) == []
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from petstore.core.durations import days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
-from petstore.core.people import Person, Role
+from petstore.core.people import Role
 from petstore.core.service import Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
@@ -33,29 +34,16 @@ _REFRESH_SECONDS = 10
 _FIRST_REFRESH_SECONDS = 2
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """A link: a page below the console, and its text."""
-
-    page: str
-    text: str
-
-
 class Notice(msgspec.Struct, frozen=True):
-    """Something for people to do: what happened, to whom, what to do. `has_more`: `about` is cut."""
+    """Something for people to do: what happened, to whom, what to do.
+
+    `about` has pages below the console with the texts of their links. `has_more`: it is cut.
+    """
 
     what: str
-    about: list[Reference]
+    about: list[tuple[str, str]]
     to_do: str
     has_more: bool = False
-
-
-class SignedIn(msgspec.Struct, frozen=True):
-    """A person with sessions: their number, the start of the oldest, and the last use."""
-
-    person: Person
-    sessions: int
-    since_ms: int
-    seen_ms: int
 
 
 async def show(visit: Visit) -> Response:
@@ -87,7 +75,10 @@ async def _signed_in(visit: Visit) -> dict[str, Any]:
     if not visit.may(Role.OPERATOR):
         return {"signed_in": []}
     sessions = await visit.store.sign_ins.sessions(_SESSIONS)
-    found = people_of(sessions)
+    by_person: dict[int, list[PersonSession]] = defaultdict(list)
+    for session in sessions:
+        by_person[session.person.id].append(session)
+    found = list(by_person.values())
     is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
     return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
 
@@ -99,20 +90,6 @@ async def _notices(visit: Visit, counted: Counted | None) -> list[Notice]:
     if counted.totals.deprecated_callers:
         days = days_left((await visit.desk.service.state()).removal_at_ms, visit.now_ms)
     return list(notices_of(counted.totals, days))
-
-
-def people_of(sessions: Iterable[PersonSession]) -> list[SignedIn]:
-    """The people of these sessions, in the order of their first one."""
-    found: dict[int, SignedIn] = {}
-    for session in sessions:
-        person = session.person
-        known = found.get(person.id)
-        if known is None:
-            found[person.id] = SignedIn(person, 1, session.created_at_ms, session.used_at_ms)
-        else:
-            since_ms = min(known.since_ms, session.created_at_ms)
-            found[person.id] = msgspec.structs.replace(known, sessions=known.sessions + 1, since_ms=since_ms)
-    return list(found.values())
 
 
 def _of_database(slow_seconds: float, failed: bool) -> Iterator[Trouble]:
@@ -135,14 +112,14 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
         yield Notice(
             f"{banned:,} {'keys are' if many else 'key is'} banned:"
             f" {'their programs' if many else 'its program'} went on after refusals.",
-            [Reference("bans", "All bans")],
+            [("bans", "All bans")],
             "Tell the customer to wait as Retry-After says, then lift the ban.",
         )
     if totals.near_limit:
         yield Notice(
             "Near today's limit, or at it:",
             [
-                Reference(f"accounts/{use.id}", f"{use.name} ({use.used:,} of {use.per_day:,})")
+                (f"accounts/{use.id}", f"{use.name} ({use.used:,} of {use.per_day:,})")
                 for use in totals.near_limit[:NAMED_MAX]
             ],
             "Offer a larger plan; the day ends at midnight UTC.",
@@ -153,7 +130,7 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
         yield Notice(
             f"GET /v1/pets/{{petId}} {ends}. Callers in the last {DEPRECATED_DAYS} days:",
             [
-                Reference(f"accounts/{caller.account_id}", f"{caller.account} ({caller.calls:,})")
+                (f"accounts/{caller.account_id}", f"{caller.account} ({caller.calls:,})")
                 for caller in callers[:NAMED_MAX]
             ],
             "Tell them to read GET /v1/pets?id=… instead.",
