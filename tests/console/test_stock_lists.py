@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from petstore.background import imports
-from petstore.console import reception
+from petstore.console import stock
 from petstore.core import imports as uploads
 from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetStatus
@@ -205,8 +205,8 @@ class TestRefusals:
 
     async def test_too_large(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
         """By its announced length or by what has arrived: refused before the whole of it was read."""
-        monkeypatch.setattr(reception, "UPLOAD_BYTES_MAX", 1_000)
-        monkeypatch.setattr(reception, "_FORM_BYTES_MAX", 1_000)
+        monkeypatch.setattr(stock, "UPLOAD_BYTES_MAX", 1_000)
+        monkeypatch.setattr(stock, "_FORM_BYTES_MAX", 1_000)
         shown = await send(staff, b"x" * 1_001)
         assert (shown.status, "Split it" in shown.text, await kept(shop)) == (413, True, 0)
         start = head(token(await staff.get("stock")))
@@ -375,7 +375,7 @@ class TestMeanwhile:
         self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each takes room for temporary files: one more is refused before it is read."""
-        monkeypatch.setattr(reception, "_ARRIVING_FOR_A_PERSON", 0)
+        monkeypatch.setattr(stock, "_ARRIVING_FOR_A_PERSON", 0)
         shown = await send(staff)
         assert (shown.status, "Other lists are on their way." in shown.text) == (409, True)
         assert await kept(shop) == 0

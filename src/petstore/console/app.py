@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -25,7 +25,6 @@ from petstore.console import (
 )
 from petstore.console.guard import Guard
 from petstore.console.passwords import Passwords
-from petstore.console.reception import Reception
 from petstore.console.rendering import Renderer
 from petstore.console.statistics import Statistics
 from petstore.console.visit import ConsoleOptions, Desk, View
@@ -64,9 +63,8 @@ class Console:
         slots = Slots(clock)
         self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
-        reception = Reception(stores.uploads, options.body_timeout_seconds)
         chunks = ChunkMaker(slots)
-        desk = Desk(stores, clock, report, options, Passwords(), self._statistics, reception, chunks)
+        desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
         renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
         self._guard = Guard(desk, renderer)
 

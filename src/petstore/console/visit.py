@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -14,7 +15,6 @@ from starlette.responses import Response
 from petstore.console.connection import Connection
 from petstore.console.cookies import Cookies, csrf_token
 from petstore.console.passwords import Passwords
-from petstore.console.reception import Reception
 from petstore.console.rendering import Page
 from petstore.console.statistics import Statistics
 from petstore.core.client_address import Networks
@@ -62,7 +62,7 @@ class Desk(msgspec.Struct, frozen=True):
     options: ConsoleOptions
     passwords: Passwords
     statistics: Statistics
-    reception: Reception
+    arriving: Counter[str]  # lists that arrive now, by their senders
     chunks: ChunkMaker  # produces one chunk at a time over all concurrent downloads
 
 
