@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from petstore_client.aio import AsyncPetstore
 from petstore_client.client import Petstore
-from petstore_client.deprecation import OperationDeprecated
 from petstore_client.errors import (
     AccountSuspended,
     ApiError,
@@ -53,6 +52,7 @@ from petstore_client.models import (
     UsageDay,
     UsedWindow,
 )
+from petstore_client.policy import OperationDeprecated
 from petstore_client.runtime import Runtime
 from petstore_client.version import __version__
 

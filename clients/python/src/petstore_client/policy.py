@@ -6,14 +6,14 @@ steps out, client.py with threads and aio.py with asyncio.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
-from petstore_client.deprecation import warn_once
-from petstore_client.errors import ApiError, ConfigurationError, PetstoreError, RateLimited
+from petstore_client.errors import ApiError, ConfigurationError, PetstoreError, RateLimited, shown
 from petstore_client.limiter import Limiter, Permit, Waiter
 from petstore_client.limits import read_limits
 from petstore_client.runtime import Runtime
@@ -128,7 +128,7 @@ class Exchange(Generic[T]):
     def warn(self, stacklevel: int) -> None:
         """Warn when the last answer says that the operation will be removed."""
         if self._answer is not None:
-            warn_once(self._call.operation, self._answer, self._runtime, stacklevel + 1)
+            _warn_once(self._call.operation, self._answer, self._runtime, stacklevel + 1)
 
     def result(self, answer: Answer) -> T:
         """The result of an answer of success; raises UnexpectedAnswer, or NotFound for an empty list."""
@@ -248,3 +248,18 @@ class Exchange(Generic[T]):
 
 def _is_refusal(failure: Failure) -> bool:
     return isinstance(failure.error, ApiError) and failure.error.status == 429
+
+
+class OperationDeprecated(DeprecationWarning):
+    """The operation will be removed at its sunset date (RFC 8594)."""
+
+
+def _warn_once(operation: str, answer: Answer, runtime: Runtime, stacklevel: int) -> None:
+    """Warn when the answer says so (RFC 9745), once in a process for each operation."""
+    if "deprecation" not in answer.headers or operation in runtime.warned:
+        return
+    runtime.warned.add(operation)
+    sunset = answer.headers.get("sunset")
+    when = f"will be removed on {shown(sunset)}" if sunset else "is deprecated"
+    instead = " Use pets.get(id), which takes the same argument." if operation == "getPet" else ""
+    warnings.warn(f"{operation} {when}.{instead}", OperationDeprecated, stacklevel=stacklevel + 1)
