@@ -1,15 +1,19 @@
-"""The client as a distribution of its own, and the rules of its code."""
+"""The client as a distribution of its own: its version, the rules of its code, its README.md."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from importlib.metadata import requires, version
 from pathlib import Path
 
 import petstore_client
+import pytest
 
-from tests.architecture.sources import functions
+from tests.architecture.sources import ROOT, functions
 from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
+from tests.support.server import Server, running_server
 
 FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
@@ -55,3 +59,30 @@ def test_files_and_functions_are_as_short_as_the_services() -> None:
         assert ast.get_docstring(tree), path.name
         for function in functions(tree):
             assert (function.end_lineno or 0) - function.lineno < FUNCTION_LINES, (path.name, function.name)
+
+
+README = ROOT / "clients" / "python" / "README.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server with an empty store."""
+    with running_server(tmp_path) as server:
+        yield server
+
+
+@pytest.mark.e2e
+def test_the_examples_run_one_after_another(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each goes on where the one before ended, as a reader would."""
+    monkeypatch.setenv("PETSTORE_URL", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("PETSTORE_KEY", server.key)
+    assert len(EXAMPLES) >= 5
+    names: dict[str, object] = {}
+    for number, example in enumerate(EXAMPLES, 1):
+        exec(compile(example, f"{README.name}, example {number}", "exec"), names)
+    printed = capsys.readouterr().out
+    for expected in ("1 available", "Rex", "Mia", "of 60 calls until", "There is no animal", "free"):
+        assert expected in printed

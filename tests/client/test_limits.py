@@ -286,36 +286,6 @@ def test_the_older_headers_are_understood(scripted: Scripted) -> None:
     assert script.waits == [10]
 
 
-@pytest.mark.parametrize(
-    ("date", "wait"),
-    [
-        ("Thu, 31 Dec 2026 23:59:50 GMT", 10),
-        ("Tue, 01 Dec 2026 00:00:00 GMT", 86_400),
-        ("Sat, 02 Jan 2027 00:00:00 GMT", 0),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 0),
-        ("soon", 0),
-    ],
-)
-def test_the_older_headers_are_read_by_the_date_of_their_answer(
-    scripted: Scripted, date: str, wait: int
-) -> None:
-    """Not by the machine's clock, which says January 15; and a wait is a day at most."""
-    headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1798761600"}
-    told = httpx2.Response(200, headers={**headers, "Date": date}, content=b"[]")
-    petstore, script = scripted(told, seconds=1e6)
-    for _ in range(2):
-        petstore.categories.list()
-    assert script.waits == [wait]
-
-
-def test_no_window_is_waited_for_longer_than_a_day(scripted: Scripted) -> None:
-    """Whatever an answer says of its end."""
-    petstore, script = scripted(answer(200, [], left=0, reset=999_999_999), seconds=1e6)
-    for _ in range(2):
-        petstore.categories.list()
-    assert script.waits == [86_400]
-
-
 def test_limits_tell_each_window(service: Served, kind: str, free_key: str) -> None:
     """What is left and when it ends, by the service's clock; None before the first answer."""
     petstore = service.client(kind, free_key)

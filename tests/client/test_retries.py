@@ -118,6 +118,56 @@ def test_an_error_says_whether_anything_may_have_changed(scripted: Scripted, nam
     assert len(script.requests) == row.requests
 
 
+def unavailable(retry_after: str, **date: str) -> httpx2.Response:
+    return failure(503, "unavailable", retry_after=retry_after, **date)
+
+
+def used_up(date: str) -> httpx2.Response:
+    """By the older headers, which end at the beginning of 2027."""
+    headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1798761600"}
+    return httpx2.Response(200, headers={**headers, "Date": date}, content=b"[]")
+
+
+# Two calls get these answers, the last one again and again: the pause before the second request. The clock of
+# the machine says January 15, 2027, 08:00:30.
+PAUSES = {
+    "seconds": (unavailable("7"), 7),
+    "a fraction": (unavailable("7.5"), 7.5),
+    "twice": (unavailable("2, 5"), 5),
+    "a date": (unavailable("Fri, 15 Jan 2027 08:00:40 GMT"), 10),
+    "a date and the answer's own": (
+        unavailable("Fri, 01 Jan 2027 00:00:09 GMT", date="Fri, 01 Jan 2027 00:00:00 GMT"),
+        9,
+    ),
+    # Then the pause doubles as without it.
+    **{f"nonsense {text!r}": (unavailable(text), 0.25) for text in ("-1", "soon", "", "1e9")},
+    # The older headers are read by the date of their answer; a wait is a day at most.
+    "ten seconds of a window": (used_up("Thu, 31 Dec 2026 23:59:50 GMT"), 10),
+    "a month": (used_up("Tue, 01 Dec 2026 00:00:00 GMT"), 86_400),
+    "a window that has ended": (used_up("Sat, 02 Jan 2027 00:00:00 GMT"), 0),
+    "the last date": (used_up("Fri, 31 Dec 9999 23:59:59 GMT"), 0),
+    "no date": (used_up("soon"), 0),
+    "a window without end": (answer(200, [], left=0, reset=999_999_999), 86_400),
+}
+
+
+@pytest.mark.parametrize("name", PAUSES)
+def test_a_pause_is_as_long_as_the_service_says(scripted: Scripted, name: str) -> None:
+    """All callers of the key wait for Retry-After, and for the end of a window that is used up."""
+    first, pause = PAUSES[name]
+    petstore, script = scripted(first, answer(200, []), seconds=1e6)
+    for _ in range(2):
+        petstore.categories.list()
+    assert script.waits[0] == pause
+
+
+def test_a_creation_in_flight_is_asked_for_again(scripted: Scripted) -> None:
+    """409 `idempotency_key_in_use`: after a second, for the same answer."""
+    petstore, script = scripted(BUSY, answer(201, PET))
+    create(petstore)
+    assert script.waits == [1]
+
+
 def test_a_creation_repeats_under_one_key_of_its_own(scripted: Scripted) -> None:
     """After lost answers and 503 alike, so that one animal is added."""
     lost: list[Any] = [DROPPED, httpx2.ReadTimeout("silence"), UNKNOWN]
@@ -207,34 +257,6 @@ def test_pauses_double_with_full_jitter(scripted: Scripted) -> None:
     assert script.waits == [0.25, 0.5, 1, 2, 4, 8, 15, 15]
 
 
-def test_a_503_pauses_for_what_it_says(scripted: Scripted) -> None:
-    """All callers of the key wait for Retry-After, also when it is a fraction, or there twice, or a date.
-
-    A date is compared with the answer's own, if it has one.
-    """
-    petstore, script = scripted(failure(503, "unavailable", retry_after="7"), answer(200, [PET]))
-    petstore.pets.get(7)
-    assert script.waits == [7]
-    for told, waited in {"Fri, 15 Jan 2027 08:00:40 GMT": 10, "2, 5": 5, "7.5": 7.5}.items():
-        answers = failure(503, "unavailable", retry_after=told), answer(200, [PET])
-        petstore, script = scripted(*answers)
-        petstore.pets.get(7)
-        assert script.waits == [waited]
-    dates = {"Retry-After": "Fri, 01 Jan 2027 00:00:09 GMT", "Date": "Fri, 01 Jan 2027 00:00:00 GMT"}
-    petstore, script = scripted(answer(503, headers=dates), answer(200, [PET]))
-    petstore.pets.get(7)
-    assert script.waits == [9]
-
-
-@pytest.mark.parametrize("nonsense", ["-1", "soon", "", "1e9"])
-def test_a_retry_after_that_is_none_is_passed_over(scripted: Scripted, nonsense: str) -> None:
-    """Then the pause doubles as without it."""
-    answers = failure(503, "unavailable", retry_after=nonsense), answer(200, [PET])
-    petstore, script = scripted(*answers)
-    petstore.pets.get(7)
-    assert script.waits == [0.25]
-
-
 def test_seconds_end_a_call_before_a_pause_that_is_too_long(scripted: Scripted) -> None:
     """At once, not after the wait; the error says when it would go on."""
     petstore, script = scripted(failure(503, "unavailable", retry_after="400"))
@@ -246,13 +268,6 @@ def test_seconds_end_a_call_before_a_pause_that_is_too_long(scripted: Scripted) 
     assert again.value.retry_after_seconds == 400
     assert script.clock.monotonic() == script.times[0]
     assert len(script.requests) == 1
-
-
-def test_a_creation_in_flight_is_asked_for_again(scripted: Scripted) -> None:
-    """409 `idempotency_key_in_use`: after a second, for the same answer."""
-    petstore, script = scripted(BUSY, answer(201, PET))
-    create(petstore)
-    assert script.waits == [1]
 
 
 @pytest.mark.parametrize(
