@@ -116,36 +116,6 @@ class TestIssue:
         assert (await operator.post(NEW, {**form.fields, **given})).status == 200
         assert (await shop.store.keys.keys("1"))[-1].expires_at_ms == expires(shop.clock.now_ms())
 
-    @pytest.mark.parametrize(
-        ("fields", "told"),
-        [
-            ({"label": "x" * 101}, "A label is at most 100 printable characters."),
-            ({"access": "all"}, "Choose one of read, write, manage."),
-            ({"environment": "prod"}, "Choose one of live, test."),
-            ({"days": "0"}, "Write a whole number from 1 to 3,650."),
-            ({"days": "9999"}, "Write a whole number from 1 to 3,650."),
-            ({"until": "2000-01-01"}, "Choose today or a day within 10 years."),
-            ({"until": "tomorrow"}, "Write a day such as 2027-01-31."),
-            ({"days": "5", "until": "2030-01-01"}, "Give either a number of days or a last day, not both."),
-        ],
-    )
-    async def test_400(self, shop: Shop, operator: Visitor, fields: dict[str, str], told: str) -> None:
-        """The fault stands beside its field; the form keeps what was typed, and then issues once."""
-        keys = await shop.store.keys.keys("1")
-        form = (await operator.get(NEW)).form(NEW)
-        shown = await operator.post(NEW, {**form.fields, **fields})
-        assert shown.status == 400, shown.text
-        assert told in shown.text
-        assert shown.form(NEW).fields["once"] == form.fields["once"]
-        assert await shop.store.keys.keys("1") == keys
-
-    async def test_a_form_without_its_mark(self, shop: Shop, operator: Visitor) -> None:
-        """It might issue a key for each time that it is sent."""
-        form = (await operator.get(NEW)).form(NEW)
-        shown = await operator.post(NEW, {**form.fields, "once": "again"})
-        assert shown.status == 400, shown.text
-        assert "The form is incomplete" in shown.text
-
 
 class TestRotation:
     """`/console/keys/1/rotate`."""
@@ -163,14 +133,6 @@ class TestRotation:
         again = await operator.submit(form, "/rotate", overlap="2h")
         assert (again.status, secrets_in(again.text)) == (409, [])
         assert len(await shop.store.keys.keys("1")) == 2
-
-    @pytest.mark.parametrize("overlap", ["soon", "366d", "-1h", ""])
-    async def test_400(self, shop: Shop, operator: Visitor, overlap: str) -> None:
-        """What is no time, or too long a one; nothing changes."""
-        form = await operator.get("keys/1/rotate")
-        shown = await operator.submit(form, "/rotate", overlap=overlap)
-        assert (shown.status, shown.form("/rotate").fields["overlap"]) == (400, overlap)
-        assert len(await shop.store.keys.keys("1")) == 1
 
     async def test_a_key_that_has_ended(self, shop: Shop, operator: Visitor) -> None:
         """It is not replaced; the page says what to do instead."""
@@ -204,12 +166,6 @@ class TestRevocation:
         assert (await shop.ask("GET", "/v1/pets")).status == 401
         assert (await entries(shop.store))[-1].actor == "console:a-operator"
         assert "This key is revoked already." in (await operator.get("keys/1/revoke")).text
-
-    @pytest.mark.parametrize("key_id", ["9", "0", "x", "9" * 30])
-    async def test_404(self, operator: Visitor, key_id: str) -> None:
-        """A key that is not there, or no id."""
-        for path in (f"keys/{key_id}", f"keys/{key_id}/revoke", f"keys/{key_id}/rotate"):
-            assert (await operator.get(path)).status == 404
 
     async def test_a_key_has_a_page(self, shop: Shop, viewer: Visitor, operator: Visitor) -> None:
         """What it is, what happened to it, and for operators what can be done."""
@@ -256,10 +212,6 @@ class TestBans:
         assert "Next page" not in second.links
         assert "Unban" not in first.text
 
-    async def test_400(self, viewer: Visitor) -> None:
-        """An address that no page has."""
-        assert (await viewer.get("bans?after=x")).status == 400
-
 
 async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visitor) -> None:
     """An account's page reads no more, and says so; what ends all of them says that there may be others."""
@@ -287,19 +239,8 @@ async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visit
 class TestList:
     """`/console/accounts/1/keys`: one of them by its number."""
 
-    async def test_by_number(self, shop: Shop, viewer: Visitor) -> None:
-        """It leads to the key; a number of nobody's or of another account's is told beside the field."""
-        _, other = await shop.open_account("other")
+    async def test_by_number(self, viewer: Visitor) -> None:
+        """It leads to the key; before the first key there is none."""
         asked = await viewer.get("accounts/1/keys")
         assert (await viewer.submit(asked, "/keys", number="1")).address == "/console/keys/1"
-        for number in (str(other), "9", "x"):
-            shown = await viewer.submit(asked, "/keys", number=number)
-            assert shown.status == 404, shown.text
-            assert f"tests has no key '{number}'." in shown.text
-            assert shown.forms[-1].fields == {"number": number}
-
-    @pytest.mark.parametrize(("query", "status"), [("before=1", 200), ("before=x", 400), ("before=0", 400)])
-    async def test_the_end(self, viewer: Visitor, query: str, status: int) -> None:
-        """Before the first key there is none, and an address that no page has is refused."""
-        shown = await viewer.get(f"accounts/1/keys?{query}")
-        assert (shown.status, "There are no older keys." in shown.text) == (status, status == 200)
+        assert "There are no older keys." in (await viewer.get("accounts/1/keys?before=1")).text

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
-
-import pytest
 
 from petstore.core.pets import NewPet, PageQuery, Pet, PetStatus
 from tests.support.console import Visitor
@@ -42,18 +39,6 @@ async def test_then_another_one(shop: Shop, staff: Visitor) -> None:
     assert [(pet.name, pet.category_id) for pet in await all_pets(shop)] == [("Mia", 3), ("Mia", 3)]
 
 
-@pytest.mark.parametrize("typed", [{"name": ""}, {"category": "Dgos"}, {"status": "gone"}], ids=str)
-async def test_a_fault_keeps_what_was_typed(shop: Shop, staff: Visitor, typed: dict[str, Any]) -> None:
-    """With 400 beside the field; mended, the same form adds one animal."""
-    shown = await staff.get("pets/new")
-    shown = await staff.submit(shown, "pets/new", **{"name": "Mia", "category": "1", **typed})
-    assert shown.status == 400
-    for name, value in {"name": "Mia", "category": "1", **typed}.items():
-        assert name == "status" or shown.form("pets/new").fields[name] == value
-    await staff.submit(shown, "pets/new", name="Mia", category="1", status="available")
-    assert len(await all_pets(shop)) == 1
-
-
 class TestTwice:
     """A double click, a reload, a page that was gone back to."""
 
@@ -84,34 +69,6 @@ class TestTwice:
         assert len(await all_pets(shop)) == 1
         await staff.submit(shown, "pets/new")
         assert [pet.name for pet in await all_pets(shop)] == ["Mia", "Tom"]
-
-    async def test_a_form_of_yesterday_asks_first(self, shop: Shop, staff: Visitor) -> None:
-        """That it was used is known for 24 hours: what was typed is there again, for another try."""
-        form = await staff.get("pets/new")
-        for _ in range(4):
-            shop.clock.advance(6 * 3_600)
-            await staff.get()  # the session goes on
-        shown = await staff.submit(form, "pets/new", name="Mia", category="1")
-        assert shown.status == 409, shown.text
-        assert "This form has expired." in shown.text
-        assert await all_pets(shop) == []
-        await staff.submit(shown, "pets/new")
-        assert [pet.name for pet in await all_pets(shop)] == ["Mia"]
-
-    async def test_two_forms_add_two(self, shop: Shop, staff: Visitor) -> None:
-        """Of the same name and all."""
-        for _ in range(2):
-            await staff.submit(await staff.get("pets/new"), "pets/new", name="Mia", category="1")
-        assert len(await all_pets(shop)) == 2
-
-    @pytest.mark.parametrize("key", [None, "", "x" * 22, f"{0:013}.{'x' * 21}", f"{0:013}.{'x' * 21}\n"])
-    async def test_a_form_without_its_key(self, shop: Shop, staff: Visitor, key: str | None) -> None:
-        """Is refused: nothing would keep it from adding twice."""
-        fields = {**(await staff.get("pets/new")).form("pets/new").fields, "name": "Mia", "category": "1"}
-        del fields["once"]
-        shown = await staff.post("pets/new", fields if key is None else {**fields, "once": key})
-        assert shown.status == 400
-        assert await all_pets(shop) == []
 
 
 async def test_a_category_that_does_not_say_which(shop: Shop, staff: Visitor) -> None:
