@@ -110,25 +110,3 @@ class TestPage:
         assert f"zoo {today} pro" in shown.text
         shown = await operator.get(f"billing?first={before}&last={before}&sum=on")
         assert "The first accounts were not open on these days." in shown.text
-
-    @pytest.mark.parametrize(
-        ("query", "told"),
-        [
-            ("month=2026-13", "Write a month such as 2026-10."),
-            ("month=2026-10&first=2026-10-01", "Give either a month, or a first and a last day."),
-            ("first=2026-10-01", "Write a day such as 2026-10-01, or give a month."),
-            ("first=2026-10-02&last=2026-10-01", "The last day is before the first one."),
-            ("month=2999-01", "These days are in the future."),
-            ("first=2020-01-01&last=2026-10-01", "A bill is of 366 days at most."),
-        ],
-    )
-    async def test_400(self, operator: Visitor, query: str, told: str) -> None:
-        """The fault stands beside its field; for the file too."""
-        for address in (f"billing?{query}", f"billing/bill?{query}&form=csv"):
-            shown = await operator.get(address)
-            assert shown.status == 400, shown.text
-            assert told in shown.text
-
-    async def test_a_form_that_is_none(self, year: Shop, operator: Visitor) -> None:
-        """400 for what is neither CSV nor JSON."""
-        assert (await operator.get("billing/bill?month=2026-10&form=xml")).status == 400

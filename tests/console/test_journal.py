@@ -140,28 +140,3 @@ async def test_a_long_search_says_how_far_it_looked(
     while "Animal added" not in shown.text:
         shown = await viewer.get(shown.links["Look further"].removeprefix("../console/"))
     assert "anna command line Animal added" in shown.text
-
-
-@pytest.mark.parametrize(
-    ("query", "status", "told"),
-    [
-        ({"about": "dog:7"}, 400, "'dog:7' names nothing that the journal is about: write store, pet:7"),
-        ({"about": "account:nobody"}, 404, "nobody"),
-        ({"about": "person:nobody"}, 404, "nobody"),
-        ({"actor": "a\0"}, 400, "Write a name such as console:anna"),
-        ({"since": "yesterday"}, 400, "'yesterday' is no day: write it like 2026-11-22."),
-        ({"since": "2027-01-02", "until": "2027-01-01"}, 400, "The last day is before the first one."),
-        ({"before": "0"}, 400, "begin at the first page"),
-        ({"before": "9" * 19}, 400, "begin at the first page"),
-    ],
-)
-async def test_a_wrong_filter_is_named_and_kept(
-    viewer: Visitor, query: dict[str, str], status: int, told: str
-) -> None:
-    """What to write instead stands beside the field, which keeps what was typed."""
-    shown = await viewer.get(f"journal?{urlencode(query)}")
-    assert shown.status == status
-    assert told in shown.text
-    kept = shown.forms[-1].fields
-    assert all(kept[name] == value.strip() for name, value in query.items() if name in kept)
-    assert "No entries match." not in shown.text

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from petstore.core.people import Role
 from tests.console.test_sign_in import OTHER, PASSWORD, invited, signs_in, with_password
 from tests.support.console import Shown, Visitor
@@ -37,23 +35,6 @@ class TestAdding:
         assert "/console/link/" not in listed.body.decode()
         (added, _) = await entries(shop.store, "person:ben")
         assert (added.actor, added.after) == ("console:a-operator", {"name": "ben", "role": "viewer"})
-
-    @pytest.mark.parametrize(
-        ("name", "role", "status", "fault"),
-        [
-            ("a b", "staff", 400, "use 1 to 64 letters"),
-            ("a-operator", "staff", 409, "choose another name"),
-            ("ben", "owner", 400, "Choose one of the roles"),
-        ],
-    )
-    async def test_a_fault_stands_beside_its_field(
-        self, operator: Visitor, name: str, role: str, status: int, fault: str
-    ) -> None:
-        """With what was typed."""
-        shown = await operator.submit(await operator.get("people/add"), "people/add", name=name, role=role)
-        assert shown.status == status, shown.text
-        assert fault in shown.text
-        assert shown.form("people/add").fields["name"] == name
 
 
 class TestOthers:
@@ -152,27 +133,6 @@ class TestMyself:
         assert (await second.get()).address == "/console/sign-in"
         assert (await signs_in(second, password=PASSWORD)).status == 403
         assert (await signs_in(second, password=OTHER)).address == "/console"
-
-    @pytest.mark.parametrize(
-        ("present", "password", "again", "status", "fault"),
-        [
-            ("wrong", OTHER, OTHER, 403, "not your present password"),
-            (PASSWORD, "short", "short", 400, "at least 12"),
-            (PASSWORD, OTHER, PASSWORD, 400, "not the same"),
-            (PASSWORD, "anna anna anna", "anna anna anna", 400, "too much of this password"),
-        ],
-    )
-    async def test_what_is_wrong_stands_beside_its_field(
-        self, shop: Shop, present: str, password: str, again: str, status: int, fault: str
-    ) -> None:
-        """And the password of before stays."""
-        anna = await with_password(shop)
-        shown = await anna.submit(
-            await anna.get("me"), "me/password", present=present, password=password, again=again
-        )
-        assert shown.status == status, shown.text
-        assert fault in shown.text
-        assert (await signs_in(Visitor(shop))).address == "/console"
 
     async def test_an_open_browser_is_no_place_to_guess(self, shop: Shop) -> None:
         """The present password has the tries of signing in: the sixth wrong one is refused unread."""

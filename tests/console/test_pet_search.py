@@ -116,25 +116,3 @@ class TestLive:
         asked = [("hx-request", "true"), ("hx-history-restore-request", "true")]
         shown = await viewer.get("pets?q=re", headers=asked)
         assert {"Overview", "Animals"} <= set(shown.links)
-
-
-class TestRefused:
-    """What no form of ours sends."""
-
-    async def test_a_value_is_faulted_beside_its_field(self, filled: Shop, viewer: Visitor) -> None:
-        """With 400, and no animals."""
-        for query, told in (
-            ("status=SOLD", "Choose one of available, pending, sold."),
-            ("category=dogs", "Choose a category."),
-            ("category=9223372036854775808", "Choose a category."),
-            ("q=a%00b", "Control characters"),
-            (f"q={'x' * 256}", "Expected 1 to 255 characters, got 256."),
-        ):
-            shown = await viewer.get(f"pets?{query}")
-            assert (shown.status, names(shown), told in shown.text) == (400, [], True), query
-
-    async def test_a_broken_address(self, filled: Shop, viewer: Visitor) -> None:
-        """The page says where to begin."""
-        for query in ("after=x", "after=0", "q=re&after=1", "q=re&after=1&after_name=%01"):
-            shown = await viewer.get(f"pets?{query}")
-            assert (shown.status, "begin at the first page" in shown.text) == (400, True), query

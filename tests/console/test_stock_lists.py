@@ -308,19 +308,6 @@ class TestRefusals:
         shown = await send(staff)
         assert (shown.status, "Store or discard one first." in shown.text) == (409, True)
 
-    async def test_an_unknown_list(self, staff: Visitor) -> None:
-        """Lists are kept for a day; the page says so."""
-        for path in ("stock/7", "stock/7/rejects"):
-            shown = await staff.get(path)
-            assert (shown.status, "kept for 24 hours" in shown.text) == (404, True)
-
-    @pytest.mark.parametrize("upload_id", ["0", "x", str(1 << 63), "9" * 5_000])
-    async def test_a_number_that_no_list_can_have(self, staff: Visitor, upload_id: str) -> None:
-        """It is not found, however long it is."""
-        for path in (f"stock/{upload_id}", f"stock/{upload_id}/rejects"):
-            shown = await staff.get(path)
-            assert (shown.status, "There is no such list." in shown.text) == (404, True)
-
 
 class TestMeanwhile:
     """What the page says while the background process works, or does not."""
@@ -394,9 +381,3 @@ class TestExport:
         assert len(rows) == 1 + 500
         lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()
         assert (len(lines), lines[0]) == (1_001, b'{"name":"=Rex 0","categoryId":0,"status":"sold"}')
-
-    @pytest.mark.parametrize("query", ["form=xml", "status=gone", "category=x", "key=name"])
-    async def test_wrong_filters(self, viewer: Visitor, query: str) -> None:
-        """The fault stands beside the field."""
-        shown = await viewer.get(f"stock/export?{query}")
-        assert (shown.status, b'class="wrong"' in shown.body) == (400, True)
