@@ -5,67 +5,31 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, modules, tracked
+from tests.docs.documents import text_of
 
 STANDARD = frozenset(sys.stdlib_module_names)
 
-FOR_EVERY_STORE = {
-    f"storage.{name}" for name in ("failures", "migrations", "observer", "options", "reports", "store")
-} | {"transactions"}
-FOR_COMMANDS = {"ops.build", "wiring.administration", "wiring.service"}
+
+def _names(cell: str) -> set[str]:
+    """What stands in backquotes; the version's module is the empty name."""
+    return {"" if name in {"__init__", "__version__"} else name for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def _table() -> dict[str, tuple[set[str], set[str]]]:
+    """The rows of the table in CONTRIBUTING.md, "The shape of the house"."""
+    rows = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \|$", text_of(ROOT / "CONTRIBUTING.md"), re.M)
+    return {_names(area).pop(): (_names(own), _names(outside)) for area, own, outside in rows}
+
 
 # area: (areas of this program, packages from outside) that it may import besides itself, the core, the
 # standard library and msgspec. An area is a package or a module; a module belongs to the longest that fits.
 # `petstore` alone, the empty name, is its version.
-ALLOWED: dict[str, tuple[set[str], set[str]]] = {
-    "": (set(), set()),
-    "core": (set(), set()),
-    "config": (set(), set()),
-    "transactions": (set(), set()),
-    "storage": (set(), set()),
-    "storage.backend": ({"storage", "transactions"}, set()),
-    "storage.store": ({"storage.observer", "transactions"}, set()),
-    "storage.copying": ({"storage", "transactions"}, set()),
-    "storage.sqlite": (FOR_EVERY_STORE, {"apsw"}),
-    "storage.postgres": (FOR_EVERY_STORE, {"asyncpg"}),
-    "limiter": (set(), set()),
-    "limiter.valkey": ({"limiter.memory"}, {"libvalkey"}),
-    "api": ({"api.pipeline", "transactions"}, set()),
-    "api.pipeline": (set(), set()),
-    "api.openapi": (set(), {"yaml"}),
-    "web": (set(), {"starlette"}),
-    "site": ({"", "web"}, {"starlette", "structlog", "jinja2", "markdown_it", "markupsafe", "pygments"}),
-    "background": ({"transactions"}, {"structlog"}),
-    "console": (
-        {"transactions", "web"},
-        {"argon2", "starlette", "structlog", "jinja2", "markupsafe", "python_multipart"},
-    ),
-    "ops": ({""}, {"starlette", "structlog", "prometheus_client"}),
-    "wiring": (set(), set()),
-    "wiring.administration": ({"config", "storage", "limiter"}, set()),
-    "wiring.limits": ({"config", "storage", "limiter"}, set()),
-    "wiring.jobs": ({"background", "config", "wiring.administration"}, {"structlog"}),
-    "wiring.background": ({"config", "storage", "ops"}, {"structlog"}),
-    "wiring.console": ({"config", "storage", "console", "ops"}, {"starlette"}),
-    "wiring.finishing": ({"api.pipeline"}, set()),
-    "wiring.service": (
-        {"config", "storage", "limiter", "api", "site", "console", "ops", "wiring"},
-        {"starlette"},
-    ),
-    "wiring.asgi": ({"config", "api.pipeline", "wiring.service"}, {"structlog"}),
-    "server": ({"config", "ops", "wiring.asgi", "wiring.jobs"}, {"granian", "structlog", "uvloop"}),
-    "server.reload": ({"config", "wiring.administration"}, set()),
-    "server.starting": ({"", "config", "wiring.administration"}, {"structlog"}),
-    "server.parent": (
-        {"config", "ops", "server", "wiring.administration", "wiring.background"},
-        {"structlog"},
-    ),
-    "cli": ({"", "config", "server"} | FOR_COMMANDS, {"click", "rich"}),
-}
+ALLOWED = _table()
 
 
 def area_of(name: str) -> str:
@@ -82,7 +46,7 @@ def may_import(importer: str, name: str) -> bool:
 
 
 def test_every_package_has_its_row() -> None:
-    """A new package needs a decision: add it to ALLOWED and to ARCHITECTURE.md."""
+    """A new package needs a decision: add it to the table of CONTRIBUTING.md and to ARCHITECTURE.md."""
     names = {module.name for module in modules()}
     packages = {
         ".".join(path.parent.relative_to(SOURCE / "petstore").parts)
@@ -97,21 +61,6 @@ def test_the_package_has_few_entries() -> None:
     """A reader sees the whole in one look: at most 17 entries below `petstore`."""
     root = SOURCE / "petstore"
     assert len({path.relative_to(root).parts[0] for path in tracked() if root in path.parents}) <= 17
-
-
-def test_contributing_has_the_same_table() -> None:
-    """What CONTRIBUTING.md says of imports is what is tested: write each row as it is here."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = [
-        line.split("|")[1:4] for line in text.splitlines() if line.startswith("| `") and line.count("|") == 4
-    ]
-    told = {_names(area).pop(): (_names(own), _names(outside)) for area, own, outside in rows}
-    assert told == ALLOWED
-
-
-def _names(cell: str) -> set[str]:
-    """What stands in backquotes; the version's module is the empty name."""
-    return {"" if name in {"__init__", "__version__"} else name for name in re.findall(r"`([^`]+)`", cell)}
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
@@ -176,40 +125,24 @@ def circle(graph: Mapping[str, set[str]]) -> list[str]:
     return next((found for name in graph if (found := visit(name, []))), [])
 
 
-def test_the_program_does_not_know_its_tests() -> None:
-    """No testing flag, no helper of the tests: what tests need is an argument of `wiring.service.build`."""
-    faults = [
-        f"{module}:{line} imports {name}"
-        for module in modules()
-        for name, line in imports(module)
-        if name.partition(".")[0] in {"tests", "verification", "pytest", "hypothesis", "unittest"}
-    ]
-    assert faults == []
+FORBIDDEN = {
+    "src": ("tests", "verification", "pytest", "hypothesis", "unittest"),
+    "tests": ("verification",),
+    "tools": ("verification",),
+    "verification": ("tests",),
+}
+# Campaigns share these with the suite; verification/conftest.py takes its rules.
+SHARED = ("tests.support.", "tests.conftest.")
 
 
-def _imported_below(*folders: str) -> Iterator[tuple[str, str]]:
-    """(place, name) of each import in the tracked files of these folders."""
+def test_program_tests_and_verification_do_not_know_each_other() -> None:
+    """The program has no testing flag: what tests need is an argument of `wiring.service.build`. A test may
+    change without a campaign, and a campaign without the suite: what both need stands in tests/support."""
+    faults = []
     for path in tracked():
-        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in folders:
-            module = Module("", path)
-            yield from ((f"{module}:{line}", f"{name}.") for name, line in imports(module))
-
-
-def test_tests_and_tools_do_not_know_the_verification() -> None:
-    """What both need stands in tests/support: a campaign may change without the suite."""
-    faults = [
-        f"{place} imports {name}"
-        for place, name in _imported_below("tests", "tools")
-        if name.startswith("verification.")
-    ]
-    assert faults == []
-
-
-def test_the_verification_knows_only_the_support_of_tests() -> None:
-    """A test may change without a campaign. verification/conftest.py takes the suite's rules."""
-    faults = [
-        f"{place} imports {name}"
-        for place, name in _imported_below("verification")
-        if name.startswith("tests.") and not name.startswith(("tests.support.", "tests.conftest."))
-    ]
+        folder = path.relative_to(ROOT).parts[0]
+        for name, line in imports(Module("", path)) if path.suffix == ".py" and folder in FORBIDDEN else ():
+            is_shared = folder == "verification" and f"{name}.".startswith(SHARED)
+            if name.partition(".")[0] in FORBIDDEN[folder] and not is_shared:
+                faults.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert faults == []
