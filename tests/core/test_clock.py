@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from petstore.core.clock import SystemClock
+from petstore.core.clock import AwakeClock, SystemClock
 
 
 def test_the_system_clock_tells_milliseconds_since_the_epoch() -> None:
@@ -12,3 +12,15 @@ def test_the_system_clock_tells_milliseconds_since_the_epoch() -> None:
     now_ms = SystemClock().now_ms()
     assert isinstance(now_ms, int)
     assert abs(now_ms / 1_000 - datetime.now(UTC).timestamp()) < 60
+
+
+def test_a_pause_of_the_machine_is_no_time() -> None:
+    """A wait that ends more than a second after its timeout was a pause: the excess is left out."""
+    now = 100.0
+    awake = AwakeClock(lambda: now)
+    began = awake()
+    for timeout, took in ((5.0, 5.0), (5.0, 3.0), (5.0, 6.0), (5.0, 65.0), (1.0, 31.0)):
+        awake.wait_begins()
+        now += took
+        awake.wait_ended(timeout)
+    assert awake() - began == 5.0 + 3.0 + 6.0 + 5.0 + 1.0

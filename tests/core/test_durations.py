@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.core.durations import format_duration, parse_duration
+from petstore.core.durations import DAY_MS, days_left, format_duration, parse_duration
+
+NOW = 1_764_000_000_123
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,9 @@ def test_what_is_shown_is_read_back(number: int, unit: str) -> None:
     """Round trip, for every duration that can be written."""
     milliseconds = parse_duration(f"{number}{unit}")
     assert parse_duration(format_duration(milliseconds)) == milliseconds
+
+
+@pytest.mark.parametrize(("until", "days"), [(-1, 0), (0, 0), (1, 1), (DAY_MS, 1), (DAY_MS + 1, 2)])
+def test_days_that_are_left(until: int, days: int) -> None:
+    """A day that has begun counts; none is left from the end on."""
+    assert days_left(NOW + until, NOW) == days

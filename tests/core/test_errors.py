@@ -7,7 +7,14 @@ import json
 import pytest
 
 from petstore.core import errors
-from petstore.core.errors import BY_CODE, MethodNotAllowed, PetstoreError, StoreUnavailable, error_body
+from petstore.core.errors import (
+    BY_CODE,
+    MethodNotAllowed,
+    PetstoreError,
+    StoreUnavailable,
+    TooManyTries,
+    error_body,
+)
 
 CODES = {
     "invalid_json": 400,
@@ -69,3 +76,24 @@ def test_when_to_come_back_is_a_default_of_the_class_or_given() -> None:
     assert errors.IdempotencyKeyInUse("x").retry_after_seconds == 1
     assert errors.NotFound("x").retry_after_seconds is None
     assert errors.RateLimited("x", retry_after_seconds=17).retry_after_seconds == 17
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "seconds", "wait"),
+    [
+        (0, 1, "1 s"),
+        (1_000, 1, "1 s"),
+        (1_001, 2, "2 s"),
+        (60_000, 60, "60 s"),
+        (60_001, 61, "2 minutes"),
+        (120_000, 120, "2 minutes"),
+        (120_001, 121, "3 minutes"),
+    ],
+)
+def test_how_long_to_wait_is_never_too_short(milliseconds: int, seconds: int, wait: str) -> None:
+    """Rounded up: a person who tries again then is not refused for the same tries."""
+    error = TooManyTries(milliseconds)
+    assert (error.retry_after_seconds, error.message) == (
+        seconds,
+        f"Too many wrong tries. Try again in {wait}.",
+    )

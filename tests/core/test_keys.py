@@ -160,8 +160,9 @@ class TestNames:
     )
     def test_a_bad_name_is_refused_with_what_to_write(self, name: str) -> None:
         """Empty, digits alone, too long, other characters, a trailing line end."""
-        with pytest.raises(Invalid, match="use 1 to 64 letters"):
+        with pytest.raises(Invalid, match="use 1 to 64 letters") as refused:
             check_account_name(name)
+        assert refused.value.field == "name"
 
     @pytest.mark.parametrize("label", ["", "x", "CI für die Kasse", "x" * LABEL_MAX_CHARACTERS])
     def test_a_good_label(self, label: str) -> None:
@@ -171,5 +172,6 @@ class TestNames:
     @pytest.mark.parametrize("label", ["x" * (LABEL_MAX_CHARACTERS + 1), "a\nb", "\x1b[31m", "\u202e"])
     def test_a_bad_label_is_refused(self, label: str) -> None:
         """Too long, or able to play tricks on a terminal."""
-        with pytest.raises(Invalid, match="100 printable"):
+        with pytest.raises(Invalid, match="100 printable") as refused:
             check_label(label)
+        assert refused.value.field == "label"

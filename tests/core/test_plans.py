@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.errors import Invalid
-from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, resolve_plan
+from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, and_list, resolve_plan
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,9 @@ def test_a_refusal_says_what_to_do(
     with pytest.raises(Invalid, match=message) as refused:
         resolve_plan(name, per_minute, per_day)
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(("phrases", "text"), [("a", "a"), ("ab", "a and b"), ("abc", "a, b and c")])
+def test_phrases_as_a_sentence_has_them(phrases: str, text: str) -> None:
+    """As many as there are windows."""
+    assert and_list([*phrases]) == text

@@ -16,7 +16,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.quota import decide, view
-from petstore.core.limits.windows import AccountWindows, ceil_seconds
+from petstore.core.limits.windows import AccountWindows, ceil_seconds, later_windows
 from petstore.limiter.address_limiter import AddressBucket, decide_address
 
 # 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.
@@ -162,6 +162,7 @@ def test_it_shows_what_the_next_request_finds(
     decision = key.take(moment)
     assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
     assert [w.reset_at for w in seen] == [w.reset_at for w in decision.windows]
+    assert [w.seconds for w in seen] == [w.seconds for w in WINDOWS]
 
 
 # (milliseconds to the next request, may be negative where clocks step)
@@ -256,6 +257,7 @@ class TestAddressBucket:
         assert left == [2, 1, 0]
         assert (refused.allowed, refused.retry_after_seconds) == (False, 40)  # ceil(60 - 20.5)
         assert refused.binding == Window("address", 3, 60, 0, NOON // 1_000 + 60, 3)
+        assert isinstance(refused.binding.reset_at, int), "a header has it"
         assert decide_address(bucket, 3, NOON + 60_000, charge=True).binding.remaining == 2
 
     @pytest.mark.parametrize(("limit", "allowed", "left"), [(1, False, 0), (2, True, 1)])
@@ -298,3 +300,19 @@ def test_the_stored_numbers_are_the_windows() -> None:
     numbers = tuple(range(1, 2 * len(WINDOWS) + 1))
     assert AccountWindows.of(*numbers).numbers() == numbers
     assert AccountWindows.of(*numbers).used == numbers[1::2]
+    assert {type(number) for number in AccountWindows.of(*numbers).numbers()} == {int}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ((5, 2, 9, 7), (6, 1, 9, 3), (6, 1, 9, 7)),
+        ((5, 2, 9, 7), (5, 3, 8, 8), (5, 3, 9, 7)),
+    ],
+)
+def test_of_two_records_each_window_is_the_later_one(
+    one: tuple[int, ...], other: tuple[int, ...], both: tuple[int, ...]
+) -> None:
+    """Each window by itself; of the same window the greater count."""
+    for pair in ((one, other), (other, one)):
+        assert later_windows(*(AccountWindows.of(*numbers) for numbers in pair)).numbers() == both

@@ -110,6 +110,20 @@ class TestAddresses:
         assert not limiter.charge("192.0.2.1").allowed
         assert not limiter.charge("192.0.2.4").allowed
 
+    def test_a_window_is_not_younger_for_its_later_failures(
+        self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """And an address that opens its next window is not counted twice: it pushes nobody out."""
+        monkeypatch.setattr(address_limiter, "_ADDRESSES_MAX", 2)
+        limiter = AddressLimiter(clock, 2)
+        for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
+            clock.advance(1)
+            limiter.charge(address)
+        assert [limiter.peek(f"192.0.2.{last}").binding.remaining for last in (1, 2, 3)] == [2, 1, 1]
+        clock.advance(59)  # only the window of .2 has ended
+        limiter.charge("192.0.2.2")
+        assert [limiter.peek(f"192.0.2.{last}").binding.remaining for last in (2, 3)] == [1, 1]
+
 
 class TestVersions:
     """A decision brings the versions of its moment; a caller that was kept passes only while they stand."""

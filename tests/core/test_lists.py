@@ -1,0 +1,139 @@
+"""Reading stock lists: bounds of lines, what a header lacks, keys of rows, and plans that are overtaken."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from petstore.core.errors import OperatorError
+from petstore.core.lists.importing import BadRows, plan_and_store
+from petstore.core.lists.lines import LINE_BYTES_MAX
+from petstore.core.lists.reading import CsvList, JsonList
+from petstore.core.stock import StockPlan, StockRow
+
+LONGEST = LINE_BYTES_MAX - 1  # and its line end
+
+
+def json_rows(text: str, key_name: str | None = None) -> list[Any]:
+    """The records of a JSONL list."""
+    return list(JsonList(io.BytesIO(text.encode()), key_name).records())
+
+
+class TestJsonLines:
+    """A line is read within its bound, and where it stands is known."""
+
+    def test_a_line_as_long_as_the_bound_is_read(self) -> None:
+        """And the one after a longer line has its own number."""
+        row = '{"name": "Rex", "categoryId": 7%s}'
+        whole = row % (" " * (LONGEST - len(row) + 2))
+        assert len(whole) == LONGEST
+        records = json_rows(f"{whole}\n{whole} \n{whole}")
+        assert [(record.line, record.row is not None) for record in records] == [
+            (1, True),
+            (2, False),
+            (3, True),
+        ]
+        assert records[1].fault == "The line is longer than 65,536 bytes."
+
+    def test_a_mark_is_of_the_first_line_alone(self) -> None:
+        """In another line it is a character like others, and no JSON."""
+        records = json_rows('\ufeff{"name": "Rex", "categoryId": 7}\n\ufeff{"name": "Rex", "categoryId": 7}')
+        assert [record.row is not None for record in records] == [True, False]
+
+    def test_a_row_knows_its_line_and_text(self) -> None:
+        """Reports name the line, and a reject file has the text."""
+        (record,) = json_rows('\n{"name": "Rex", "categoryId": 7}')
+        assert (record.line, record.row.line, record.fault) == (2, 2, "")
+        assert record.raw == b'{"name": "Rex", "categoryId": 7}'
+
+    @pytest.mark.parametrize(("key_name", "is_read"), [("id", True), ("sku", False), (None, False)])
+    def test_an_id_is_a_key_or_a_fault(self, key_name: str | None, is_read: bool) -> None:
+        """The service assigns ids: a member `id` is read only where it is the column of source keys."""
+        key = f'"{key_name}": "17", ' if key_name not in (None, "id") else ""
+        (record,) = json_rows(f'{{"id": "17", {key}"name": "Rex", "categoryId": 7}}', key_name)
+        assert (record.row is not None) is is_read
+        assert ("assigned by the service" in record.fault) is not is_read
+
+
+class TestHeader:
+    """The first line of a CSV list."""
+
+    @pytest.mark.parametrize(
+        ("header", "key_name", "expected"),
+        [
+            ("", None, "its first line has to name the columns name, categoryId and"),
+            ("", "sku", "its first line has to name the columns sku, name, categoryId and"),
+            ("name", None, "The first line has to name the columns name, categoryId and"),
+            ("name", "sku", "The first line has to name the columns sku, name, categoryId and"),
+            ("name", "sku", "categoryId: missing; sku: missing. Nothing was stored."),
+            ("name,categoryId,sku", None, "'sku': a column without a meaning. Nothing was stored."),
+            ("name,categoryId,None", None, "'None': a column without a meaning. Nothing was stored."),
+            ("name,categoryId,name", None, "name: more than one column. Nothing was stored."),
+            ("name;categoryId", None, "Nothing was stored. Save the list with commas between its columns."),
+        ],
+    )
+    def test_a_refusal_names_the_columns(self, header: str, key_name: str | None, expected: str) -> None:
+        """Those that are missing, unknown or doubled, and what to do; no advice where there is none."""
+        with pytest.raises(OperatorError) as refused:
+            list(CsvList(io.BytesIO(header.encode()), key_name).records())
+        assert expected in str(refused.value), refused.value
+        if "commas" not in expected:
+            assert "commas" not in str(refused.value)
+
+    def test_ten_faults_at_most(self) -> None:
+        """A list without a header may have a hundred columns."""
+        header = ",".join(["name", "categoryId", *(f"c{number:02}" for number in range(11))])
+        with pytest.raises(OperatorError) as refused:
+            list(CsvList(io.BytesIO(header.encode()), None).records())
+        assert "'c09': " in str(refused.value)
+        assert "'c10': " not in str(refused.value)
+
+
+def test_a_csv_row_knows_its_line_and_cells() -> None:
+    """Whether it was read at once or by the schema, as an unusual number is."""
+    text = "name,status,categoryId\nRex,sold,7\nRex,sold,-0\n"
+    records = list(CsvList(io.BytesIO(text.encode()), None).records())
+    assert [(record.line, record.raw) for record in records] == [
+        (2, ["Rex", "sold", "7"]),
+        (3, ["Rex", "sold", "-0"]),
+    ]
+    assert [record.row.values for record in records if record.row] == [("Rex", 7, "sold"), ("Rex", 0, "sold")]
+    assert {record.fault for record in records} == {""}
+
+
+class Overtaken:
+    """A StockImport that others overtake some times; it counts plans, and which of them were locked."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.locked: list[bool] = []
+
+    async def plan(self, *, locked: bool) -> StockPlan:
+        """A plan that adds nothing."""
+        self.locked.append(locked)
+        return StockPlan(0, 0, 0, 0)
+
+    async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
+        """No row is rejected."""
+        for page in list[list[tuple[StockRow, str]]]():
+            yield page
+
+    async def store(self) -> float | None:
+        """None when overtaken."""
+        return None if len(self.locked) <= self.times else 0.25
+
+
+@pytest.mark.parametrize(("times", "locked"), [(0, [False]), (3, [False, False, False, True])])
+async def test_the_last_of_four_plans_is_made_while_nobody_else_writes(
+    times: int, locked: list[bool]
+) -> None:
+    """Others are not stopped while a plan can still be repeated."""
+    load: Any = Overtaken(times)
+    bad = BadRows(JsonList(io.BytesIO(), None), None)
+    _, seconds = await plan_and_store(load, bad, stores=lambda plan, rejected: True)
+    assert (load.locked, seconds) == (locked, 0.25)
+    _, seconds = await plan_and_store(load, bad, stores=lambda plan, rejected: False)
+    assert seconds == 0.0
