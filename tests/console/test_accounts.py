@@ -64,8 +64,8 @@ class TestNew:
 
     async def test_an_account_is_added(self, shop: Shop, operator: Visitor) -> None:
         """By the person, with the agreed numbers."""
-        shown = await operator.submit(
-            await operator.get("accounts/new"),
+        shown = await operator.fill(
+            "accounts/new",
             "accounts/new",
             name="zoo",
             plan="enterprise",

@@ -90,7 +90,7 @@ class TestIssue:
 
     async def _places_after_issuing(self, shop: Shop) -> list[str]:
         operator = await Visitor(shop).sign_in_as("operator")
-        (secret,) = secrets_in((await operator.submit(await operator.get(NEW), NEW, label="web")).text)
+        (secret,) = secrets_in((await operator.fill(NEW, NEW, label="web")).text)
         key_id = (await shop.store.keys.keys("1"))[-1].id
         pages = [await operator.get(path) for path in ("accounts/1", "journal", f"keys/{key_id}/revoke", NEW)]
         assert all(page.status == 200 for page in pages)

@@ -123,7 +123,7 @@ class TestMoves:
 
     async def test_an_order_on_its_way(self, stocked: Shop, staff: Visitor) -> None:
         """Approved, then delivered at a time; the animal is sold, and the journal names the person."""
-        shown = await staff.submit(await staff.get("orders/1"), "orders/1/approve")
+        shown = await staff.fill("orders/1", "orders/1/approve")
         assert "Order 1 is approved." in shown.text
         shown = await staff.submit(shown, "orders/1/deliver", ship_date="2026-11-22T07:15")
         assert "Order 1 is delivered." in shown.text
@@ -135,7 +135,7 @@ class TestMoves:
     async def test_a_delivery_without_a_date_is_now(self, stocked: Shop, staff: Visitor) -> None:
         """As the command and the interface have it."""
         await move(stocked, 1, APPROVED)
-        await staff.submit(await staff.get("orders/1"), "orders/1/deliver")
+        await staff.fill("orders/1", "orders/1/deliver")
         assert (await stocked.store.orders.get(1)).ship_date_ms == stocked.clock.now_ms()
 
     async def test_a_cancellation_asks_first(self, stocked: Shop, staff: Visitor) -> None:
@@ -203,7 +203,7 @@ class TestPlace:
     async def test_a_suspended_account_may_order(self, stocked: Shop, staff: Visitor) -> None:
         """As the command: only its keys are refused. Its page says so."""
         await stocked.store.accounts.suspend("zoo", ACTOR)
-        shown = await staff.submit(await staff.get("orders/new?account=zoo"), "orders/new", pet=3)
+        shown = await staff.fill("orders/new?account=zoo", "orders/new", pet=3)
         assert "Account zoo suspended" in shown.text
 
 

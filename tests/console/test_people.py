@@ -23,12 +23,10 @@ class TestAdding:
         self, shop: Shop, operator: Visitor
     ) -> None:
         """With the role that was chosen; the list shows them, never the link."""
-        shown = await operator.submit(
-            await operator.get("people/add"), "people/add", name="ben", role="viewer"
-        )
+        shown = await operator.fill("people/add", "people/add", name="ben", role="viewer")
         ben = Visitor(shop)
         link = link_of(shown)
-        welcome = await ben.submit(await ben.get(link), "", password=PASSWORD, again=PASSWORD)
+        welcome = await ben.fill(link, "", password=PASSWORD, again=PASSWORD)
         assert "Welcome, ben" in welcome.text
         listed = await operator.get("people")
         assert {"ben", "a-operator"} <= set(listed.links)
@@ -47,16 +45,16 @@ class TestOthers:
         assert "can't sign in any more" in shown.text
         assert (await anna.get()).address == "/console/sign-in"
         assert (await signs_in(anna)).status == 403
-        await operator.submit(await operator.get("people/of/anna"), "enable")
+        await operator.fill("people/of/anna", "enable")
         assert (await signs_in(anna)).address == "/console"
 
     async def test_a_reset_shows_a_new_link(self, shop: Shop, operator: Visitor) -> None:
         """The password and the sessions end at once, and the link sets another password."""
         anna = await with_password(shop)
-        link = link_of(await operator.submit(await operator.get("people/of/anna/reset"), "reset"))
+        link = link_of(await operator.fill("people/of/anna/reset", "reset"))
         assert (await anna.get()).address == "/console/sign-in"
         assert (await signs_in(anna)).status == 403
-        await anna.submit(await anna.get(link), "", password=OTHER, again=OTHER)
+        await anna.fill(link, "", password=OTHER, again=OTHER)
         assert (await anna.get()).address == "/console"
 
     async def test_a_role_that_changed_meanwhile_is_told(self, shop: Shop, operator: Visitor) -> None:
@@ -75,7 +73,7 @@ class TestOthers:
         await with_password(shop)
         asked = await operator.get("people/of/anna/reset")
         link, anna = link_of(await operator.submit(asked, "reset")), Visitor(shop)
-        await anna.submit(await anna.get(link), "", password=OTHER, again=OTHER)
+        await anna.fill(link, "", password=OTHER, again=OTHER)
         shown = await operator.submit(asked, "reset")
         assert shown.status == 409, shown.text
         assert "was changed after this was asked" in shown.text
@@ -86,15 +84,15 @@ class TestOthers:
         """The session goes on."""
         anna = await with_password(shop)
         assert (await anna.get("people")).status == 403
-        await operator.submit(await operator.get("people/of/anna"), "role", role="operator")
+        await operator.fill("people/of/anna", "role", role="operator")
         assert (await anna.get("people")).status == 200
 
     async def test_the_last_operator_stays(self, shop: Shop, operator: Visitor) -> None:
         """409 for both ways, and the page says what to do first."""
         me = "people/of/a-operator"
         for shown in (
-            await operator.submit(await operator.get(f"{me}/disable"), "disable"),
-            await operator.submit(await operator.get(me), "role", role="staff"),
+            await operator.fill(f"{me}/disable", "disable"),
+            await operator.fill(me, "role", role="staff"),
         ):
             assert shown.status == 409, shown.text
             assert "only operator" in shown.text
@@ -104,7 +102,7 @@ class TestOthers:
         """409: enable them first. Nobody of a name: 404."""
         await invited(shop)
         await shop.store.people.disable("anna", "cli:tests")
-        shown = await operator.submit(await operator.get("people/of/anna/reset"), "reset")
+        shown = await operator.fill("people/of/anna/reset", "reset")
         assert shown.status == 409, shown.text
         assert "enable them first" in shown.text
         assert (await operator.get("people/of/nobody")).status == 404
@@ -112,7 +110,7 @@ class TestOthers:
     async def test_signed_out_by_an_operator(self, shop: Shop, operator: Visitor) -> None:
         """Everywhere, with an entry in the journal; the password stays."""
         anna = await with_password(shop)
-        await operator.submit(await operator.get("people/of/anna"), "sign-out-everywhere")
+        await operator.fill("people/of/anna", "sign-out-everywhere")
         assert (await anna.get()).address == "/console/sign-in"
         assert (await entries(shop.store, "person:anna"))[-1].type == "person.signed_out"
         assert (await signs_in(anna)).address == "/console"
@@ -124,9 +122,7 @@ class TestMyself:
         anna, second = await with_password(shop), Visitor(shop)
         await signs_in(second)
         before = anna.cookies["petstore-session"]
-        shown = await anna.submit(
-            await anna.get("me"), "me/password", present=PASSWORD, password=OTHER, again=OTHER
-        )
+        shown = await anna.fill("me", "me/password", present=PASSWORD, password=OTHER, again=OTHER)
         assert shown.status == 200, shown.text
         assert "password is changed" in shown.text
         assert anna.cookies["petstore-session"] != before
@@ -161,7 +157,7 @@ class TestMyself:
         await anna.submit(shown, end)
         assert (await phone.get()).address == "/console/sign-in"
         await signs_in(phone)
-        await anna.submit(await anna.get("me"), "sign-out-everywhere")
+        await anna.fill("me", "sign-out-everywhere")
         for visitor in (anna, phone):
             assert (await visitor.get()).address == "/console/sign-in"
         assert (await ben.get()).address == "/console"

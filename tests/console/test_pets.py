@@ -1,12 +1,16 @@
-"""The pages of one animal: show, change, remove; of two editors, the second is told."""
+"""The pages of animals: search, add, show, change, remove; of two editors, the second is told."""
 
 from __future__ import annotations
+
+import asyncio
+import re
 
 import pytest
 
 from petstore.core.orders import NewOrder
-from petstore.core.pets import NewPet, Pet, PetChange, PetStatus
-from tests.support.console import Visitor
+from petstore.core.pets import SCANNED_MAX, NewPet, PageQuery, Pet, PetChange, PetStatus
+from tests.support.backends import execute_in_file
+from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries, written
 from tests.support.service import Shop
 
@@ -14,13 +18,14 @@ AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOL
 REX = Pet(1, "Rex", 1, AVAILABLE)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 async def rex(shop: Shop) -> None:
     """Animal 1, in a category with a name."""
     await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
     await shop.store.categories.name(1, "Dogs", ACTOR)
 
 
+@pytest.mark.usefixtures("rex")
 class TestShown:
     """What everybody sees."""
 
@@ -46,14 +51,14 @@ async def test_a_viewer_sees_no_link_to_a_form(viewer: Visitor) -> None:
     assert "Add an animal" not in (await viewer.get("pets")).links
 
 
+@pytest.mark.usefixtures("rex")
 class TestChange:
     """The form on an animal's page."""
 
     async def test_what_was_typed_is_saved(self, shop: Shop, staff: Visitor) -> None:
         """Under the name of who did it; a category by its name."""
         await shop.store.categories.name(-5, "Cats", ACTOR)
-        shown = await staff.get("pets/1")
-        shown = await staff.submit(shown, "pets/1", name=" Mia ", category="cats", status="sold")
+        shown = await staff.fill("pets/1", "pets/1", name=" Mia ", category="cats", status="sold")
         assert shown.text.count("Saved.") == 1
         assert await shop.store.pets.get(1) == Pet(1, " Mia ", -5, SOLD)
         told = [(entry.actor, entry.type) for entry in await entries(shop.store, "pet:1")]
@@ -62,7 +67,7 @@ class TestChange:
     async def test_nothing_changed_is_no_change(self, shop: Shop, staff: Visitor) -> None:
         """No entry in the journal."""
         before = await written(shop.store)
-        shown = await staff.submit(await staff.get("pets/1"), "pets/1")
+        shown = await staff.fill("pets/1", "pets/1")
         assert "Nothing was changed." in shown.text
         assert await written(shop.store) == before
 
@@ -77,8 +82,7 @@ class TestChange:
     async def test_another_move_is_refused_as_by_the_interface(self, shop: Shop, staff: Visitor) -> None:
         """In the same words; what was typed stays in the form."""
         await shop.store.pets.change(1, PetChange(status=SOLD), ACTOR)
-        shown = await staff.get("pets/1")
-        shown = await staff.submit(shown, "pets/1", name="Mia", status="pending")
+        shown = await staff.fill("pets/1", "pets/1", name="Mia", status="pending")
         assert shown.status == 409
         assert (await shop.patch(1, {"status": "pending"})).json()["message"] in shown.text
         assert shown.form("pets/1").fields["name"] == "Mia"
@@ -111,6 +115,7 @@ class TestChange:
         assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, AVAILABLE)
 
 
+@pytest.mark.usefixtures("rex")
 class TestTwoEditors:
     """The second is told what the first one did."""
 
@@ -135,17 +140,10 @@ class TestTwoEditors:
         shown = await staff.submit(shown, "pets/1", name="Mia")
         fields = shown.form("pets/1").fields
         assert [fields[name] for name in ("name", "category", "status")] == ["Mia", "7", "sold"]
+        assert shown.links["Drop mine"].endswith("console/pets/1")
         shown = await staff.submit(shown, "pets/1")
         assert "Saved." in shown.text
         assert await shop.store.pets.get(1) == Pet(1, "Mia", 7, SOLD)
-
-    async def test_they_can_drop_theirs(self, shop: Shop, staff: Visitor) -> None:
-        """A link leads to the animal as it is."""
-        shown = await staff.get("pets/1")
-        await shop.store.pets.change(1, PetChange("Max"), "console:ben")
-        shown = await staff.submit(shown, "pets/1", name="Mia")
-        dropped = await staff.get(shown.links["Drop mine"].partition("console/")[2])
-        assert dropped.form("pets/1").fields["name"] == "Max"
 
     async def test_a_third_change_is_told_again(self, shop: Shop, staff: Visitor) -> None:
         """That one alone."""
@@ -192,6 +190,7 @@ class TestTwoEditors:
             assert "Animal added name: Rex" in gone.text
 
 
+@pytest.mark.usefixtures("rex")
 class TestRemove:
     """Asked on a page of its own."""
 
@@ -217,3 +216,188 @@ class TestRemove:
         assert refused.status == 409
         removal = await shop.ask("DELETE", "/v1/pets/1")
         assert removal.json()["message"] in refused.text
+
+
+async def all_pets(shop: Shop) -> list[Pet]:
+    page = await shop.store.pets.page(PageQuery(100))
+    pets: list[Pet] = page.pets
+    return pets
+
+
+async def test_it_adds_an_animal(shop: Shop, staff: Visitor) -> None:
+    """In any state, under the name of who did it; its page says so."""
+    shown = await staff.fill("pets/new", "pets/new", name="Mia", category="-7", status="sold")
+    assert shown.address == "/console/pets/1"
+    assert "Animal 1 is added." in shown.text
+    assert await all_pets(shop) == [Pet(1, "Mia", -7, PetStatus.SOLD)]
+    assert [entry.actor for entry in await entries(shop.store, "pet:1")] == ["console:a-staff"]
+
+
+async def test_then_another_one(shop: Shop, staff: Visitor) -> None:
+    """The next form has the same category, and another key."""
+    await shop.store.categories.name(3, "Dogs", ACTOR)
+    first = await staff.get("pets/new")
+    fields = {**first.form("pets/new").fields, "name": "Mia", "category": "Dogs", "then": "another"}
+    second = await staff.post("pets/new", fields)
+    assert "Animal 1 is added." in second.text
+    form = second.form("pets/new")
+    assert (form.fields["category"], form.fields["name"]) == ("Dogs", "")
+    await staff.submit(second, "pets/new", name="Mia")
+    assert [(pet.name, pet.category_id) for pet in await all_pets(shop)] == [("Mia", 3), ("Mia", 3)]
+
+
+class TestTwice:
+    """A double click, a reload, a page that was gone back to."""
+
+    async def test_one_after_the_other(self, shop: Shop, staff: Visitor) -> None:
+        """Both lead to the one animal; a restart forgets nothing."""
+        form = await staff.get("pets/new")
+        for told in ("Animal 1 is added.", "Animal 1 was added already."):
+            shown = await staff.submit(form, "pets/new", name="Mia", category="1")
+            assert shown.address == "/console/pets/1", shown.text
+            assert told in shown.text
+            await shop.restart()
+        assert len(await all_pets(shop)) == 1
+
+    async def test_at_once(self, shop: Shop, staff: Visitor) -> None:
+        """Each answer is the animal's page."""
+        form = await staff.get("pets/new")
+        twice = [staff.submit(form, "pets/new", name="Mia", category="1") for _ in range(5)]
+        assert {shown.address for shown in await asyncio.gather(*twice)} == {"/console/pets/1"}
+        assert len(await all_pets(shop)) == 1
+
+    async def test_another_animal_asks_first(self, shop: Shop, staff: Visitor) -> None:
+        """The form was gone back to and changed: its next try adds that one too."""
+        form = await staff.get("pets/new")
+        await staff.submit(form, "pets/new", name="Mia", category="1")
+        shown = await staff.submit(form, "pets/new", name="Tom", category="1")
+        assert shown.status == 409
+        assert "send it once more" in shown.text
+        assert len(await all_pets(shop)) == 1
+        await staff.submit(shown, "pets/new")
+        assert [pet.name for pet in await all_pets(shop)] == ["Mia", "Tom"]
+
+
+async def test_a_category_that_does_not_say_which(shop: Shop, staff: Visitor) -> None:
+    """Two have the name, so it takes the number; a form of an animal there has the number too."""
+    for category_id in (5, 6):
+        await shop.store.categories.name(category_id, "Dogs", ACTOR)
+    shown = await staff.fill("pets/new", "pets/new", name="Mia", category="dogs")
+    assert "Several categories have this name; write the number: 5 or 6." in shown.text
+    await staff.submit(shown, "pets/new", category="6")
+    assert (await staff.get("pets/1")).form("pets/1").fields["category"] == "6"
+
+
+async def test_a_name_of_digits_is_not_taken_for_a_number(shop: Shop, staff: Visitor) -> None:
+    """The form of an animal in a category called 7 has that category's number, and saves it so."""
+    await shop.store.categories.name(3, "7", ACTOR)
+    await shop.store.pets.add(NewPet("Mia", 3), ACTOR)
+    shown = await staff.get("pets/1")
+    assert shown.form("pets/1").fields["category"] == "3"
+    await staff.submit(shown, "pets/1", name="Tom")
+    assert (await shop.store.pets.get(1)).category_id == 3
+
+
+PETS = [("Rex", 1, AVAILABLE), ("rexa", 2, SOLD), ("Mia", 1, SOLD), ("2 Be", 3, AVAILABLE), ("R%x", 1, SOLD)]
+
+QUERIES = [
+    ("", ["R%x", "2 Be", "Mia", "rexa", "Rex"]),
+    ("?order=oldest", ["Rex", "rexa", "Mia", "2 Be", "R%x"]),
+    ("?status=sold", ["R%x", "Mia", "rexa"]),
+    ("?category=1&status=sold", ["R%x", "Mia"]),
+    ("?category=77", []),
+    ("?q=re", ["Rex", "rexa"]),
+    ("?q=REX", ["Rex", "rexa"]),
+    ("?q=r%25", ["R%x"]),
+    ("?q=%20", ["R%x", "2 Be", "Mia", "rexa", "Rex"]),
+    ("?q=re&category=2&status=sold", ["rexa"]),
+    ("?q=2", ["rexa", "2 Be"]),
+    ("?q=2&status=available", ["2 Be"]),
+    ("?q=02", []),
+    ("?q=9223372036854775808", []),
+    ("?q=nobody", []),
+]
+
+
+@pytest.fixture
+async def filled(shop: Shop) -> Shop:
+    """Five animals; categories 1 and 2 have names."""
+    for new in PETS:
+        await shop.store.pets.add(NewPet(*new), ACTOR)
+    await shop.store.categories.name(1, "Dogs", ACTOR)
+    await shop.store.categories.name(2, "Cats", ACTOR)
+    return shop
+
+
+def names(shown: Shown) -> list[str]:
+    """The animals of the page, in its order."""
+    return re.findall(r'/pets/[0-9]+"><bdi>([^<]*)</bdi>', shown.body.decode())
+
+
+class TestFinding:
+    """Which animals, in which order."""
+
+    async def test_by_number_name_category_and_status(self, filled: Shop, viewer: Visitor) -> None:
+        """All combine; digits are a number, whose animal comes first, and the beginning of a name."""
+        for query, found in QUERIES:
+            shown = await viewer.get(f"pets{query}")
+            assert (shown.status, names(shown)) == (200, found), query
+            assert ("No animals match." in shown.text) is (not found)
+
+    async def test_a_row_tells_the_category_by_its_name(self, filled: Shop, viewer: Visitor) -> None:
+        """One without a name by its number. The animal is linked."""
+        shown = await viewer.get("pets")
+        assert "4 2 Be 3 available 3 Mia Dogs sold 2 rexa Cats sold 1 Rex Dogs available" in shown.text
+        assert shown.links["Mia"].endswith("console/pets/3")
+
+
+class TestGoingOn:
+    """Fifty animals are a page."""
+
+    async def test_every_animal_is_on_one_page(self, shop: Shop, viewer: Visitor) -> None:
+        """The last page has no next one; the others but the first lead to the first."""
+        made = [f"P{number:03d}" for number in range(120)]
+        for name in made:
+            await shop.store.pets.add(NewPet(name, 1), ACTOR)
+        for query in ("order=oldest", "q=p", "q=p&status=available"):
+            first = shown = await viewer.get(f"pets?{query}")
+            assert "First page" not in first.links
+            found = names(shown)
+            while "Next page" in shown.links:
+                shown = await viewer.get(shown.links["Next page"].partition("console/")[2])
+                assert names(await viewer.get(shown.links["First page"].partition("console/")[2])) == names(
+                    first
+                )
+                found += names(shown)
+            assert found == made
+
+    async def test_a_search_that_finds_little_stops_and_goes_on(self, shop: Shop, viewer: Visitor) -> None:
+        """It says as far as which name it has searched."""
+        values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(SCANNED_MAX))
+        execute_in_file(shop.path, f"INSERT INTO pets (name, category_id, status) VALUES {values}")
+        await shop.store.pets.add(NewPet("Rey", 1, SOLD), ACTOR)
+        shown = await viewer.get("pets?q=re&status=sold")
+        assert names(shown) == []
+        assert "No animals match so far." in shown.text
+        assert "Searched as far as rex 0999." in shown.text
+        further = await viewer.get(shown.links["Look further"].partition("console/")[2])
+        assert names(further) == ["Rey"]
+        assert "Look further" not in further.links
+
+
+class TestLive:
+    """What htmx asks for while somebody types."""
+
+    async def test_it_gets_the_rows_alone(self, filled: Shop, viewer: Visitor) -> None:
+        """The same rows as the whole page has."""
+        asked = [("hx-request", "true")]
+        shown = await viewer.get("pets?q=re", headers=asked)
+        assert names(shown) == ["Rex", "rexa"]
+        assert shown.body.startswith(b'<div id="rows">')
+        assert shown.body.strip() in (await viewer.get("pets?q=re")).body
+
+    async def test_the_way_back_leads_to_a_whole_page(self, viewer: Visitor) -> None:
+        """After a search and a jump within the page htmx asks again, and replaces the page by the answer."""
+        asked = [("hx-request", "true"), ("hx-history-restore-request", "true")]
+        shown = await viewer.get("pets?q=re", headers=asked)
+        assert {"Overview", "Animals"} <= set(shown.links)

@@ -180,6 +180,10 @@ class Visitor:
         sent = [("content-type", "application/x-www-form-urlencoded")]
         return await self._ask("POST", target, sent, urlencode(fields).encode(), follow=follow)
 
+    async def fill(self, page: str, action: str, *, follow: bool = True, **values: Any) -> Shown:
+        """Load a page, and fill in and send a form of it."""
+        return await self.submit(await self.get(page), action, follow=follow, **values)
+
     async def _ask(self, method: str, target: str, headers: Pairs, body: bytes, *, follow: bool) -> Shown:
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         given = {name for name, _ in headers}
