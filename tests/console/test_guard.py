@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,17 @@ async def test_a_page_that_cant_be_made(viewer: Visitor, monkeypatch: pytest.Mon
     assert shown.status == 500, shown.text
     assert "Something went wrong on our side." in shown.text
     assert (await viewer.get("me")).status == 200
+
+
+CONSOLE = Path("src/petstore/console")
+
+
+def test_each_file_has_its_checksum_and_licence() -> None:
+    """`tools/vendor` fetches the pinned versions again, and compares in the same way."""
+    lines = (CONSOLE / "licences" / "SHA256SUMS").read_text().splitlines()
+    listed = {name: checksum for checksum, name in map(str.split, lines)}
+    vendored = sorted(path.name for path in (CONSOLE / "static").iterdir() if ".min." in path.name)
+    assert vendored == sorted(listed)
+    for name, checksum in listed.items():
+        assert hashlib.sha256((CONSOLE / "static" / name).read_bytes()).hexdigest() == checksum
+        assert (CONSOLE / "licences" / f"{name.partition('-')[0]}.txt").stat().st_size > 500

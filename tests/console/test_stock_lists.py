@@ -300,13 +300,26 @@ class TestRefusals:
         assert (answer.status, await kept(shop)) == (400, 0)
         assert "The form can't be read; load its page again." in Shown("stock", answer).text
 
-    async def test_too_many_at_once(
-        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("module", "bound", "told"),
+        [
+            (uploads, "OPEN_FOR_A_PERSON", "Store or discard one first."),
+            (stock, "_ARRIVING_FOR_A_PERSON", "Other lists are on their way."),
+        ],
+    )
+    async def test_too_many(
+        self,
+        shop: Shop,
+        staff: Visitor,
+        monkeypatch: pytest.MonkeyPatch,
+        module: object,
+        bound: str,
+        told: str,
     ) -> None:
-        """Who has too many lists that are not stored is told to store or discard one."""
-        monkeypatch.setattr(uploads, "OPEN_FOR_A_PERSON", 0)
+        """Who has too many lists that are not stored, or on their way, gets no room for one more."""
+        monkeypatch.setattr(module, bound, 0)
         shown = await send(staff)
-        assert (shown.status, "Store or discard one first." in shown.text) == (409, True)
+        assert (shown.status, told in shown.text, await kept(shop)) == (409, True, 0)
 
 
 class TestMeanwhile:
@@ -357,15 +370,6 @@ class TestMeanwhile:
         shown = await worked_on(await staff.submit(shown, "/check"), staff)
         assert "Would be added 2" in shown.text
         assert await kept(shop) == 1
-
-    async def test_too_many_on_their_way(
-        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Each takes room for temporary files: one more is refused before it is read."""
-        monkeypatch.setattr(stock, "_ARRIVING_FOR_A_PERSON", 0)
-        shown = await send(staff)
-        assert (shown.status, "Other lists are on their way." in shown.text) == (409, True)
-        assert await kept(shop) == 0
 
 
 class TestExport:
