@@ -1,24 +1,86 @@
-"""Every sample of the documents that the service shows, run in its language against a real server."""
+"""Every sample of the documents that the service shows, run in its language against a real server.
+
+A sample is a fenced block in bash, Python or JavaScript. Those of one language go on from each other and run
+in one process. A block of `text` or `json` that follows a sample at once says what the sample prints. The
+guide's retries also run against a server that drops and refuses: they wait, and add an animal once.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.docs.documents import ROOT, fences, text_of
-from tests.docs.samples import GUIDE, LANGUAGES, SHOWN, play, samples
 from tests.docs.sessions import matches
+from tests.support.samples import run_bash, run_node, run_python
 from tests.support.server import Server, running_server
 from tools.servers.petstore import run
 from tools.servers.ports import free_port
 
-pytestmark = [
-    pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("docs-samples"),
-]  # fmt: skip
+# As the service shows it.
+GUIDE = ROOT / "src" / "petstore" / "site" / "documents" / "guide.md"
+_MARK = "@@ sample"
+_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.M | re.S)
+# How each is run, and how it prints the mark. bash is first: it shows the identifiers of a new store.
+_RUNNERS = {
+    "sh": (run_bash, f"printf '\\n%s\\n' '{_MARK}'"),
+    "python": (run_python, f'print("\\n{_MARK}")'),
+    "js": (run_node, f'console.log("\\n{_MARK}");'),
+}
+LANGUAGES = tuple(_RUNNERS)
+# What can't be run says so by its language.
+SHOWN = ("json", "text")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A fenced block. `printed` is what the document says that it prints, or None; `line` counts from 1."""
+
+    language: str
+    code: str
+    line: int
+    printed: list[str] | None = None
+
+
+def samples(text: str) -> list[Sample]:
+    """The samples of a document, in order."""
+    found: list[Sample] = []
+    end = -1
+    for block in _BLOCK.finditer(text):
+        language, content = block["language"], block["content"]
+        if language in LANGUAGES:
+            found.append(Sample(language, content, text.count("\n", 0, block.start()) + 1))
+            end = block.end()
+        elif language in SHOWN and end >= 0 and not text[end : block.start()].strip():
+            sample = found.pop()
+            found.append(Sample(sample.language, sample.code, sample.line, content.splitlines()))
+            end = -1
+    return found
+
+
+def play(chosen: Sequence[Sample], folder: Path, environment: Mapping[str, str]) -> list[list[str]]:
+    """Runs samples of one language in a process: the lines that each printed, empty ones left out.
+
+    Fails unless all end well, and skips where the language's program is missing.
+    """
+    run, tell = _RUNNERS[chosen[0].language]
+    source = "".join(f"{tell}\n{sample.code}\n" for sample in chosen)
+    finished = run(source, environment, folder=folder)
+    _, *printed = re.split(rf"^{_MARK}$", finished.output, flags=re.M)
+    at = chosen[max(len(printed) - 1, 0)].line
+    assert finished.code == 0, f"the sample of line {at} failed:\n{finished.errors}{finished.output[-2000:]}"
+    return [[line for line in text.splitlines() if line.strip()] for text in printed]
+
 
 ROOT_IN_DOCUMENT = "http://127.0.0.1:8080"
 KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
@@ -67,6 +129,9 @@ def filled(text: str, server: Server) -> str:
     return text.replace(ROOT_IN_DOCUMENT, server.base_url).replace(KEY_IN_DOCUMENT, server.key)
 
 
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.xdist_group("docs-samples")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_samples_do_what_the_guide_says(language: str, server: Server, tmp_path: Path) -> None:
     """Each ends well and prints what stands below it; each walk reaches every animal, whatever its links."""
@@ -87,3 +152,96 @@ def test_every_block_runs_or_says_that_it_does_not(document: str, played: tuple[
     """A language that nobody runs would hide a sample that is wrong. test_quickstart.py plays its own."""
     languages = {language for language, _ in fences(text_of(ROOT / "docs" / document))}
     assert languages <= {*played, *SHOWN}
+
+
+RETRY_AFTER = 1
+DROPPED = 0
+
+
+class Moody(ThreadingHTTPServer):
+    """Answers each method as `script` says, then well. `seen`: each request's moment and Idempotency-Key."""
+
+    def __init__(self, script: dict[str, list[int]]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+        self.seen: dict[str, list[tuple[float, str]]] = {"GET": [], "POST": []}
+
+    def pause_before_the_last(self, method: str) -> float:
+        (before, _), (last, _) = self.seen[method][-2:]
+        return last - before
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Moody
+
+    def do_GET(self) -> None:
+        self._answer(200)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(201)
+
+    def _answer(self, well: int) -> None:
+        self.server.seen[self.command].append((time.monotonic(), self.headers.get("Idempotency-Key", "")))
+        planned = self.server.script.get(self.command, [])
+        status = planned.pop(0) if planned else well
+        if status == DROPPED:
+            return
+        self.send_response(status)
+        if status != well:
+            self.send_header("Retry-After", str(RETRY_AFTER))
+        self.end_headers()
+        self.wfile.write(json.dumps({"name": "Mia"}).encode())
+
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def moody(**script: list[int]) -> Iterator[Moody]:
+    with Moody(script) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def chosen(language: str, *parts: str) -> list[Sample]:
+    """The guide's samples of a language that have one of the parts."""
+    return [
+        sample
+        for sample in samples(text_of(GUIDE))
+        if sample.language == language and any(part in sample.code for part in parts)
+    ]
+
+
+def surroundings(server: Moody) -> dict[str, str]:
+    return {"BASE": f"http://127.0.0.1:{server.server_port}/v1", "KEY": "pets_live_any"}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("language", "opening", "retry"),
+    [("python", "requests.Session()", "def send("), ("js", "process.env.KEY", "async function send(")],
+)
+def test_a_retry_waits_and_keeps_its_key(language: str, opening: str, retry: str, tmp_path: Path) -> None:
+    """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause."""
+    with moody(POST=[DROPPED, 503]) as server:
+        *_, printed = play(chosen(language, opening, retry), tmp_path, surroundings(server))
+    assert printed == ["201 Mia"]
+    assert len({key for _, key in server.seen["POST"]}) == 1
+    assert len(server.seen["POST"]) == 3
+    assert server.pause_before_the_last("POST") >= RETRY_AFTER
+
+
+@pytest.mark.e2e
+def test_the_gate_closes_after_a_429(tmp_path: Path) -> None:
+    """Until Retry-After no process asks: here the one that was refused."""
+    parts = ("requests.Session()", "def send(", "def send_through_gate(")
+    with moody(GET=[200, 429]) as server:
+        *_, printed = play(chosen("python", *parts), tmp_path, surroundings(server))
+    assert printed == ["200"]
+    assert server.pause_before_the_last("GET") >= RETRY_AFTER

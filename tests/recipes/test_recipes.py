@@ -1,7 +1,8 @@
 """The recipes of ARCHITECTURE.md are true: each is applied to a copy, and what it adds works there.
 
 A recipe is `NAME.diff`, which touches just the files that the recipe names, and `NAME.py`, tests of what was
-added. NEXT in the name of a migration, and in it, is the number after the newest.
+added. NEXT in the name of a migration, and in it, is the number after the newest. To mend a diff that no
+longer applies: `git apply --3way`, then `git diff`.
 """
 
 from __future__ import annotations
