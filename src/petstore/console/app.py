@@ -32,9 +32,8 @@ from petstore.core import packaged
 from petstore.core.clock import Clock
 from petstore.core.service import ServiceReport
 from petstore.transactions.store import Parts
-from petstore.web.delivery import ChunkMaker
+from petstore.web.delivery import ChunkMaker, StaticFiles
 from petstore.web.slots import Slots
-from petstore.web.static import StaticFiles
 
 PREFIX = "/console"
 # Every page and action, in the order in which paths are compared.

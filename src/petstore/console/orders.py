@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import UNSET
 from starlette.responses import Response
@@ -142,10 +143,6 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
     )
 
 
-async def approve(visit: Visit) -> Response:
-    return await _move(visit, OrderStatus.APPROVED)
-
-
 async def deliver(visit: Visit) -> Response:
     typed = visit.typed("ship_date")
     ship_date_ms = read_ship_date(typed) if typed else UNSET
@@ -165,10 +162,6 @@ async def ask_cancellation(visit: Visit) -> Response:
     return visit.page(
         "orders_cancel.html", f"Cancel order {order.id}?", order=order, account=account, pet=pet
     )
-
-
-async def cancel(visit: Visit) -> Response:
-    return await _move(visit, OrderStatus.CANCELLED)
 
 
 async def _move(visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSET) -> Response:
@@ -241,8 +234,8 @@ VIEWS = [
     View("GET", "/orders/new", ask_new, Role.STAFF),
     View("POST", "/orders/new", place, Role.STAFF),
     View("GET", "/orders/{order_id}", show),
-    View("POST", "/orders/{order_id}/approve", approve, Role.STAFF),
+    View("POST", "/orders/{order_id}/approve", partial(_move, status=OrderStatus.APPROVED), Role.STAFF),
     View("POST", "/orders/{order_id}/deliver", deliver, Role.STAFF),
     View("GET", "/orders/{order_id}/cancel", ask_cancellation, Role.STAFF),
-    View("POST", "/orders/{order_id}/cancel", cancel, Role.STAFF),
+    View("POST", "/orders/{order_id}/cancel", partial(_move, status=OrderStatus.CANCELLED), Role.STAFF),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from starlette.responses import Response
 
 from petstore.console.visit import View, Visit
@@ -59,10 +61,6 @@ async def set_role(visit: Visit) -> Response:
     return _shown_again(visit, person, f"{person.name} has the role {person.role}.")
 
 
-async def ask_disable(visit: Visit) -> Response:
-    return await _ask(visit, "disable", "Disable {}?")
-
-
 async def disable(visit: Visit) -> Response:
     try:
         await _check_seen(visit)
@@ -75,10 +73,6 @@ async def disable(visit: Visit) -> Response:
 async def enable(visit: Visit) -> Response:
     person = await visit.store.people.enable(visit.path["name"], visit.actor)
     return _shown_again(visit, person, f"{person.name} may sign in again.")
-
-
-async def ask_reset(visit: Visit) -> Response:
-    return await _ask(visit, "reset", "Reset the password of {}?")
 
 
 async def reset(visit: Visit) -> Response:
@@ -147,10 +141,10 @@ VIEWS = [
         ("POST", "/add", add),
         ("GET", "/of/{name:str}", show),
         ("POST", "/of/{name:str}/role", set_role),
-        ("GET", "/of/{name:str}/disable", ask_disable),
+        ("GET", "/of/{name:str}/disable", partial(_ask, action="disable", title="Disable {}?")),
         ("POST", "/of/{name:str}/disable", disable),
         ("POST", "/of/{name:str}/enable", enable),
-        ("GET", "/of/{name:str}/reset", ask_reset),
+        ("GET", "/of/{name:str}/reset", partial(_ask, action="reset", title="Reset the password of {}?")),
         ("POST", "/of/{name:str}/reset", reset),
         ("POST", "/of/{name:str}/sign-out-everywhere", sign_out),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import PurePath
 from tempfile import TemporaryFile
 from typing import Any
@@ -178,14 +179,6 @@ def _read_new(fields: Mapping[str, str], file: str, size: int) -> NewUpload:
     return NewUpload(name[-_NAME_CHARACTERS_MAX:], form, key_name, size)
 
 
-async def check(visit: Visit) -> Response:
-    return await _ask(visit, UploadState.CHECKING)
-
-
-async def store(visit: Visit) -> Response:
-    return await _ask(visit, UploadState.STORING)
-
-
 async def _ask(visit: Visit, step: UploadState) -> Response:
     """Let the background process carry it out; the page says what prevents it."""
     upload_id, flash = visit.id_of("list"), ""
@@ -256,7 +249,7 @@ VIEWS = [
     View("GET", "/stock/export", export),
     View("GET", "/stock/{upload_id}", show),
     View("GET", "/stock/{upload_id}/rejects", rejects),
-    View("POST", "/stock/{upload_id}/check", check, Role.STAFF),
-    View("POST", "/stock/{upload_id}/store", store, Role.STAFF),
+    View("POST", "/stock/{upload_id}/check", partial(_ask, step=UploadState.CHECKING), Role.STAFF),
+    View("POST", "/stock/{upload_id}/store", partial(_ask, step=UploadState.STORING), Role.STAFF),
     View("POST", "/stock/{upload_id}/discard", discard, Role.STAFF),
 ]

@@ -21,9 +21,8 @@ from petstore.site.budget import Budget
 from petstore.site.contents import PAGES
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
-from petstore.web.delivery import REVALIDATED, Content
+from petstore.web.delivery import REVALIDATED, Content, StaticFiles
 from petstore.web.negotiation import prefers_html
-from petstore.web.static import StaticFiles
 
 _Answer = Callable[[Request], Awaitable[Response]]
 

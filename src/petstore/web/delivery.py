@@ -1,4 +1,4 @@
-"""Content from memory: compressed once, with an ETag, in chunks.
+"""Content from memory, such as static files: compressed once, with an ETag, in chunks.
 
 A response to a slow client holds one chunk and no descriptor.
 """
@@ -11,11 +11,14 @@ import hashlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from functools import lru_cache
+from pathlib import PurePosixPath
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from petstore.core.packaged import Resource
 from petstore.web.negotiation import takes_gzip
 from petstore.web.slots import Slots
 
@@ -24,6 +27,12 @@ _COMPRESSED_FROM_BYTES = 1_024
 # Between two chunks of streamed bodies. A chunk that queries PostgreSQL gives up its slot at the query.
 _PAUSE_SECONDS = 0.003
 
+_MEDIA_TYPES = {
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
 # A browser revalidates each time, and gets 304 if its copy is current.
 REVALIDATED = "no-cache"
 # The address contains the content's digest, so its content never changes.
@@ -87,6 +96,36 @@ class _InChunks(Response):
             chunk = body[start : start + _CHUNK_BYTES]
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+
+
+class StaticFiles:
+    """The files of one folder, without its subfolders, under /static.
+
+    Their addresses contain a digest, so browsers cache them for ever.
+    """
+
+    def __init__(self, folder: Resource) -> None:
+        self._folder = folder
+        self._addresses: dict[str, str] = {}
+        self._routes: list[Route] = []
+        for entry in folder.iterdir():
+            path = PurePosixPath(entry.name)
+            content = self.content(entry.name, IMMUTABLE)
+            address = f"static/{path.stem}.{content.digest[:12]}{path.suffix}"
+            self._addresses[entry.name] = address
+            self._routes.append(Route(f"/{address}", content.answer))
+
+    def content(self, name: str, cache_control: str) -> Content:
+        """The content of a file. Raises KeyError."""
+        media_type = _MEDIA_TYPES.get(PurePosixPath(name).suffix, "text/plain")
+        return Content(self._folder.joinpath(name).read_bytes(), media_type, cache_control)
+
+    def address(self, name: str) -> str:
+        """The address of a file, without a leading slash. Raises KeyError."""
+        return self._addresses[name]
+
+    def routes(self) -> list[Route]:
+        return self._routes
 
 
 class ChunkMaker:
