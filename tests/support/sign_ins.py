@@ -15,7 +15,7 @@ import msgspec
 from argon2 import PasswordHasher
 
 from petstore import config
-from petstore.console.cookies import csrf_token
+from petstore.console.browser import csrf_token
 from petstore.console.passwords import Passwords
 from petstore.core.clock import Clock
 from petstore.core.people import Role

@@ -10,7 +10,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.cookies import check_csrf
+from petstore.console.browser import check_csrf
 from petstore.console.rendering import Renderer
 from petstore.console.visit import Desk, View, Visit
 from petstore.core.errors import (
@@ -58,9 +58,9 @@ class Guard:
         return answer
 
     async def _answer(self, visit: Visit, view: View) -> Response:
-        request, token = visit.request, visit.cookies.session()
+        request, token = visit.request, visit.browser.session()
         try:
-            visit.connection.check_host()
+            visit.browser.check_host()
             # A page's own refresh does not keep a session alive; see console.js.
             unattended = _UNATTENDED in request.headers
             session = await self._desk.store.sign_ins.session(token, unattended=unattended) if token else None
@@ -71,12 +71,12 @@ class Guard:
         elif view.role is not None:
             return _sign_in_first(visit)
         else:
-            visit.recognize(None, visit.cookies.form_secret())
+            visit.recognize(None, visit.browser.form_secret())
         try:
             if view.role is not None and not visit.may(view.role):
                 raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
             if request.method == "POST":
-                visit.connection.check_origin()
+                visit.browser.check_origin()
             if request.method == "POST" and view.reads_form:
                 visit.form = await self._read_form(request)
                 check_csrf(visit.secret, visit.form.get(_CSRF_FIELD, ""))
@@ -84,7 +84,7 @@ class Guard:
         except PetstoreError as error:
             response = _refusal(visit, error)
         if session is None:
-            visit.cookies.keep_form_secret(response, visit.secret)
+            visit.browser.keep_form_secret(response, visit.secret)
         return response
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:

@@ -56,7 +56,7 @@ async def _accept(visit: Visit, attempt: Attempt, password: str) -> str | None:
     passwords = visit.desk.passwords
     is_old = attempt.stored is not None and passwords.is_old(attempt.stored)
     rehashed = await passwords.hash(password) if is_old else None
-    return await visit.store.sign_ins.accept(attempt, visit.connection.address, rehashed)
+    return await visit.store.sign_ins.accept(attempt, visit.browser.address, rehashed)
 
 
 async def show_link(visit: Visit, error: Invalid | None = None) -> Response:
@@ -76,7 +76,7 @@ async def use_link(visit: Visit) -> Response:
     except Invalid as error:
         return await show_link(visit, error)
     stored = await visit.desk.passwords.hash(password)
-    session = await visit.store.sign_ins.redeem(token, stored, visit.connection.address)
+    session = await visit.store.sign_ins.redeem(token, stored, visit.browser.address)
     _log.info("password set by a link", person=person.name)
     response = visit.redirect(flash=f"Welcome, {person.name}. Next time, sign in with your password.")
     return await _start_session(visit, response, session)
@@ -85,7 +85,7 @@ async def use_link(visit: Visit) -> Response:
 async def sign_out(visit: Visit) -> Response:
     await visit.store.sign_ins.end_session_of(visit.secret)
     response = visit.redirect("sign-in", flash="You are signed out.")
-    visit.cookies.end_session(response)
+    visit.browser.end_session(response)
     return response
 
 
@@ -113,7 +113,7 @@ async def change_password(visit: Visit) -> Response:
     if attempt is None:
         return await show_me(visit, Forbidden("This is not your present password."))
     stored = await visit.desk.passwords.hash(password)
-    token = await visit.store.sign_ins.change_password(attempt, stored, visit.connection.address)
+    token = await visit.store.sign_ins.change_password(attempt, stored, visit.browser.address)
     if token is None:
         return visit.redirect("sign-in", flash="Your password was changed meanwhile. Sign in again.")
     flash = "Your password is changed. Your other sessions have ended."
@@ -128,20 +128,20 @@ async def end_session(visit: Visit) -> Response:
 async def sign_out_everywhere(visit: Visit) -> Response:
     await visit.store.sign_ins.end_sessions(visit.person, visit.actor)
     response = visit.redirect("sign-in", flash="You are signed out everywhere.")
-    visit.cookies.end_session(response)
+    visit.browser.end_session(response)
     return response
 
 
 def _check_secrets(visit: Visit) -> None:
     """Raise Forbidden if a password would cross the network without TLS."""
-    if not visit.connection.takes_secrets():
+    if not visit.browser.takes_secrets():
         raise Forbidden(_NEEDS_TLS)
 
 
 async def _try_password(visit: Visit, name: str, password: str) -> Attempt | None:
     """The attempt if the password is right, else None. Raises TooManyTries before any hash."""
     try:
-        attempt = await visit.store.sign_ins.take_try(name, visit.connection.address)
+        attempt = await visit.store.sign_ins.take_try(name, visit.browser.address)
     except TooManyTries:
         _log.warning("sign-in refused", reason="too many tries")
         raise
@@ -156,7 +156,7 @@ async def _start_session(visit: Visit, response: Response, token: str) -> Respon
     """Add the cookie of a new session to the response. End the browser's earlier session."""
     if visit.may(Role.VIEWER):
         await visit.store.sign_ins.end_session_of(visit.secret)
-    visit.cookies.keep_session(response, token)
+    visit.browser.keep_session(response, token)
     return response
 
 

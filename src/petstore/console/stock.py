@@ -16,8 +16,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from petstore.console.browser import FormExpired, check_csrf
 from petstore.console.categories import CategoryNames, names_in
-from petstore.console.cookies import FormExpired, check_csrf
 from petstore.console.pet_forms import status_choices
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS

@@ -12,8 +12,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.connection import Connection
-from petstore.console.cookies import Cookies, csrf_token
+from petstore.console.browser import Browser, csrf_token
 from petstore.console.passwords import Passwords
 from petstore.console.rendering import Page
 from petstore.console.statistics import Statistics
@@ -85,8 +84,7 @@ class Visit:
         self.store = desk.store
         self.request = request
         self.now_ms = desk.clock.now_ms()
-        self.connection = Connection(request, desk.options.trusted, desk.options.hosts)
-        self.cookies = Cookies(request, self.connection.is_secure)
+        self.browser = Browser(request, desk.options.trusted, desk.options.hosts)
         self.secret = ""
         self.form: Mapping[str, str] = {}
         self._person: Person | None = None
@@ -185,7 +183,7 @@ class Visit:
         field, else `beside`; the empty name is the form as a whole.
         """
         block = fragment if self.wants_fragment else ""
-        flash = "" if block else self.cookies.flash()
+        flash = "" if block else self.browser.flash()
         given = {
             "title": title,
             "person": self._person,
@@ -201,7 +199,7 @@ class Visit:
         }
         page = Page(template, block, given, error.status if error else status, HEADERS)
         if flash:
-            self.cookies.set_flash(page, "")
+            self.browser.set_flash(page, "")
         if error and error.retry_after_seconds is not None:
             page.headers["retry-after"] = str(error.retry_after_seconds)
         return page
@@ -210,7 +208,7 @@ class Visit:
         """303 to another page of the console, which shows the flash message once."""
         response = Response(status_code=303, headers={**HEADERS, "location": self.href(path)})
         if flash:
-            self.cookies.set_flash(response, flash)
+            self.browser.set_flash(response, flash)
         return response
 
     def download(self, name: str, chunks: AsyncIterator[bytes]) -> Response:
