@@ -63,6 +63,14 @@ def usage(petstore: Any) -> Any:
     return petstore.usage()
 
 
+def change_seen(petstore: Any) -> Any:
+    return petstore.pets.update(7, name="Max", if_match='"abc"')
+
+
+def change_any(petstore: Any) -> Any:
+    return petstore.pets.update(7, name="Max", if_match="*")
+
+
 class Failed(NamedTuple):
     """A call that fails: after these answers, with this error, whose outcome is `unknown`, and so many
     requests."""
@@ -81,6 +89,9 @@ FAILED = {
         delete, [UNREACHABLE, ABSENT], NotFound, False, 2
     ),
     "a cancellation of no order is repeated": Failed(cancel, [DROPPED, ABSENT], NotFound, False, 2),
+    # It may have been changed, and removed by somebody since. `*` is any state.
+    "a change of a seen animal finds nothing": Failed(change_seen, [DROPPED, ABSENT], NotFound, True, 2),
+    "a change of any state": Failed(change_any, [DROPPED], NoAnswer, True),
     # The service reads the key's history before it says `conflict`, and after it says `unauthorized`.
     "conflict after a lost try": Failed(place, [DROPPED, failure(409, "conflict")], Conflict, False, 2),
     "unauthorized after a lost try": Failed(
@@ -225,8 +236,9 @@ def test_a_change_that_surely_did_not_happen_is_repeated(scripted: Scripted, ref
 
 def test_a_removal_repeats_and_finds_nothing(scripted: Scripted) -> None:
     """Its identifier is never used again, so the 404 of a repetition says that it is gone."""
-    petstore, _ = scripted(DROPPED, ABSENT)
-    assert petstore.pets.delete(7) is None
+    for condition in (None, '"abc"'):
+        petstore, _ = scripted(DROPPED, ABSENT)
+        assert petstore.pets.delete(7, if_match=condition) is None
 
 
 def test_a_cancellation_repeats(scripted: Scripted) -> None:
