@@ -16,8 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 from petstore_client import AsyncPetstore, NoAnswer, Petstore, Unavailable, UnexpectedAnswer
-from petstore_client.connection import LARGEST_ANSWER
-from petstore_client.deadline import Silence, watch
+from petstore_client.connection import LARGEST_ANSWER, Silence, watch
 
 from tests.client.kit import KEY, Driven, Pace, Scripted, answer
 from tests.support.clock import ManualClock

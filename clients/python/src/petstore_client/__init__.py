@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from petstore_client.aio import AsyncPetstore
 from petstore_client.client import Petstore
+from petstore_client.connection import __version__
 from petstore_client.errors import (
     AccountSuspended,
     ApiError,
@@ -54,7 +55,6 @@ from petstore_client.models import (
 )
 from petstore_client.policy import OperationDeprecated
 from petstore_client.runtime import Runtime
-from petstore_client.version import __version__
 
 __all__ = [
     "AccountSuspended",

@@ -15,8 +15,7 @@ import httpx2
 from petstore_client import calls
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
-from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of
-from petstore_client.deadline import watch_async
+from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps

@@ -1,4 +1,9 @@
-"""Checks the base address and the key before anything is sent."""
+"""What both clients know of the service: its checked address and key, its requests, and the end of each.
+
+httpx2 bounds the silence of each read, so an answer that drips could go on. Its extension `trace` shows each
+connection when it is opened. From then on every read of it asks how much of the call is left, also between
+the bytes of a head.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,14 +20,13 @@ import httpx2
 
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
-from petstore_client.deadline import Silence
 from petstore_client.errors import ConfigurationError
 from petstore_client.policy import Options, Send
 from petstore_client.runtime import Runtime
-from petstore_client.version import __version__
 
 logger = logging.getLogger("petstore_client")
 
+__version__ = "1.1.0"
 USER_AGENT = f"petstore-client/{__version__}"
 # Bytes after decompression. A page of 100 animals is below 200 KB. httpx2 decodes at most 1 MiB at once.
 LARGEST_ANSWER = 16 * 2**20
@@ -88,6 +93,36 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+class Silence(float):
+    """Seconds of silence that a step of a request takes: `timeout`, or what is left until `ends_at`."""
+
+    now: Callable[[], Silence]
+
+    def __new__(cls, timeout: float, ends_at: float, clock: Callable[[], float]) -> Silence:
+        silence = super().__new__(cls, max(0.0, min(timeout, ends_at - clock())))
+        silence.now = partial(cls, timeout, ends_at, clock)
+        return silence
+
+
+def watch(event: str, info: Mapping[str, Any]) -> None:
+    """Let the reads of a new connection end with the call that reads."""
+    if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+        stream = info["return_value"]
+        stream.read = partial(_read, stream.read)
+
+
+async def watch_async(event: str, info: Mapping[str, Any]) -> None:
+    """As `watch`; httpx2 awaits it."""
+    watch(event, info)
+
+
+def _read(read: Callable[[int, float], Any], max_bytes: int, timeout: Silence) -> Any:
+    left = timeout.now()
+    if not left:
+        raise httpx2.ReadTimeout("The seconds of the call are over.")
+    return read(max_bytes, left)
 
 
 class Connection:

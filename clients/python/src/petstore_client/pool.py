@@ -7,9 +7,7 @@ it: closing a connection does not wake a caller that waits on it.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
-import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,6 +18,7 @@ import httpx2
 
 from petstore_client.connection import is_loopback
 from petstore_client.errors import ConfigurationError
+from petstore_client.runtime import reset_in_child
 
 
 class Pool:
@@ -28,7 +27,7 @@ class Pool:
     def __init__(self, address: str, transport: httpx2.BaseTransport | None) -> None:
         self._options = _options(address, transport)
         self.reset()
-        _pools.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Drop all connections. Called after a fork too: the inherited ones belong to the parent."""
@@ -75,7 +74,7 @@ class AsyncPool:
     def __init__(self, address: str, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._options = _options(address, transport)
         self.reset()
-        _pools.add(self)
+        reset_in_child(self)
 
     def reset(self) -> None:
         """Drop all connections. Called after a fork too: the inherited ones belong to the parent."""
@@ -111,18 +110,6 @@ class AsyncPool:
         http = self._of_loops.pop(asyncio.get_running_loop(), None)
         if http is not None and not self._users[http]:
             await http.aclose()
-
-
-_pools: weakref.WeakSet[Pool | AsyncPool] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for pool in list(_pools):
-        pool.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _options(address: str, transport: object) -> dict[str, Any]:

@@ -11,8 +11,31 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from petstore_client.limiter import Limiter
+
+
+class _Resettable(Protocol):
+    def reset(self) -> None:
+        """Forget what belongs to the parent."""
+
+
+_resettable: weakref.WeakSet[_Resettable] = weakref.WeakSet()
+
+
+def reset_in_child(each: _Resettable) -> None:
+    """Call `reset` in every process that is forked from now on."""
+    _resettable.add(each)
+
+
+def _after_fork() -> None:
+    for each in list(_resettable):
+        each.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 async def _wait_async(event: asyncio.Event, seconds: float) -> None:
@@ -46,7 +69,7 @@ class Runtime:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def __post_init__(self) -> None:
-        _runtimes.add(self)
+        reset_in_child(self)
 
     def __reduce__(self) -> str:
         raise TypeError("A client does not pass to another process. Make one there.")
@@ -59,21 +82,11 @@ class Runtime:
                 self._limiters[place] = Limiter(self.random)
             return self._limiters[place]
 
-    def after_fork(self) -> None:
-        """In the new process no thread holds a lock or waits for an answer."""
+    def reset(self) -> None:
+        """In a forked process no thread holds a lock or waits for an answer."""
         self._lock = threading.Lock()
         for limiter in list(self._limiters.values()):
             limiter.restart()
 
 
-_runtimes: weakref.WeakSet[Runtime] = weakref.WeakSet()
 PROCESS = Runtime()
-
-
-def _after_fork() -> None:
-    for runtime in list(_runtimes):
-        runtime.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
