@@ -93,7 +93,7 @@ def test_members_are_named_and_times_are_times() -> None:
     after = {"expiresAt": "2027-01-15T08:00:30.000Z", "complete": True, "perMinute": 300, "plan": "pro"}
     (line,) = lines([Entry(1, 5, "cli", "account", 1, "plan_changed", before, after)], {"plan": str.upper})
     assert (line.who, line.place, line.what) == ("cli", "", "Account plan changed")
-    assert [(change.member, change.before, change.after, change.is_moment) for change in line.changes] == [
+    assert [(change.member, *change.values, change.is_moment) for change in line.changes] == [
         ("expires at", None, 1_800_000_030_000, True),
         ("complete", "no", "yes", False),
         ("per minute", "60", "300", False),

@@ -97,24 +97,19 @@ def _read_day(name: str, text: str) -> int | None:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One member. A new object has no `before`, a removed one no `after`. A Unix time is an integer with
-    `is_moment`."""
+    """One member: its value before and after, of a new or a removed object one of them. A Unix time is an
+    integer with `is_moment`."""
 
     member: str
-    before: str | int | None
-    after: str | int | None
-    has_before: bool
-    has_after: bool
-    is_moment: bool = False
+    values: list[str | int | None]
+    is_moment: bool
 
 
 class Line(msgspec.Struct, frozen=True):
     """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
     empty without a page."""
 
-    id: int
-    at_ms: int
-    actor: str
+    entry: Entry
     who: str
     place: str
     what: str
@@ -134,7 +129,7 @@ class History(msgspec.Struct, frozen=True):
     @property
     def newest_id(self) -> int:
         """The id of the newest entry; 0 without entries."""
-        return self.lines[0].id if self.lines else 0
+        return self.lines[0].entry.id if self.lines else 0
 
 
 async def history_of(
@@ -170,9 +165,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     # A person's name never changes and is never reused.
     number: object = people.get(entry.subject_id) if is_person else entry.subject_id
     return Line(
-        id=entry.id,
-        at_ms=entry.at_ms,
-        actor=entry.actor,
+        entry=entry,
         who=name.replace("/", ", ") or entry.actor,
         place=_PLACES.get(place, "") if name else "",
         what=f"{subject} {action}".capitalize(),
@@ -188,13 +181,10 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
 
 def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
     say = texts.get(member) or _TEXTS.get(member, _text)
-    old, new = before.get(member), after.get(member)
     is_moment = member.endswith(_OF_MOMENTS)
-    was, now = (
-        None if value is None else read_moment(value) if is_moment else say(value) for value in (old, new)
-    )
-    name = _MEMBERS.get(member) or _HUMP.sub(" ", member).lower()
-    return Change(name, was, now, member in before, member in after, is_moment)
+    values = [side[member] for side in (before, after) if member in side]
+    shown = [None if each is None else read_moment(each) if is_moment else say(each) for each in values]
+    return Change(_MEMBERS.get(member) or _HUMP.sub(" ", member).lower(), shown, is_moment)
 
 
 def _text(value: object) -> str:

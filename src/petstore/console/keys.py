@@ -14,13 +14,7 @@ from petstore.console.journal import history_of
 from petstore.console.visit import Faults, View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
-from petstore.core.errors import (
-    Conflict,
-    IdempotencyKeyInUse,
-    Invalid,
-    KeyIssuedBefore,
-    NotFound,
-)
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import ENVIRONMENTS, Access, ApiKey, IssuedKey, check_label
 from petstore.core.limits.usage import KeyBan

@@ -12,14 +12,7 @@ from starlette.responses import Response
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
-from petstore.core.errors import (
-    AccountNotFound,
-    Conflict,
-    Invalid,
-    InvalidBody,
-    OrderNotFound,
-    PetstoreError,
-)
+from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound, PetstoreError
 from petstore.core.moments import read_moment
 from petstore.core.orders import (
     OPEN,
@@ -63,14 +56,14 @@ async def show_all(visit: Visit) -> Response:
         if order_id is not None:
             return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
         page = await _page_of(visit, asked, after_id)
-    except (Invalid, OrderNotFound, AccountNotFound) as fault:
+    except (Invalid, NotFound) as fault:
         error = fault
     account = asked["account"]
     return visit.page(
         "orders.html",
         "Orders",
         error=error,
-        beside="account" if isinstance(error, AccountNotFound) else "id",
+        beside="id" if visit.query.get("id") else "account",
         typed=visit.query,
         asked=asked,
         newest_first=_is_newest_first(asked),
@@ -215,7 +208,7 @@ async def place(visit: Visit) -> Response:
     try:
         owner = await visit.store.accounts.find(account)
         check_customer(owner)
-    except (AccountNotFound, Conflict) as error:
+    except (NotFound, Conflict) as error:
         return await ask_new(visit, error, "account")
     new, actor = NewOrder(pet_id), visit.actor
     try:

@@ -24,15 +24,7 @@ from petstore.console.pet_forms import (
 from petstore.console.visit import INCOMPLETE_ADDRESS, Faults, View, Visit, address
 from petstore.core.errors import Conflict, Invalid, InvalidParameter, PetNotFound, PetstoreError
 from petstore.core.people import Role
-from petstore.core.pets import (
-    STATUSES,
-    NamePlace,
-    NameQuery,
-    PageQuery,
-    Pet,
-    PetChange,
-    PetChangedMeanwhile,
-)
+from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetChange, PetChangedMeanwhile
 from petstore.core.values import name_fault, read_id, read_int64
 
 _ROWS = 50
