@@ -48,30 +48,28 @@ class Chart(msgspec.Struct, frozen=True):
 
 def charts(state: ServiceState) -> list[Chart]:
     """Requests, errors, refusals, latency, commits, waiting requests and memory."""
-    recent, history = state.recent, state.history
-    latency = recent.latency
-    minute = f"average of the last {recent.seconds} seconds"
-    rates = (
-        ("Requests", "requests", recent.requests, minute),
-        ("Errors (5xx)", "errors", recent.errors, minute),
-        ("Refused (429)", "refusals", recent.refusals, minute),
-        ("Commits", "commits", recent.commits, minute),
-    )
-    shown = [
-        _chart(title, history[name], short(value), "a second", note) for title, name, value, note in rates
-    ]
-    quantiles = (
-        "no answers in the last minute"
-        if latency is None
-        else f"95 % of the answers; half in {short(latency.p50)} ms, 99 % in {short(latency.p99)} ms"
-    )
-    value = "none" if latency is None else f"{short(latency.p95)} ms"
-    shown.insert(3, _chart("Latency", history["p95"], value, "", quantiles, lambda each: f"{short(each)} ms"))
-    waiting = "writes or requests that wait for the database, now"
-    shown.append(_chart("Waiting", history["waiting"], short(state.waiting), "", waiting))
+    recent, history, latency = state.recent, state.history, state.recent.latency
     memory = size(state.workers.memory_bytes)
-    shown.append(_chart("Memory", history["memory_bytes"], memory, "", "of all workers, now", size))
-    return shown
+    p95, answers = "none", "no answers in the last minute"
+    if latency is not None:
+        p95 = f"{short(latency.p95)} ms"
+        half, most = short(latency.p50), short(latency.p99)
+        answers = f"95 % of the answers; half in {half} ms, 99 % in {most} ms"
+
+    def rate(title: str, name: str, value: float) -> Chart:
+        note = f"average of the last {recent.seconds} seconds"
+        return _chart(title, history[name], short(value), "a second", note)
+
+    waits = "writes or requests that wait for the database, now"
+    return [
+        rate("Requests", "requests", recent.requests),
+        rate("Errors (5xx)", "errors", recent.errors),
+        rate("Refused (429)", "refusals", recent.refusals),
+        _chart("Latency", history["p95"], p95, "", answers, lambda each: f"{short(each)} ms"),
+        rate("Commits", "commits", recent.commits),
+        _chart("Waiting", history["waiting"], short(state.waiting), "", waits),
+        _chart("Memory", history["memory_bytes"], memory, "", "of all workers, now", size),
+    ]
 
 
 def _chart(
