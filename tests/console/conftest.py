@@ -9,8 +9,33 @@ from typing import Any
 import jinja2
 import pytest
 
-from tests.support.console import Visitor
+from petstore.core.people import Role
+from tests.support.console import Shown, Visitor
+from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
+
+PASSWORD = "a dog, a cat and a bird"
+OTHER = "a fish, a crab and a whale"
+
+
+async def invited(shop: Shop, name: str = "anna", role: Role = Role.STAFF) -> str:
+    """The address of a new person's link, below the console."""
+    return f"link/{(await shop.store.people.add(name, role, ACTOR)).token}"
+
+
+async def with_password(shop: Shop, name: str = "anna", role: Role = Role.STAFF) -> Visitor:
+    """A new person who has set a password and is signed in."""
+    visitor = Visitor(shop)
+    link = await invited(shop, name, role)
+    shown = await visitor.fill(link, "", password=PASSWORD, again=PASSWORD)
+    assert shown.address == "/console"
+    return visitor
+
+
+async def signs_in(
+    visitor: Visitor, name: str = "anna", password: str = PASSWORD, path: str = "sign-in"
+) -> Shown:
+    return await visitor.fill(path, "sign-in", name=name, password=password)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -59,3 +84,9 @@ async def tls(tmp_path: Path) -> AsyncIterator[Shop]:
     base_url = "https://shop.example/v1"
     async with open_shop(folder, console="on", trusted_proxies="127.0.0.1", base_url=base_url) as running:
         yield running
+
+
+@pytest.fixture
+async def anna(shop: Shop) -> Visitor:
+    """A member of staff who has set a password and is signed in."""
+    return await with_password(shop)

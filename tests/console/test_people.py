@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from petstore.core.people import Role
-from tests.console.test_sign_in import OTHER, PASSWORD, invited, signs_in, with_password
+from tests.console.conftest import OTHER, PASSWORD, invited, signs_in, with_password
 from tests.support.console import Shown, Visitor
 from tests.support.journal import entries
 from tests.support.service import Shop
@@ -36,9 +36,8 @@ class TestAdding:
 
 
 class TestOthers:
-    async def test_disabled_and_enabled(self, shop: Shop, operator: Visitor) -> None:
+    async def test_disabled_and_enabled(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:
         """After a question; the next page of the disabled person is the sign-in page, and stays it."""
-        anna = await with_password(shop)
         asked = await operator.get("people/of/anna/disable")
         assert "end at once" in asked.text
         shown = await operator.submit(asked, "disable")
@@ -48,9 +47,8 @@ class TestOthers:
         await operator.fill("people/of/anna", "enable")
         assert (await signs_in(anna)).address == "/console"
 
-    async def test_a_reset_shows_a_new_link(self, shop: Shop, operator: Visitor) -> None:
+    async def test_a_reset_shows_a_new_link(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:
         """The password and the sessions end at once, and the link sets another password."""
-        anna = await with_password(shop)
         link = link_of(await operator.fill("people/of/anna/reset", "reset"))
         assert (await anna.get()).address == "/console/sign-in"
         assert (await signs_in(anna)).status == 403
@@ -68,9 +66,10 @@ class TestOthers:
         shown = await operator.submit(shown, "role", role="staff")
         assert "ben has the role staff." in shown.text
 
-    async def test_a_reset_that_is_sent_again_resets_nothing(self, shop: Shop, operator: Visitor) -> None:
+    async def test_a_reset_that_is_sent_again_resets_nothing(
+        self, shop: Shop, anna: Visitor, operator: Visitor
+    ) -> None:
         """A reload of the page with the link: the password that the link has set meanwhile stays."""
-        await with_password(shop)
         asked = await operator.get("people/of/anna/reset")
         link, anna = link_of(await operator.submit(asked, "reset")), Visitor(shop)
         await anna.fill(link, "", password=OTHER, again=OTHER)
@@ -80,9 +79,8 @@ class TestOthers:
         assert "/console/link/" not in shown.body.decode()
         assert (await anna.get()).address == "/console"
 
-    async def test_a_role_acts_on_the_next_page(self, shop: Shop, operator: Visitor) -> None:
+    async def test_a_role_acts_on_the_next_page(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:
         """The session goes on."""
-        anna = await with_password(shop)
         assert (await anna.get("people")).status == 403
         await operator.fill("people/of/anna", "role", role="operator")
         assert (await anna.get("people")).status == 200
@@ -107,9 +105,8 @@ class TestOthers:
         assert "enable them first" in shown.text
         assert (await operator.get("people/of/nobody")).status == 404
 
-    async def test_signed_out_by_an_operator(self, shop: Shop, operator: Visitor) -> None:
+    async def test_signed_out_by_an_operator(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:
         """Everywhere, with an entry in the journal; the password stays."""
-        anna = await with_password(shop)
         await operator.fill("people/of/anna", "sign-out-everywhere")
         assert (await anna.get()).address == "/console/sign-in"
         assert (await entries(shop.store, "person:anna"))[-1].type == "person.signed_out"
@@ -117,9 +114,9 @@ class TestOthers:
 
 
 class TestMyself:
-    async def test_the_password_is_changed_with_the_present_one(self, shop: Shop) -> None:
+    async def test_the_password_is_changed_with_the_present_one(self, shop: Shop, anna: Visitor) -> None:
         """Other sessions end, this one goes on under a new token, and the new password signs in."""
-        anna, second = await with_password(shop), Visitor(shop)
+        second = Visitor(shop)
         await signs_in(second)
         before = anna.cookies["petstore-session"]
         shown = await anna.fill("me", "me/password", present=PASSWORD, password=OTHER, again=OTHER)
@@ -130,9 +127,8 @@ class TestMyself:
         assert (await signs_in(second, password=PASSWORD)).status == 403
         assert (await signs_in(second, password=OTHER)).address == "/console"
 
-    async def test_an_open_browser_is_no_place_to_guess(self, shop: Shop) -> None:
+    async def test_an_open_browser_is_no_place_to_guess(self, shop: Shop, anna: Visitor) -> None:
         """The present password has the tries of signing in: the sixth wrong one is refused unread."""
-        anna = await with_password(shop)
         statuses = []
         for _ in range(6):
             page = await anna.get("me")
@@ -141,9 +137,8 @@ class TestMyself:
         assert statuses == [403] * 5 + [429]
         assert shown.headers["retry-after"] == "900"
 
-    async def test_sessions_are_listed_and_ended(self, shop: Shop) -> None:
+    async def test_sessions_are_listed_and_ended(self, shop: Shop, anna: Visitor) -> None:
         """With address and times: one of them, or all; nobody ends another person's."""
-        anna = await with_password(shop)
         phone = Visitor(shop, address="198.51.100.9")
         await signs_in(phone)
         shown = await anna.get("me")

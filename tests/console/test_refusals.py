@@ -16,7 +16,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from tests.console.test_sign_in import OTHER, PASSWORD, with_password
+from tests.console.conftest import OTHER, PASSWORD, with_password
 from tests.console.test_walk import content
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR

@@ -10,40 +10,17 @@ from argon2 import PasswordHasher
 
 from petstore.console.passwords import Passwords
 from petstore.core.errors import Unavailable
-from petstore.core.people import Role
-from tests.support.console import Shown, Visitor
-from tests.support.journal import ACTOR, written
+from tests.console.conftest import OTHER, PASSWORD, invited, signs_in
+from tests.support.console import Visitor
+from tests.support.journal import written
 from tests.support.service import Pairs, Shop, open_shop
 from tests.support.sign_ins import compared
 
-PASSWORD = "a dog, a cat and a bird"
-OTHER = "a fish, a crab and a whale"
 ELSEWHERE = "198.51.100.9"
 
 
-async def invited(shop: Shop, name: str = "anna", role: Role = Role.STAFF) -> str:
-    """The address of a new person's link, below the console."""
-    return f"link/{(await shop.store.people.add(name, role, ACTOR)).token}"
-
-
-async def with_password(shop: Shop, name: str = "anna", role: Role = Role.STAFF) -> Visitor:
-    """A new person who has set a password and is signed in."""
-    visitor = Visitor(shop)
-    link = await invited(shop, name, role)
-    shown = await visitor.fill(link, "", password=PASSWORD, again=PASSWORD)
-    assert shown.address == "/console"
-    return visitor
-
-
-async def signs_in(
-    visitor: Visitor, name: str = "anna", password: str = PASSWORD, path: str = "sign-in"
-) -> Shown:
-    return await visitor.fill(path, "sign-in", name=name, password=password)
-
-
-async def test_from_the_link_to_the_end_of_the_session(shop: Shop) -> None:
+async def test_from_the_link_to_the_end_of_the_session(shop: Shop, anna: Visitor) -> None:
     """The link asks for a password and opens a session; signed out, the password opens the next."""
-    anna = await with_password(shop)
     assert set(anna.cookies) >= {"petstore-session"}
     ended = dict(anna.cookies)
     shown = await anna.submit(await anna.get(), "sign-out")
@@ -108,9 +85,8 @@ class TestLinks:
 
 
 class TestSignIn:
-    async def test_a_wrong_one_and_an_unknown_name_are_told_the_same(self, shop: Shop) -> None:
+    async def test_a_wrong_one_and_an_unknown_name_are_told_the_same(self, shop: Shop, anna: Visitor) -> None:
         """403 with the name still in its field; nobody learns who exists."""
-        await with_password(shop)
         visitor = Visitor(shop, address=ELSEWHERE)
         pages = []
         for name in ("anna", "nina"):
@@ -121,9 +97,8 @@ class TestSignIn:
         assert pages[0] == pages[1]
         assert "petstore-session" not in visitor.cookies
 
-    async def test_too_many_are_told_when_to_try_again(self, shop: Shop) -> None:
+    async def test_too_many_are_told_when_to_try_again(self, shop: Shop, anna: Visitor) -> None:
         """The sixth: 429 with Retry-After, also with the right password; elsewhere that gets in."""
-        await with_password(shop)
         visitor = Visitor(shop, address=ELSEWHERE)
         for _ in range(5):
             await signs_in(visitor, password="not the password")
@@ -160,31 +135,27 @@ class TestSignIn:
         ],
     )
     async def test_it_leads_to_a_page_of_the_console_alone(
-        self, shop: Shop, wanted: str, comes_to: str
+        self, shop: Shop, anna: Visitor, wanted: str, comes_to: str
     ) -> None:
         """Where the person wanted to go, never another site."""
-        await with_password(shop)
         assert (await signs_in(Visitor(shop), path=f"sign-in?next={wanted}")).address == comes_to
 
-    async def test_it_leads_back_to_what_was_searched_for(self, shop: Shop) -> None:
+    async def test_it_leads_back_to_what_was_searched_for(self, shop: Shop, anna: Visitor) -> None:
         """Whose session has ended goes on with the same list."""
-        await with_password(shop)
         shown = await signs_in(Visitor(shop), path="pets?q=d%C3%B3gs+%26+co&status=sold")
         fields = shown.form("pets").fields
         assert (shown.address, fields["q"], fields["status"]) == ("/console/pets", "dógs & co", "sold")
 
-    async def test_a_session_has_a_token_of_its_own_each_time(self, shop: Shop) -> None:
+    async def test_a_session_has_a_token_of_its_own_each_time(self, shop: Shop, anna: Visitor) -> None:
         """A token that was there before is not taken over (session fixation)."""
-        anna = await with_password(shop)
         first = anna.cookies["petstore-session"]
         visitor = Visitor(shop)
         visitor.cookies["petstore-session"] = "A" * 43
         await signs_in(visitor)
         assert visitor.cookies["petstore-session"] not in (first, "A" * 43)
 
-    async def test_the_session_of_before_ends(self, shop: Shop) -> None:
+    async def test_the_session_of_before_ends(self, shop: Shop, anna: Visitor) -> None:
         """Whoever uses a link, or signs in, in a browser that is signed in, leaves no session behind."""
-        anna = await with_password(shop)
         first = dict(anna.cookies)
         link = await invited(shop, "ben")
         await anna.fill(link, link, password=OTHER, again=OTHER)
@@ -192,9 +163,8 @@ class TestSignIn:
         anna.cookies = first
         assert (await anna.get()).address == "/console/sign-in"
 
-    async def test_a_session_opens_nothing_else(self, shop: Shop) -> None:
+    async def test_a_session_opens_nothing_else(self, shop: Shop, anna: Visitor) -> None:
         """Neither /v1, nor is its token a key; and a key is no session."""
-        anna = await with_password(shop)
         token = anna.cookies["petstore-session"]
         assert (await shop.call("GET", "/v1/pets", [("cookie", f"petstore-session={token}")])).status == 401
         assert (await shop.ask("GET", "/v1/pets", key=token)).status == 401
@@ -244,18 +214,18 @@ class TestCookies:
 
     @pytest.mark.parametrize("site", [None, "same-origin"])
     @pytest.mark.parametrize("origin", ["http://shop.example", "https://192.0.2.1"])
-    async def test_nor_does_one_that_adds_nothing(self, shop: Shop, origin: str, site: str | None) -> None:
+    async def test_nor_does_one_that_adds_nothing(
+        self, shop: Shop, anna: Visitor, origin: str, site: str | None
+    ) -> None:
         """As nginx does unless told otherwise: a form's Origin has the name that the browser knows."""
-        await with_password(shop)
         visitor = Visitor(shop)
         fields = await sign_in_form(visitor)
         headers = [("origin", origin), *([("sec-fetch-site", site)] if site else [])]
         shown = await visitor.post("sign-in", fields, headers=headers, follow=False)
         assert (shown.status, list(visitor.cookies)) == (403, ["petstore-form"])
 
-    async def test_a_proxy_may_leave_the_port_out(self, shop: Shop) -> None:
+    async def test_a_proxy_may_leave_the_port_out(self, shop: Shop, anna: Visitor) -> None:
         """Of Host, as deploy/nginx does. Without Sec-Fetch-Site another port is another site."""
-        await with_password(shop)
         visitor, host, origin = Visitor(shop), ("host", "localhost"), ("origin", "http://localhost:9090")
         fields = await sign_in_form(visitor)
         shown = await visitor.post("sign-in", fields, headers=[host, origin], follow=False)
@@ -263,16 +233,14 @@ class TestCookies:
         headers = [host, origin, ("sec-fetch-site", "same-origin")]
         assert (await visitor.post("sign-in", fields, headers=headers, follow=False)).status == 303
 
-    async def test_an_empty_cookie_is_replaced(self, shop: Shop) -> None:
+    async def test_an_empty_cookie_is_replaced(self, shop: Shop, anna: Visitor) -> None:
         """Else no form would ever be from this browser."""
-        await with_password(shop)
         visitor = Visitor(shop)
         visitor.cookies["petstore-form"] = ""
         assert (await signs_in(visitor)).address == "/console"
 
-    async def test_a_strange_host_gets_no_page(self, shop: Shop) -> None:
+    async def test_a_strange_host_gets_no_page(self, shop: Shop, anna: Visitor) -> None:
         """DNS rebinding: a page that makes its own name resolve to this machine sends that name."""
-        anna = await with_password(shop)
         for path in ("", "sign-in"):
             shown = await anna.get(path, headers=[("host", "evil.example")])
             assert (shown.status, "PETSTORE_BASE_URL" in shown.text) == (403, True)

@@ -63,7 +63,7 @@ async def show_all(visit: Visit) -> Response:
         "orders.html",
         "Orders",
         error=error,
-        beside="id" if visit.query.get("id") else "account",
+        beside="id" if visit.query.get("id", "").strip() else "account",
         typed=visit.query,
         asked=asked,
         newest_first=_is_newest_first(asked),
