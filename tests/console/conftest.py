@@ -56,12 +56,6 @@ def compiled_templates() -> Iterator[None]:
 
 
 @pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    async with open_shop(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 async def viewer(shop: Shop) -> Visitor:
     return await Visitor(shop).sign_in_as("viewer")
 

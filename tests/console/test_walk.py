@@ -103,15 +103,15 @@ LEAST = {
 
 
 @pytest.fixture
-async def walked(tmp_path: Path) -> AsyncIterator[tuple[Shop, list[View]]]:
-    """A shop with one of each thing, and the table of its console."""
-    async with open_shop(tmp_path) as shop:
-        await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
-        await shop.store.pets.add(NewPet("Mia", 1), ACTOR)
-        await shop.store.accounts.add("customer", FREE, ACTOR)
-        await shop.store.orders.place(1, NewOrder(1), ACTOR)
-        await shop.store.categories.name(1, "Dogs", ACTOR)
-        yield shop, VIEWS
+async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
+    """With one of each thing."""
+    async with open_shop(tmp_path) as opened:
+        await opened.store.pets.add(NewPet("Rex", 1), ACTOR)
+        await opened.store.pets.add(NewPet("Mia", 1), ACTOR)
+        await opened.store.accounts.add("customer", FREE, ACTOR)
+        await opened.store.orders.place(1, NewOrder(1), ACTOR)
+        await opened.store.categories.name(1, "Dogs", ACTOR)
+        yield opened
 
 
 def address_of(view: View) -> str:
@@ -140,15 +140,14 @@ async def asks(visitor: Visitor, view: View, **fields: str) -> Shown:
     return await visitor.post(address_of(view), fields, follow=False)
 
 
-async def test_the_table_is_what_is_served(walked: tuple[Shop, list[View]]) -> None:
+async def test_the_table_is_what_is_served(shop: Shop) -> None:
     """Each page and action takes the role that it has in this file, and each path its own methods alone.
     Tests that open every page have an address for each."""
-    shop, views = walked
-    assert {(view.method, view.path): view.role for view in views} == LEAST
-    assert {view.path for view in views if view.method == "GET"} == set(PLACES)
+    assert {(view.method, view.path): view.role for view in VIEWS} == LEAST
+    assert {view.path for view in VIEWS if view.method == "GET"} == set(PLACES)
     visitor = await Visitor(shop).sign_in_as("operator", "table")
     by_path: dict[str, set[str]] = {}
-    for view in views:
+    for view in VIEWS:
         by_path.setdefault(address_of(view), set()).add(view.method)
     for path, methods in by_path.items():
         if methods == {"POST"}:
@@ -157,14 +156,11 @@ async def test_the_table_is_what_is_served(walked: tuple[Shop, list[View]]) -> N
             assert (await visitor.post(path, {}, follow=False)).status == 405, path
 
 
-async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(
-    walked: tuple[Shop, list[View]],
-) -> None:
+async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(shop: Shop) -> None:
     """Whatever the page; only signing in and one-time links need no session. A key is no session."""
-    shop, views = walked
     stranger = Visitor(shop)
     key = ("authorization", f"Bearer {shop.key}")
-    for view in views:
+    for view in VIEWS:
         if LEAST[view.method, view.path] is None:
             continue
         shown = await asks(stranger, view)
@@ -178,13 +174,12 @@ async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.STAFF])
-async def test_a_lesser_role_is_refused(walked: tuple[Shop, list[View]], role: Role) -> None:
+async def test_a_lesser_role_is_refused(shop: Shop, role: Role) -> None:
     """403 with a valid token too, before the page's own code: also for things that do not exist."""
-    shop, views = walked
     visitor = await Visitor(shop).sign_in_as(role, f"lesser-{role}")
     token = await token_of(visitor)
     before = content(shop.path)
-    for view in views:
+    for view in VIEWS:
         least = LEAST[view.method, view.path]
         if least is not None and not role.includes(least):
             shown = await asks(visitor, view, csrf=token)
@@ -198,19 +193,15 @@ async def token_of(visitor: Visitor, page: str = "me") -> str:
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "0" * 96], ids=["none", "empty", "short", "wrong"])
-async def test_without_a_forms_token_nothing_changes(
-    walked: tuple[Shop, list[View]], token: str | None
-) -> None:
+async def test_without_a_forms_token_nothing_changes(shop: Shop, token: str | None) -> None:
     """Each action, by an operator, with a token that is missing or wrong: 403, with what to do."""
-    shop, views = walked
     visitor = await Visitor(shop).sign_in_as("operator")
-    await assert_nothing_changes(shop, views, visitor, token)
+    await assert_nothing_changes(shop, visitor, token)
 
 
-async def test_a_token_is_of_its_session_alone(walked: tuple[Shop, list[View]]) -> None:
+async def test_a_token_is_of_its_session_alone(shop: Shop) -> None:
     """Neither a colleague's token is taken, nor the same person's of another session, nor that of the page on
     which they signed in."""
-    shop, views = walked
     visitor = Visitor(shop)
     before_session = await token_of(visitor, "sign-in")
     await visitor.sign_in_as("operator", "olga")
@@ -219,15 +210,15 @@ async def test_a_token_is_of_its_session_alone(walked: tuple[Shop, list[View]]) 
     attempt = await sign_ins.take_try("olga", "127.0.0.1")
     elsewhere.cookies["petstore-session"] = await sign_ins.accept(attempt, "127.0.0.1", None)
     for token in (before_session, await token_of(colleague), await token_of(elsewhere)):
-        await assert_nothing_changes(shop, views, visitor, token)
+        await assert_nothing_changes(shop, visitor, token)
 
 
-async def assert_nothing_changes(shop: Shop, views: list[View], visitor: Visitor, token: str | None) -> None:
+async def assert_nothing_changes(shop: Shop, visitor: Visitor, token: str | None) -> None:
     """Whatever the visitor sends with this token, or without one; a stranger sends what needs no session."""
     stranger, fields = Visitor(shop), {} if token is None else {"csrf": token}
     await stranger.get("sign-in")
     before = content(shop.path)
-    for view in views:
+    for view in VIEWS:
         if view.method == "POST":
             shown = await asks(stranger if view.role is None else visitor, view, **fields)
             assert shown.status == 403, named(view)
@@ -235,9 +226,8 @@ async def assert_nothing_changes(shop: Shop, views: list[View], visitor: Visitor
     assert content(shop.path) == before
 
 
-async def test_another_sites_form_is_refused_with_the_right_token(walked: tuple[Shop, list[View]]) -> None:
+async def test_another_sites_form_is_refused_with_the_right_token(shop: Shop) -> None:
     """By Sec-Fetch-Site, and by Origin of older browsers: 403 for each action, and nothing changes."""
-    shop, views = walked
     visitor = await Visitor(shop).sign_in_as("operator", "crossed")
     token = await token_of(visitor)
     before = content(shop.path)
@@ -248,7 +238,7 @@ async def test_another_sites_form_is_refused_with_the_right_token(walked: tuple[
         [("origin", "null")],
         [("origin", "http://[")],
     ):
-        for view in views:
+        for view in VIEWS:
             if view.method == "POST":
                 sent = [*headers, *(() if view.reads_form else (_MULTIPART,))]
                 shown = await visitor.post(address_of(view), {"csrf": token}, headers=sent, follow=False)
