@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import posixpath
+from functools import cached_property
 from html.parser import HTMLParser
 from http.cookies import SimpleCookie
 from typing import Any
@@ -103,13 +104,26 @@ class Shown:
         self.headers = answer.headers
         body = answer.body
         self.body = gzip.decompress(body) if answer.headers.get("content-encoding") == "gzip" else body
+
+    @cached_property
+    def _read(self) -> _Reader:
         reader = _Reader()
-        if answer.headers.get("content-type", "").startswith("text/html"):
+        if self.headers.get("content-type", "").startswith("text/html"):
             reader.feed(self.body.decode())
-        self.forms = reader.forms
-        self.links = reader.links
-        # What a person reads, in single spaces.
-        self.text = " ".join("".join(reader.words).split())
+        return reader
+
+    @property
+    def forms(self) -> list[Form]:
+        return self._read.forms
+
+    @property
+    def links(self) -> dict[str, str]:
+        return self._read.links
+
+    @cached_property
+    def text(self) -> str:
+        """What a person reads, in single spaces."""
+        return " ".join("".join(self._read.words).split())
 
     def form(self, action: str) -> Form:
         """The form whose address ends like this."""
