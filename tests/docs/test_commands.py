@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -71,3 +73,25 @@ def test_the_readme_names_every_target() -> None:
     """The table of commands in README.md is the list that `make` prints."""
     named = set(re.findall(r"`make ([a-z-]+)`", section(text_of(ROOT / "README.md"), "Commands")))
     assert makefile_targets() - named == {"help"}
+
+
+def modules_run() -> dict[str, set[str]]:
+    """What stands after `python -m` in code: the project's programs, and the words before their options."""
+    code = [
+        " ".join(piece.split()) for path in documents() for piece in re.findall(r"`([^`]+)`", text_of(path))
+    ]
+    found: dict[str, set[str]] = {}
+    for name, words in re.findall(
+        r"python -m ((?:tests|tools|verification)[\w.]*)((?: [a-z]+)*)", "\n".join(code)
+    ):
+        found.setdefault(name, set()).update(words.split())
+    return found
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("name", modules_run())
+def test_programs_that_documents_run_exist(name: str) -> None:
+    """And know the words that they are given."""
+    command = [sys.executable, "-m", name, "--help"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {word for word in modules_run()[name] if not re.search(rf"\b{word}\b", ran.stdout)} == set()
