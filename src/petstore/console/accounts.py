@@ -188,7 +188,7 @@ def _read_plan(visit: Visit) -> Plan:
             faults[column] = "Write a whole number in digits, such as 5000."
     if faults:
         raise Faults(faults)
-    return resolve_plan(visit.typed("plan"), *limits)
+    return resolve_plan(visit.form.get("plan", ""), *limits)
 
 
 async def ask_name(visit: Visit, error: PetstoreError | None = None) -> Response:
