@@ -1,0 +1,220 @@
+"""One request and its answer, as an application meets them."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Protocol
+
+from petstore.http.heads import Headers, value_of
+
+READ_AWAY_MAX_BYTES = 64 * 1024
+_REQUEST_TIMEOUT = 408
+
+STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+_CLOSE = b"connection: close\r\n"
+_CHUNKED = b"transfer-encoding: chunked\r\n"
+_LAST_CHUNK = b"0\r\n\r\n"
+
+
+class Wire(Protocol):
+    """What an exchange needs of its connection."""
+
+    @property
+    def is_draining(self) -> bool:
+        """Every answer is the last of its connection."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def read_on(self) -> None:
+        """What waited for the application was taken."""
+
+    async def drain(self) -> None:
+        """Wait until the client has taken most of what was written, or has gone."""
+
+    def finish(self, *, closes: bool) -> None:
+        """The answer is written; `closes`: and it was the last."""
+
+    def abort(self) -> None:
+        """End the connection at once."""
+
+
+class Exchange:
+    """A request whose head has arrived. An application answers it once: by `answer`, or by `begin`, `write`
+    and `end`. Not for use by threads.
+
+    `path` and `query` are as they were sent, names of `headers` in lower case. `keeps_alive`: the client may
+    send another request; `is_complete`: the whole body has arrived; `task`: for the application, so that its
+    task is not collected.
+    """
+
+    __slots__ = (
+        *(
+            "method",
+            "path",
+            "query",
+            "headers",
+            "client",
+            "keeps_alive",
+            "is_complete",
+            "is_answered",
+            "task",
+        ),
+        *("_connection", "_takes_chunks", "_pieces", "_arrival", "_gone", "_has_left", "_is_lost"),
+        *("_asked", "_is_chunked", "waiting_bytes"),
+    )
+
+    def __init__(
+        self,
+        connection: Wire,
+        method: str,
+        target: bytes,
+        headers: Headers,
+        client: tuple[str, int],
+        *,
+        keeps_alive: bool = True,
+        takes_chunks: bool = True,
+    ) -> None:
+        self.method = method
+        self.path, _, self.query = target.partition(b"?")
+        self.headers = headers
+        self.client = client
+        self.is_complete = False
+        self.is_answered = False
+        self.task: asyncio.Task[None] | None = None
+        self._connection = connection
+        self.keeps_alive = keeps_alive
+        self._pieces: list[bytes] = []
+        self.waiting_bytes = 0  # of the body, which the application has not taken
+        self._arrival: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] | None = None
+        self._has_left = False
+        self._is_lost = False
+        self._asked = False  # for the body, by 100 Continue
+        self._takes_chunks = takes_chunks
+        self._is_chunked = False
+
+    # For the application.
+
+    def take(self) -> bytes:
+        """All of the body that has arrived since the last call."""
+        if not self._pieces:
+            return b""
+        taken = b"".join(self._pieces)
+        self._pieces.clear()
+        self.waiting_bytes = 0
+        self._connection.read_on()
+        return taken
+
+    async def more(self) -> None:
+        """Wait until more of the body has arrived or it is complete. Raises EOFError if it never is."""
+        if not (self.is_complete or self._pieces or self._is_lost):
+            if not self._asked and value_of(self.headers, b"expect").lower() == b"100-continue":
+                self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._asked = True
+            self._arrival = asyncio.get_running_loop().create_future()
+            await self._arrival
+        if self._has_lost():
+            raise EOFError
+
+    def _has_lost(self) -> bool:
+        return self._is_lost and not self._pieces
+
+    async def gone(self) -> None:
+        """Wait until the client has closed the connection, or its side of it."""
+        if not self._has_left:
+            self._gone = self._gone or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._gone)
+
+    def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
+        """Send a whole answer. `lines`: its header lines, each with its end, without those of framing, which
+        are added. A body of None has no length either (204, 304); that of HEAD is measured, not sent.
+        """
+        closes = self._closes(status)
+        ending = _CLOSE if closes else b""
+        if body is None:
+            head = b"%b%b%b\r\n" % (STATUS_LINES[status], lines, ending)
+        else:
+            head = b"%b%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINES[status], lines, ending, len(body))
+            if self.method != "HEAD":
+                head += body
+        self.is_answered = True
+        self._connection.write(head)
+        self._connection.finish(closes=closes)
+
+    def begin(self, status: int, lines: bytes, length: int | None = None) -> None:
+        """Send the head of an answer whose body follows by `write`, of `length` bytes if that is known."""
+        closes = self._closes(status)
+        ending = _CLOSE if closes else b""
+        if length is not None:
+            ending += b"content-length: %d\r\n" % length
+        elif self._takes_chunks and status not in {204, 304}:
+            self._is_chunked = True
+            ending += _CHUNKED
+        self.keeps_alive = not closes
+        self._connection.write(b"%b%b%b\r\n" % (STATUS_LINES[status], lines, ending))
+
+    async def write(self, piece: bytes) -> None:
+        """Send a piece, and wait while the client is slow to take it."""
+        if piece and self.method != "HEAD":
+            self._connection.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self._is_chunked else piece)
+            await self._connection.drain()
+
+    def end(self) -> None:
+        """The body is whole."""
+        if self._is_chunked and self.method != "HEAD":
+            self._connection.write(_LAST_CHUNK)
+        self.is_answered = True
+        self._connection.finish(closes=not self.keeps_alive)
+
+    def abort(self) -> None:
+        """End the connection without an answer, or in the middle of one, so that the client notices."""
+        self._connection.abort()
+
+    def _closes(self, status: int) -> bool:
+        """Whether this answer is the last of its connection (RFC 9112, 9.3 and 9.6): the client or a stop
+        wants that, or a body is left that will not be read away.
+        """
+        if not self.keeps_alive or self._connection.is_draining or self._is_lost:
+            return True
+        return not self.is_complete and not self._can_read_away(status)
+
+    def _can_read_away(self, status: int) -> bool:
+        """Whether the rest is short, announced, and sent unasked (without Expect); after a 408 it is late."""
+        length = value_of(self.headers, b"content-length")
+        return (
+            bool(length)
+            and int(length) <= READ_AWAY_MAX_BYTES
+            and status != _REQUEST_TIMEOUT
+            and (self._asked or not value_of(self.headers, b"expect"))
+        )
+
+    # For the connection.
+
+    def feed(self, piece: bytes) -> None:
+        if self.is_answered:
+            return  # read away
+        self._pieces.append(piece)
+        self.waiting_bytes += len(piece)
+        self._wake()
+
+    def complete(self) -> None:
+        self.is_complete = True
+        self._wake()
+
+    def lose(self) -> None:
+        """The rest of the body never comes."""
+        self._is_lost = True
+        self._wake()
+
+    def leave(self) -> None:
+        """The client has closed the connection, or its side of it."""
+        self._has_left = True
+        if self._gone is not None and not self._gone.done():
+            self._gone.set_result(None)
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)

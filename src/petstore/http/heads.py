@@ -1,0 +1,39 @@
+"""Heads of requests: their header lines, and targets in absolute form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+Headers = list[tuple[bytes, bytes]]
+
+# RFC 9110, 4.2.1 and 4.2.2; RFC 9112, 3.2.2.
+_ABSOLUTE = re.compile(rb"https?://([^/?#]*)(.*)", re.I | re.S)
+
+
+def value_of(headers: Headers, name: bytes) -> bytes:
+    """The first value of a header; empty without it."""
+    return next((value for each, value in headers if each == name), b"")
+
+
+def in_origin_form(target: bytes, headers: Headers) -> tuple[bytes, Headers]:
+    """A target and its headers as if it had come in origin form: an absolute one says the host (RFC 9112,
+    3.2.2). Others (`*`, an authority) stay.
+    """
+    found = _ABSOLUTE.fullmatch(target)
+    if found is None:
+        return target, headers
+    host, rest = found.groups()
+    others = [(name, value) for name, value in headers if name != b"host"]
+    return rest if rest[:1] == b"/" else b"/" + rest, [(b"host", host), *others]
+
+
+def render(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Header lines as they are sent."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def framing_of(headers: Headers) -> bytes:
+    """The header lines that announce a body; empty without one."""
+    names = {b"content-length", b"transfer-encoding"}
+    return render(header for header in headers if header[0] in names)
