@@ -1,0 +1,47 @@
+"""Whether a client takes what was sent to it.
+
+The kernel's own timeout, TCP_USER_TIMEOUT, also ends clients that read slowly through a small window:
+docs/decisions/0018-watch-over-unread-answers.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+
+# struct tcp_info, linux/tcp.h: tcpi_bytes_acked, an unsigned 64-bit number.
+_ACKNOWLEDGED = slice(120, 128)
+
+
+class Progress:
+    """Of the answers on one connection."""
+
+    __slots__ = ("_acknowledged", "_since", "_waiting")
+
+    def __init__(self) -> None:
+        self._acknowledged = b""
+        self._since = 0.0
+        self._waiting = 0  # bytes that the kernel has no room for
+
+    def has_stalled(self, transport: asyncio.Transport, now: float, seconds: float) -> bool:
+        """Whether bytes wait of which the client has acknowledged none for so many seconds."""
+        waiting = transport.get_write_buffer_size()
+        acknowledged = _acknowledged(transport)
+        # Some sandboxes do not count acknowledged bytes: there a shorter queue is progress. A longer one is
+        # not, since each pipelined request adds an answer.
+        if acknowledged != self._acknowledged or waiting < self._waiting or not self._waiting:
+            self._acknowledged, self._since = acknowledged, now
+        self._waiting = waiting
+        return now - self._since >= seconds
+
+
+def _acknowledged(transport: asyncio.Transport) -> bytes:
+    if sys.platform != "linux":
+        return b""
+    connection: socket.socket = transport.get_extra_info("socket")
+    try:
+        information = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _ACKNOWLEDGED.stop)
+    except OSError:
+        return b""
+    return information[_ACKNOWLEDGED]
