@@ -37,6 +37,10 @@ class PetstoreError(Exception):
         return self.message
 
 
+class InvalidRequest(PetstoreError, code="invalid_request", status=400):
+    """What was sent is no request of HTTP/1.1."""
+
+
 class InvalidJson(PetstoreError, code="invalid_json", status=400):
     """The body is not one well-formed JSON document in UTF-8."""
 
