@@ -6,7 +6,7 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, encode, make_representation
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
-from petstore.core.limits.decision import Window
+from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import limit_members
 from petstore.core.limits.usage import every_day
 from petstore.core.moments import iso_day, iso_moment
@@ -25,7 +25,7 @@ class UsageOperations:
     async def get_usage(self, request: Request, caller: Caller) -> Response:
         """GET /usage: the windows are those of this very request, so they agree with its headers."""
         decision = request.decision
-        assert decision is not None
+        assert isinstance(decision, Decision)
         windows, now_ms = decision.windows, decision.now_ms
         counted = await self._usage.days(caller.account_id, now_ms, DAYS)
         expires_at_ms = caller.expires_at_ms

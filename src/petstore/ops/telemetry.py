@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import MutableMapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,13 +20,21 @@ from petstore.ops.metrics import Metrics
 _log = structlog.get_logger("petstore.api")
 
 
+class Exchange(Protocol):
+    client: tuple[str, int]
+
+
 class Request(Protocol):
     """The fields of api.pipeline's Request that are read here."""
 
-    scope: MutableMapping[str, Any]
+    @property
+    def exchange(self) -> Exchange: ...
+
     method: str
     headers: dict[bytes, bytes]
     request_id: bytes
+    caller: Caller | None
+    cause: str | None
 
 
 class Operation(Protocol):
@@ -67,22 +74,20 @@ class ApiObserver:
         response: Response,
         seconds: float,
         decision: Decision | AddressDecision,
-        caller: Caller | None,
-        cause: str | None,
     ) -> None:
-        name, status = operation.name, response.status
+        name, status, caller = operation.name, response.status, request.caller
         latencies = self._latencies.get((name, status)) or self._latencies_of(name, status)
         latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1  # Histogram.observe without the call
         latencies.total += seconds
         if status in {401, 429}:
-            self._count_refusal(status, decision, caller, cause)
+            self._count_refusal(status, decision, caller, request.cause)
         if self._incidents.bans and caller is not None and isinstance(decision, Decision):
             self._incidents.answered(caller, decision)
         if self._access_log is not None:
             client, forwarded_for = None, b""
             body = b"" if request.method == "HEAD" else response.body or b""
             if self._logs_addresses:
-                client = request.scope.get("client")
+                client = request.exchange.client
                 forwarded_for = request.headers.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
             self._access_log.record(
                 AccessEntry(
@@ -96,7 +101,7 @@ class ApiObserver:
                     client,
                     forwarded_for,
                     caller,
-                    cause,
+                    request.cause,
                     request.request_id,
                 )
             )

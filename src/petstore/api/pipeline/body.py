@@ -6,7 +6,7 @@ import asyncio
 import re
 from functools import lru_cache
 
-from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.request import Exchange, Request
 from petstore.core.errors import (
     InvalidBody,
     InvalidHeader,
@@ -69,30 +69,31 @@ def _is_json(media_type: bytes, patch: bool) -> bool:
 async def read_body(request: Request, timeout_seconds: float) -> bytes:
     """The whole body, within a deadline for all of it.
 
-    A declared length is its end: to ask the HTTP server for that as well takes an eighth of a creation.
     Raises RequestTimeout, PayloadTooLarge, and InvalidBody when the client closes before the end.
     """
-    chunks = []
-    size = 0
-    declared = int(request.headers.get(b"content-length", b"-1"))
-    if b"transfer-encoding" in request.headers:
-        declared = -1
+    exchange = request.exchange
+    body = exchange.take()
+    if not exchange.is_complete:
+        body += await _receive_rest(exchange, BODY_MAX_BYTES - len(body), timeout_seconds)
+    if len(body) > BODY_MAX_BYTES:
+        raise _too_large()
+    return body
+
+
+async def _receive_rest(exchange: Exchange, max_bytes: int, timeout_seconds: float) -> bytes:
+    """At least one byte more than `max_bytes` of a body that is larger."""
+    pieces, size = [], 0
     try:
         async with asyncio.timeout(timeout_seconds):
-            while True:
-                message = await request.receive()
-                if message["type"] != "http.request":
-                    raise InvalidBody("The body ended before it was complete; nothing was stored.")
-                chunk = message.get("body", b"")
-                size += len(chunk)
-                if size > BODY_MAX_BYTES:
-                    raise _too_large()
-                chunks.append(chunk)
-                if size == declared or not message.get("more_body", False):
-                    request.is_read = True
-                    return b"".join(chunks)
+            while not exchange.is_complete and size <= max_bytes:
+                await exchange.more()
+                pieces.append(exchange.take())
+                size += len(pieces[-1])
     except TimeoutError:
         raise RequestTimeout(f"The body did not arrive within {timeout_seconds:g} seconds.") from None
+    except EOFError:
+        raise InvalidBody("The body ended before it was complete; nothing was stored.") from None
+    return b"".join(pieces)
 
 
 def _too_large() -> PayloadTooLarge:

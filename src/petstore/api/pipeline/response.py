@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from email.utils import formatdate
 from functools import lru_cache
 
@@ -34,27 +35,36 @@ _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", er
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """A status, a body (None: no body at all) and the headers that don't depend on the request.
-
-    One object may answer any number of requests.
+    """A status, a body (None: no body at all) and the headers that don't depend on the request, also as
+    `lines` that are ready to be sent: one object may answer any number of requests.
     """
 
     status: int
     body: bytes | None
     headers: tuple[Header, ...]
+    lines: bytes
+
+
+def render(headers: Iterable[Header]) -> bytes:
+    """Header lines as they are sent."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def _respond(status: int, body: bytes | None, headers: tuple[Header, ...]) -> Response:
+    return Response(status, body, headers, render(headers))
 
 
 def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
     """A response with the given headers, those of every response and those of its body.
 
-    Content-Length is the HTTP server's to add: a header from here costs a cached page 1 %.
+    Content-Length is the HTTP server's to add.
     """
-    return Response(status, body, (*headers, *(_ALWAYS if body is None else _WITH_BODY)))
+    return _respond(status, body, (*headers, *(_ALWAYS if body is None else _WITH_BODY)))
 
 
 def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4)."""
-    return Response(200, body, ((b"etag", tag), *headers, *_REVALIDATED))
+    return _respond(200, body, ((b"etag", tag), *headers, *_REVALIDATED))
 
 
 def unless_known(response: Response, if_none_match: bytes) -> Response:
@@ -64,7 +74,7 @@ def unless_known(response: Response, if_none_match: bytes) -> Response:
     tags = read_tags(if_none_match)
     if tags is None or not has_weakly(tags, dict(response.headers)[b"etag"]):
         return response
-    return Response(304, None, tuple(header for header in response.headers if header != _JSON))
+    return _respond(304, None, tuple(header for header in response.headers if header != _JSON))
 
 
 def help_links(page: str) -> dict[str, Header]:
@@ -86,42 +96,28 @@ def error_response(error: PetstoreError, help_link: Header, *, credential_sent: 
     return make_response(error.status, error_body(error), *headers)
 
 
-def response_headers(
-    response: Response, decision: Decision | AddressDecision, request_id: bytes
-) -> list[Header]:
-    """The limits in both dialects, the time of their reading, the request id, and the response's own.
+def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> bytes:
+    """The limits in both dialects, the time of their reading, and the request id.
 
     `X-RateLimit-*` are of the window that stops the client first, the IETF pair is of every window
     (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).
     """
     now = decision.now_ms // 1_000  # rounded down, so that the seconds left are rounded up
     if not isinstance(decision, Decision):
-        limits = _address_limits(decision.binding, now)
-        return [*limits, date_header(now), (b"x-request-id", request_id), *response.headers]
-    binding_at = decision.binding_at
-    limit, reset, policy, left, date = _of_a_second(decision.limits, decision.reset_at, binding_at, now)
-    return [
-        limit,
-        (b"x-ratelimit-remaining", b"%d" % decision.remaining[binding_at]),
-        reset,
-        policy,
-        (b"ratelimit", left % decision.remaining),
-        date,
-        (b"x-request-id", request_id),
-        *response.headers,
-    ]
+        return render(
+            [*_address_limits(decision.binding, now), date_header(now), (b"x-request-id", request_id)]
+        )
+    at, remaining = decision.binding_at, decision.remaining
+    return _of_a_second(decision.limits, decision.reset_at, at, now) % (remaining[at], *remaining, request_id)
 
 
 @lru_cache(maxsize=16)
 def date_header(seconds: int) -> Header:
-    """Date at a Unix time (RFC 9110, section 6.6.1); made once for each second.
-
-    The HTTP server adds its own to an answer without one, and that one never steps back with the clock.
-    """
+    """Date at a Unix time (RFC 9110, section 6.6.1); made once for each second."""
     return (b"date", formatdate(seconds, usegmt=True).encode("ascii"))
 
 
-def join_headers(headers: list[Header], further: list[Header]) -> list[Header]:
+def join_headers(headers: Iterable[Header], further: Iterable[Header]) -> list[Header]:
     """All of both. A name that both have is one line, with the further value first (RFC 9110, 5.3)."""
     left = dict(further)
     own = [(name, b"%b, %b" % (left.pop(name), value) if name in left else value) for name, value in headers]
@@ -129,23 +125,26 @@ def join_headers(headers: list[Header], further: list[Header]) -> list[Header]:
 
 
 @lru_cache(maxsize=1_024)
-def _of_a_second(
-    limits: tuple[int, ...], reset_at: tuple[int, ...], binding_at: int, now: int
-) -> tuple[Header, Header, Header, bytes, Header]:
-    """What stays the same within a second: the limit, its reset, the policy, a format of RateLimit, and Date.
+def _of_a_second(limits: tuple[int, ...], reset_at: tuple[int, ...], binding_at: int, now: int) -> bytes:
+    """What stays the same within a second: the limit, its reset, the policy, and Date. A format with places
+    for what remains of the binding window and of each, and for the request id.
 
-    The policy has each window's quota and seconds, the format a place for what remains of each.
+    The policy has each window's quota and seconds.
     """
     policy = [
         f'"{kind.name}";q={limit};w={kind.seconds}' for kind, limit in zip(WINDOWS, limits, strict=True)
     ]
     left = [f'"{kind.name}";r=%d;t={reset - now}' for kind, reset in zip(WINDOWS, reset_at, strict=True)]
-    return (
-        (b"x-ratelimit-limit", b"%d" % limits[binding_at]),
-        (b"x-ratelimit-reset", b"%d" % reset_at[binding_at]),
-        (b"ratelimit-policy", ", ".join(policy).encode("ascii")),
-        ", ".join(left).encode("ascii"),
-        date_header(now),
+    return render(
+        [
+            (b"x-ratelimit-limit", b"%d" % limits[binding_at]),
+            (b"x-ratelimit-remaining", b"%d"),
+            (b"x-ratelimit-reset", b"%d" % reset_at[binding_at]),
+            (b"ratelimit-policy", ", ".join(policy).encode("ascii")),
+            (b"ratelimit", ", ".join(left).encode("ascii")),
+            date_header(now),
+            (b"x-request-id", b"%b"),
+        ]
     )
 
 
