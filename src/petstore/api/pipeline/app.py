@@ -5,6 +5,7 @@ The order of the steps is the documented precedence, so that every request has o
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import secrets
 from collections.abc import Awaitable, Iterable
@@ -16,23 +17,23 @@ from petstore.api.pipeline.body import PATCH_TYPES
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
-from petstore.api.pipeline.request import Receive, Request, Scope, Send, read_request
+from petstore.api.pipeline.request import Exchange, Request, read_request
 from petstore.api.pipeline.response import (
-    Header,
     Response,
     error_response,
     help_links,
     join_headers,
+    limit_lines,
     make_response,
-    response_headers,
+    render,
     unless_known,
 )
 from petstore.api.pipeline.routing import NO_ROUTE, Operation, Route, Router
-from petstore.api.pipeline.unread import UnreadBodies
 from petstore.core.clock import Clock
 from petstore.core.errors import InternalError, PetstoreError, Unavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.core.versions import Version
 
 PREFIX = "/v1"
 
@@ -47,17 +48,15 @@ class Observer(Protocol):
         response: Response,
         seconds: float,
         decision: Decision | AddressDecision,
-        caller: Caller | None,
-        cause: str | None,
     ) -> None:
-        """A response was sent; `caller` and `cause` are those of gate.Refused where it was a refusal."""
+        """A response was sent; `decision` is what it said about limits."""
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         """An expected failure of the store became a 503, or an unexpected error a 500."""
 
 
 class ApiApp:
-    """A plain ASGI application for every path under /v1."""
+    """Answers exchanges whose path is under /v1."""
 
     def __init__(
         self,
@@ -71,7 +70,6 @@ class ApiApp:
     ) -> None:
         self._router = Router(map(_refusing_parameters, operations))
         self.cache = PageCache()
-        self.unread = UnreadBodies()
         self._gate = gate
         self._cors = cors
         self._monotonic = clock.monotonic
@@ -81,59 +79,73 @@ class ApiApp:
         self._ids = itertools.count(1)
         self.in_flight = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = self._monotonic()
+    def __call__(self, exchange: Exchange) -> None:
+        """Answer at once where nothing has to be waited for, else in a task."""
         self.in_flight += 1
-        try:
-            request = read_request(scope, receive)
-            request.request_id = request.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
-            route = self._router.exact.get(request.path) or self._router.find(request.path)
-            operation = route.operations.get(request.method) or route.otherwise
-            decision: Decision | AddressDecision | None = None
-            caller, cause = None, None
-            try:  # in the order of the documented precedence
-                request.check_head()
-                if request.method == "OPTIONS" and route is not NO_ROUTE:
-                    response = self._describe(request, route)
-                else:
-                    caller, decision = await self._gate.admit(request, operation.access, operation.deprecated)
-                    found = operation.cacheable and self.cache.find(request, decision.versions.catalogue)
-                    response = found or await operation.handler(request, caller)
-                    if found is None:
-                        self.cache.add(request, decision.versions.catalogue, response)
-                    if operation.method == "GET" and b"if-none-match" in request.headers:
-                        response = unless_known(response, request.headers[b"if-none-match"])
-            except Refused as refused:
-                caller, decision, cause = refused.caller, refused.decision, refused.cause
-                response = self._failure(request, operation.name, refused.error)
-            except Exception as error:
-                response = self._failure(request, operation.name, error)
-            decision = decision or self._gate.describe(request)
-            headers = response_headers(response, decision, request.request_id)
-            if operation.always_headers is not None or self._cors.is_configured or request.method == "HEAD":
-                headers = self._add_headers(headers, operation, request, response.body)
-            if not request.is_read:
-                headers += await self.unread.settle(response.status, request.headers, receive)
-            await send({"type": "http.response.start", "status": response.status, "headers": headers})
-            body = response.body if response.body is not None and request.method != "HEAD" else b""
-            await send({"type": "http.response.body", "body": body})
-            seconds = self._monotonic() - began
-            self._observer.answered(request, operation, response, seconds, decision, caller, cause)
-        finally:
-            self.in_flight -= 1
+        request = read_request(exchange)
+        request.began = self._monotonic()
+        request.request_id = request.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
+        route = self._router.exact.get(request.path) or self._router.find(request.path)
+        operation = route.operations.get(request.method) or route.otherwise
+        response = None
+        try:  # in the order of the documented precedence
+            request.check_head()
+            if request.method == "OPTIONS" and route is not NO_ROUTE:
+                response = self._describe(request, route)
+            elif self._gate.try_admit(request, operation.access, operation.deprecated):
+                response = self._find(request, operation)
+        except Exception as error:
+            response = self._failure(request, operation.name, error)
+        if response is not None:
+            self._answer(request, operation, response)
+        else:
+            exchange.task = asyncio.get_running_loop().create_task(self._wait(request, operation))
 
-    def _add_headers(
-        self, headers: list[Header], operation: Operation, request: Request, body: bytes | None
-    ) -> list[Header]:
-        """Those of HEAD, of an operation's every answer, and of CORS. A body of HEAD is never sent."""
-        if body is not None and request.method == "HEAD":
-            headers.append((b"content-length", b"%d" % len(body)))
+    async def _wait(self, request: Request, operation: Operation) -> None:
+        """Answer what is not ready: the rest of the gate, then the handler."""
+        try:
+            response = None
+            if request.caller is None:
+                await self._gate.admit(request, operation.access, operation.deprecated)
+                response = self._find(request, operation)
+            response = response or await self._handle(request, operation)
+        except Exception as error:
+            response = self._failure(request, operation.name, error)
+        self._answer(request, operation, response)
+
+    def _find(self, request: Request, operation: Operation) -> Response | None:
+        """The cached page."""
+        if not operation.cacheable:
+            return None
+        found = self.cache.find(request, _catalogue(request))
+        return None if found is None else _unless_known(found, request)
+
+    async def _handle(self, request: Request, operation: Operation) -> Response:
+        assert request.caller is not None
+        response = await operation.handler(request, request.caller)
+        if operation.cacheable:
+            self.cache.add(request, _catalogue(request), response)
+        return _unless_known(response, request) if operation.method == "GET" else response
+
+    def _answer(self, request: Request, operation: Operation, response: Response) -> None:
+        """Send and observe a response."""
+        self.in_flight -= 1
+        decision = request.decision or self._gate.describe(request)
+        lines = response.lines
         if operation.always_headers is not None:
-            headers = join_headers(headers, operation.always_headers(request))
-        return headers + self._cors.headers(request) if self._cors.is_configured else headers
+            lines = render(join_headers(response.headers, operation.always_headers(request)))
+        if self._cors.is_configured:
+            lines += render(self._cors.headers(request))
+        lines = limit_lines(decision, request.request_id) + lines
+        request.exchange.answer(response.status, lines, response.body)
+        seconds = self._monotonic() - request.began
+        self._observer.answered(request, operation, response, seconds, decision)
 
     def _failure(self, request: Request, operation: str, error: Exception) -> Response:
         """An error as a response. The observer logs the service's own: 500 and 503."""
+        if isinstance(error, Refused):
+            request.caller, request.decision, request.cause = error.caller, error.decision, error.cause
+            error = error.error
         if not isinstance(error, PetstoreError):
             self._observer.failed(request, operation, error, expected=False)
             error = InternalError(
@@ -164,3 +176,15 @@ def _refusing_parameters(operation: Operation) -> Operation:
         return handler(request, caller)
 
     return replace(operation, handler=handle)
+
+
+def _catalogue(request: Request) -> Version | None:
+    """The version of the catalogue when the request was admitted."""
+    assert isinstance(request.decision, Decision)
+    return request.decision.versions.catalogue
+
+
+def _unless_known(response: Response, request: Request) -> Response:
+    """304 where the client of a GET has the response."""
+    condition = request.headers.get(b"if-none-match")
+    return response if condition is None else unless_known(response, condition)

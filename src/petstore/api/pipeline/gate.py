@@ -84,51 +84,67 @@ class Gate:
     def cached_keys(self) -> int:
         return len(self._cached)
 
-    async def admit(self, request: Request, needed: Access, deprecated: bool) -> tuple[Caller, Decision]:
-        """The caller behind the request's key, and the Decision that admits it, at the cost of one, which the
-        request keeps.
+    def try_admit(self, request: Request, needed: Access, deprecated: bool) -> bool:
+        """Note in the request the caller behind its key and the Decision that admits it, at the cost of one.
+        False: to find out means to wait, so call `admit`.
 
         Raises Refused with Unauthorized, AccountSuspended, RateLimited, KeyBanned or Forbidden, which costs
-        one too; StoreUnavailable from the store. Unknown paths and methods need `read`, which every key has:
-        their 404 and 405 come before Forbidden.
+        one too. Unknown paths and methods need `read`, which every key has: their 404 and 405 come before
+        Forbidden.
         """
         token = request.bearer_token()
         if token is None:
             cause = "missing" if request.headers.get(b"authorization") is None else "malformed"
             raise self._unauthorized(request, cause)
         # Hash every token first: the time of the answer must not show how close a guess was.
-        key_digest = digest(token)
-        caller, decision = self._cached.get(key_digest), None
+        request.key_digest = digest(token)
+        caller = self._cached.get(request.key_digest)
+        if caller is None:
+            if not (token.isascii() and is_wellformed(token.decode("ascii"))):
+                raise self._unauthorized(request, "malformed")
+            return False
         # An expired key is read again, so that its refusal is never outdated.
+        if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
+            return False
+        decision = self._limiter.try_take(caller, self._cached_version)
+        if decision is None:
+            return False
+        self._admit(request, caller, decision, needed, deprecated)
+        return True
+
+    async def admit(self, request: Request, needed: Access, deprecated: bool) -> None:
+        """After `try_admit`, and like it. Raises StoreUnavailable from the store too."""
+        caller, decision = self._cached.get(request.key_digest), None
         if caller is not None and (
             caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms()
         ):
             version = self._cached_version
-            limiter = self._limiter
-            decision = limiter.try_take(caller, version) or await limiter.take(caller, version)
+            decision = await self._limiter.take(caller, version)
             if decision is None and version == self._cached_version:
                 self._cached.clear()
         if caller is None or decision is None:
-            caller, decision = await self._take_afresh(request, token, key_digest)
+            caller, decision = await self._take_afresh(request)
+        self._admit(request, caller, decision, needed, deprecated)
+
+    def _admit(
+        self, request: Request, caller: Caller, decision: Decision, needed: Access, deprecated: bool
+    ) -> None:
+        """Count and note. Raises Refused."""
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise Refused(_limit_error(decision), decision, caller)
         if needed is not _READ and not caller.access.includes(needed):
             raise Refused(_access_error(caller.access, needed), decision, caller)
-        request.decision = decision
-        return caller, decision
+        request.caller, request.decision = caller, decision
 
     def describe(self, request: Request) -> AddressDecision:
         """The client address's window, for an answer without a Decision of an account."""
         return self._addresses.peek(request.client_address(self._trusted))
 
-    async def _take_afresh(
-        self, request: Request, token: bytes, key_digest: bytes
-    ) -> tuple[Caller, Decision]:
+    async def _take_afresh(self, request: Request) -> tuple[Caller, Decision]:
         """Read the caller from the store, take one, and cache the caller unless a key has changed since."""
         version = self._limiter.keyring_version()
-        if not (token.isascii() and is_wellformed(token.decode("ascii"))):
-            raise self._unauthorized(request, "malformed")
+        key_digest = request.key_digest
         self.key_reads += 1
         caller = await self._keys.find_caller(key_digest)
         if caller is None:

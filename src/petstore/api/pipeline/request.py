@@ -5,25 +5,23 @@ Bodies: body.py. Keys and limits: gate.py.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from petstore.core.client_address import Networks, client_address
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
-from petstore.core.limits.decision import Decision
+from petstore.core.keys import Caller
+from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.preconditions import Tags, read_tags
 from petstore.core.values import read_id
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Parameters = list[tuple[str, str, str]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 TARGET_MAX_BYTES = 8 * 1024
 HEAD_MAX_BYTES = 16 * 1024
@@ -46,26 +44,53 @@ def _is_host(value: bytes) -> bool:
     return _HOST.fullmatch(value) is not None
 
 
+class Exchange(Protocol):
+    """A request as the HTTP server has read it, with the way to answer it.
+
+    `path` and `query` are as they were sent, names of `headers` in lower case. `is_complete`: the whole body
+    has arrived; `task`: the one that answers, if there is one.
+    """
+
+    method: str
+    path: bytes
+    query: bytes
+    headers: list[tuple[bytes, bytes]]
+    client: tuple[str, int]
+    is_complete: bool
+    task: asyncio.Task[None] | None
+
+    def take(self) -> bytes:
+        """All of the body that has arrived since the last call."""
+
+    async def more(self) -> None:
+        """Wait until more of the body has arrived. Raises EOFError when it can't be whole any more."""
+
+    def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
+        """Send the whole answer, once. `lines`: its header lines without those of framing."""
+
+
 class Request(msgspec.Struct, gc=False):
     """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another;
-    `decision` is the one that admitted the request, set before the handler is called; `is_read`: nothing
-    is left of its body to be received.
+    `began` is on the monotonic clock. The gate sets `caller`, of the key if that exists, and `decision`, by
+    which the request is admitted or refused; `cause` is gate.Refused's.
 
     `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
     that of the target and the lines in bytes, with four more for each line: its colon, space and end.
     """
 
-    scope: Scope
-    receive: Receive
+    exchange: Exchange
     method: str
     path: bytes
     query: bytes
     headers: dict[bytes, bytes]
     repeated: frozenset[bytes]
     size: int
-    request_id: bytes = b""
-    is_read: bool = True
-    decision: Decision | None = None
+    request_id: bytes
+    began: float = 0.0
+    key_digest: bytes = b""
+    caller: Caller | None = None
+    decision: Decision | AddressDecision | None = None
+    cause: str | None = None
 
     def bearer_token(self) -> bytes | None:
         """The token of the one Authorization header; None without one or with another scheme."""
@@ -130,9 +155,8 @@ class Request(msgspec.Struct, gc=False):
 
     def client_address(self, trusted: Networks) -> str:
         """The address that failed authentications are counted under."""
-        client = self.scope.get("client")
         forwarded_for = self.headers.get(b"x-forwarded-for", b"").decode("latin-1")
-        return client_address(client[0] if client else "unknown", forwarded_for, trusted)
+        return client_address(self.exchange.client[0], forwarded_for, trusted)
 
 
 def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:
@@ -144,10 +168,9 @@ def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:
     )
 
 
-def read_request(scope: Scope, receive: Receive) -> Request:
-    """The request of an ASGI scope, whose header names are in lower case."""
-    pairs: list[tuple[bytes, bytes]] = scope["headers"]
-    path, query = scope["raw_path"], scope["query_string"]
+def read_request(exchange: Exchange) -> Request:
+    """The request of an exchange."""
+    pairs, path, query = exchange.headers, exchange.path, exchange.query
     values = dict(pairs)
     repeated = _ONCE
     parts = [path, query, *values, *values.values()]  # a quarter faster than from the pairs
@@ -158,8 +181,7 @@ def read_request(scope: Scope, receive: Receive) -> Request:
     request_id = values.get(b"x-request-id", b"")
     if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
         request_id = b""
-    is_read = b"content-length" not in values and b"transfer-encoding" not in values
-    return Request(scope, receive, scope["method"], path, query, values, repeated, size, request_id, is_read)
+    return Request(exchange, exchange.method, path, query, values, repeated, size, request_id)
 
 
 def _read_repeated(
