@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from starlette.types import ASGIApp
 
 from petstore.api.categories import CategoryOperations
 from petstore.api.deprecation import Deprecation
@@ -21,11 +20,13 @@ from petstore.api.pets import PetOperations
 from petstore.api.pipeline.app import PREFIX, ApiApp
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.response import date_header
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.usage import UsageMeter
+from petstore.http.asgi import AsgiBridge
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.endpoints import Endpoints
@@ -44,16 +45,15 @@ from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console
-from petstore.wiring.finishing import Finishing
 from petstore.wiring.limits import Storage, open_store, processes
 
 
 class Service(msgspec.Struct, kw_only=True):
-    """A running service: its two ASGI applications, and what `stop` closes."""
+    """A running service: what answers under /v1 and elsewhere, and what `stop` closes."""
 
     store: Store
     api: ApiApp
-    site: ASGIApp
+    site: AsgiBridge
     flusher: CounterFlusher
     endpoints: Endpoints
     log_writer: LogWriter
@@ -176,7 +176,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     return Service(
         store=store,
         api=api,
-        site=Finishing(watched, api.unread, clock),
+        site=AsgiBridge(watched, lambda: date_header(clock.now_ms() // 1_000)),
         flusher=flusher,
         endpoints=endpoints,
         log_writer=log_writer,
