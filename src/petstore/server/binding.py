@@ -8,10 +8,10 @@ import socket
 import threading
 
 from petstore.core.errors import OperatorError
+from petstore.http.server import BACKLOG
 from petstore.ops.process import open_descriptors
 from petstore.server import listener as listeners
 
-BACKLOG = 2_048
 _CONNECTIONS_MAX = 16_384
 _DESCRIPTORS_RESERVED = 128
 _DESCRIPTORS_AT_START = 16  # of the reserved ones; further open ones are inherited

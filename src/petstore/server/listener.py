@@ -1,14 +1,13 @@
 """Socket options of the listener, and how a process stops accepting without losing a connection.
 
-Connections in the backlog are reset when the last process closes the listener, and the HTTP server closes
-accepted ones that it has not read when it stops. So new connections are refused first.
+Connections in the backlog are reset when the last process closes the listener, and a stop closes accepted ones
+that have not sent a request. So new connections are refused first.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import socket
 import struct
 import sys
@@ -47,13 +46,3 @@ def refuse_connections(listener: socket.socket) -> None:
         where = struct.pack("HP", len(_DROP_SYN), ctypes.addressof(program))
         with contextlib.suppress(OSError):  # not permitted: a few connections may be reset
             listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, where)
-
-
-def leave_to_others(listener: socket.socket) -> None:
-    """Stop accepting in this process; the backlog stays with the processes that share the listener.
-
-    The HTTP server keeps the descriptor, which now is a listener on an unknown port.
-    """
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        unused.setblocking(False)
-        os.dup2(unused.fileno(), listener.fileno())

@@ -20,6 +20,7 @@ from petstore.config import Settings
 from petstore.config.systemd import read_systemd
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.errors import OperatorError, PetstoreError
+from petstore.http.server import HttpServer
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
 from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
@@ -140,8 +141,11 @@ class Serving:
             self._settings,
             number,
             self._counts_directory,
-            lambda application: petstore.server.worker.HttpServer(
-                application.answer, self._listener, self._connections
+            lambda application: HttpServer(
+                application,
+                self._listener,
+                self._connections,
+                self._settings.answer_timeout_ms / 1_000,
             ),
             report,
         )

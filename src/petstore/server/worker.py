@@ -1,4 +1,4 @@
-"""A worker: the application behind granian, on its own event loop and the parent's listener."""
+"""A worker: the application behind the HTTP server, on its own event loop and the parent's listener."""
 
 from __future__ import annotations
 
@@ -7,66 +7,28 @@ import contextlib
 import gc
 import os
 import signal
-import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import granian.net
 import structlog
 import uvloop
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.server.embed import Server
 
 from petstore.config import Settings
-from petstore.core.clock import SystemClock
+from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
-from petstore.server.binding import BACKLOG
-from petstore.server.connections import Connections
 from petstore.server.process import REPLACED, Report
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
 _HEARTBEAT_SECONDS = 1.0
-_HEADER_TIMEOUT_MS = 10_000
-# Larger than the application's limit on the head, so that it can respond 431 with an Error body.
-_HEAD_BUFFER_BYTES = 64 * 1024
 # At a stop: how long a response may make no progress.
 _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
-# After the body timeout: for the last responses, and until granian has closed the reset connections.
+# After the body timeout: for the last responses, and until the reset connections have ended.
 _SETTLE_SECONDS = 0.5
 # No parent kills an orphan, and the next start waits three seconds for the port.
 _ORPHAN_SECONDS, ORPHAN_KILLED_SECONDS = 1.0, 5
 
 _log = structlog.get_logger("petstore.worker")
-
-
-class HttpServer(Server):
-    """granian embedded in our process and loop, on a socket that is open already.
-
-    Its own supervision is not used: it can deadlock when two signals arrive at once.
-    """
-
-    def __init__(self, application: Any, listener: socket.socket, connections: int) -> None:
-        self.listener = listener
-        super().__init__(
-            application,
-            interface=Interfaces.ASGINL,
-            http=HTTPModes.http1,
-            websockets=False,
-            backlog=BACKLOG,
-            backpressure=connections,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=_HEADER_TIMEOUT_MS, max_buffer_size=_HEAD_BUFFER_BYTES
-            ),
-            log_enabled=False,
-        )
-
-    def _init_shared_socket(self) -> None:
-        holder: Any = vars(granian.net)["SocketHolder"]  # its type stub lacks the arguments
-        self._ssp: Any = None
-        self._shd = holder(self.listener.fileno(), False, BACKLOG)
 
 
 def run(
@@ -108,9 +70,6 @@ class Worker:
         self._server = server
         self._drain_seconds = settings.drain_ms / 1_000
         self._finish_seconds = settings.body_timeout_ms / 1_000 + _SETTLE_SECONDS
-        self._connections = Connections(
-            server.listener, settings.answer_timeout_ms / 1_000, SystemClock().monotonic
-        )
         self._report = report
         self._is_replaced = True
         self._parent = os.getppid()
@@ -124,7 +83,6 @@ class Worker:
             return 1
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
-        watching = asyncio.create_task(self._connections.watch())
         self._report.ready()
         send_heartbeats(self._report)
         stopping = asyncio.create_task(self._should_stop.wait())
@@ -132,10 +90,8 @@ class Worker:
         is_finished = serving.done()
         if not is_finished:
             await self._drain()
-            self._server.stop()  # type: ignore[no-untyped-call]
             is_finished = await self._finish(serving)
         stopping.cancel()
-        watching.cancel()
         if has_failed := serving.done() and serving.exception() is not None:
             _log.critical("worker failed", exc_info=serving.exception())
         await self._application.stop()
@@ -173,23 +129,24 @@ class Worker:
         At the end new connections are refused, while accepted ones are still served.
         """
         self._application.begin_drain()
+        self._server.drain()
         if not self._drain_seconds or await self._is_drain_skipped(self._drain_seconds):
             return
         if self._is_replaced:
-            listeners.leave_to_others(self._server.listener)
+            self._server.stop_accepting()
         else:
             listeners.refuse_connections(self._server.listener)
         await self._is_drain_skipped(listeners.SETTLE_SECONDS)
 
     async def _finish(self, serving: asyncio.Task[None]) -> bool:
         """Wait for the accepted requests; False when connections had to be reset."""
-        ended_before = self._connections.ended
-        self._connections.shorten_timeout(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
+        ended_before = self._server.ended
+        self._server.stop(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
         await asyncio.wait([serving], timeout=_ORPHAN_SECONDS if self._is_orphan else self._finish_seconds)
         if not serving.done():
-            self._connections.end_all()
+            self._server.end_all()
             await asyncio.wait([serving], timeout=_SETTLE_SECONDS)
-        return serving.done() and self._connections.ended == ended_before
+        return serving.done() and self._server.ended == ended_before
 
     async def _is_drain_skipped(self, seconds: float) -> bool:
         """Wait; True as soon as the drain is to be skipped."""
