@@ -19,12 +19,13 @@ from petstore.api.pets import bind_cursor, read_page_query
 from petstore.api.pipeline.paging import write_cursor
 from petstore.core.errors import InvalidParameter
 from petstore.core.keys import Access, Caller
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support import contract
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 from tests.support.service import Shop, application_for
 from tests.support.valkey import emptied_url
+from tools.exchanges import send as send_whole
 
 # Besides success, what a request that satisfies the document may meet: what the client has, something that is
 # not there, an animal or an order in another state or with another tag, and an Idempotency-Key that is in use
@@ -103,22 +104,15 @@ class Door:
         received = [await receive()]
         while received[-1].get("more_body"):
             received.append(await receive())
-        answered = asyncio.run_coroutine_threadsafe(self._answer(scope, received), self._loop)
-        for message in await asyncio.wrap_future(answered):
-            await send(message)
-
-    async def _answer(self, scope: Any, received: list[Any]) -> list[Any]:
-        sent: list[Any] = []
-
-        async def receive() -> Any:
-            return received.pop(0) if received else {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
         assert self._behind is not None
-        await self._behind(scope, receive, send)
-        return sent
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        body = b"".join(message.get("body", b"") for message in received)
+        asked = send_whole(self._behind, scope["method"], target, list(scope["headers"]), body)
+        answered = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        status, headers, content = await asyncio.wrap_future(answered)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
 
 
 class Behind:

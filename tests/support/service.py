@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,10 +19,12 @@ import apsw
 from petstore import config
 from petstore.core.keys import Access
 from petstore.core.limits.plans import QUOTA_MAX, WINDOWS, resolve_plan
-from petstore.wiring.asgi import Application
+from petstore.http.exchange import Exchange
+from petstore.wiring.application import Application
 from tests.support.answers import check_answer, is_interface
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+from tools.exchanges import Feed, arriving, send
 
 Pairs = Sequence[tuple[str, str | None]]  # None: without this header
 
@@ -57,55 +59,23 @@ class Answer:
 
 
 async def call(
-    application: Any,
+    application: Callable[[Exchange], None],
     method: str,
     target: str | bytes,
     headers: Pairs = (),
-    body: bytes | Sequence[dict[str, Any]] = b"",
+    body: bytes | Feed = b"",
     client: str = "127.0.0.1",
 ) -> Answer:
     """One request, exactly as given: nothing is normalised, escaped or added but a Host header.
 
-    Give `("host", ...)` yourself to say something about Host; `("host", None)` sends none. A sequence as
-    body is the list of ASGI messages that the application receives.
+    Give `("host", ...)` yourself to say something about Host; `("host", None)` sends none.
     """
     raw = target.encode("utf-8") if isinstance(target, str) else target
-    path, _, query = raw.partition(b"?")
     pairs = [(name.lower(), value) for name, value in headers]
     if not any(name == "host" for name, _ in pairs):
         pairs.insert(0, ("host", "testserver"))
     encoded = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in pairs if v is not None]
-    messages = list(body) if not isinstance(body, bytes) else [{"type": "http.request", "body": body}]
-    sent: list[dict[str, Any]] = []
-
-    is_whole = bool(messages) and not messages[-1].get("more_body", False)
-
-    async def receive() -> dict[str, Any]:
-        if not messages and is_whole:
-            await asyncio.Event().wait()  # a client that has sent all waits for the answer
-        return messages.pop(0) if messages else {"type": "http.disconnect"}
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": path.decode("latin-1"),
-        "raw_path": path,
-        "query_string": query,
-        "root_path": "",
-        "headers": encoded,
-        "client": (client, 50_000),
-        "server": ("testserver", 80),
-    }
-    await asyncio.sleep(0)  # as from a socket: a request begins in a turn of the event loop of its own
-    await application(scope, receive, send)
-    content = b"".join(message.get("body", b"") for message in sent[1:])
-    return Answer(sent[0]["status"], list(sent[0]["headers"]), content)
+    return Answer(*await send(application, method, raw, encoded, body, client))
 
 
 class Shop:
@@ -150,7 +120,7 @@ class Shop:
         method: str,
         target: str | bytes,
         headers: Pairs = (),
-        body: bytes | Sequence[dict[str, Any]] = b"",
+        body: bytes | Feed = b"",
         client: str = "127.0.0.1",
     ) -> Answer:
         """One request without a key."""
@@ -207,17 +177,7 @@ class Shop:
         self, method: str, target: str, headers: Pairs = (), pieces: Sequence[bytes] = ()
     ) -> Answer:
         """One request whose body stops after some pieces and never ends, on a connection that stays."""
-        left = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
-
-        async def receive() -> dict[str, Any]:
-            return left.pop(0) if left else await asyncio.get_running_loop().create_future()
-
-        async def stalled(scope: Any, _receive: object, send: Any) -> None:
-            await self.application(scope, receive, send)
-
-        answer = await call(stalled, method, target, headers)
-        self.inspect(method, target, answer)
-        return answer
+        return await self.call(method, target, headers, arriving(pieces, ends=False))
 
     def fingerprint(self) -> str:
         """A hash of all rows of all tables but the counters: equal after a request that changed nothing."""

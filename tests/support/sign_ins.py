@@ -21,7 +21,7 @@ from petstore.core.clock import Clock
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS
 from petstore.storage.store import Store
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.console import HOST
 from tests.support.journal import ACTOR
 from tests.support.service import call

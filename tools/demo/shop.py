@@ -18,7 +18,8 @@ from click.testing import CliRunner
 from petstore import config
 from petstore.cli.context import Session
 from petstore.cli.main import petstore
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
+from tools.exchanges import send
 
 
 class Failed(Exception):
@@ -60,7 +61,7 @@ class Shop:
         headers = [(b"host", b"127.0.0.1"), (b"authorization", f"Bearer {key}".encode())]
         if document is not None:
             headers.append((b"content-type", b"application/json"))
-        status, content = await _call(self._application, method, target, headers, body)
+        status, _, content = await send(self._application, method, target.encode("ascii"), headers, body)
         if status not in expect:
             raise Failed(f"{method} {target} was answered {status}: {content.decode()}")
         return json.loads(content) if content else None
@@ -92,29 +93,3 @@ async def open_shop(environment: Mapping[str, str], clock: SteeredClock) -> Asyn
         yield Shop(application, clock, settings)
     finally:
         await application.stop()
-
-
-async def _call(
-    application: Application, method: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes
-) -> tuple[int, bytes]:
-    path, _, query = target.encode("ascii").partition(b"?")
-    sent: list[dict[str, Any]] = []
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": method,
-        "path": path.decode("ascii"),
-        "raw_path": path,
-        "query_string": query,
-        "headers": headers,
-        "client": ("127.0.0.1", 50_000),
-    }
-    await application(scope, receive, send)
-    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
