@@ -11,8 +11,10 @@ import pytest
 import uvloop
 
 from petstore.core.clock import SystemClock
+from petstore.http.exchange import Exchange
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
+from tools.exchanges import Wire
 from verification.benchmarks.data import copy_of, database
 
 ANIMALS = 1_000
@@ -71,24 +73,18 @@ def store(loop: Loop, database_copy: tuple[Path, str]) -> Iterator[Store]:
 
 
 @pytest.fixture
-def scope(database_copy: tuple[Path, str]) -> dict[str, Any]:
+def wire() -> Wire:
+    """Where the answer goes."""
+    return Wire()
+
+
+@pytest.fixture
+def exchange(wire: Wire, database_copy: tuple[Path, str]) -> Exchange:
     """The list of animals, as the HTTP server hands it over."""
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": "/v1/pets",
-        "raw_path": b"/v1/pets",
-        "query_string": b"limit=20&status=available",
-        "root_path": "",
-        "headers": [
-            (b"host", b"127.0.0.1:8080"),
-            (b"authorization", f"Bearer {database_copy[1]}".encode()),
-            (b"accept", b"application/json"),
-            (b"user-agent", b"micro/1.0"),
-        ],
-        "client": ("127.0.0.1", 50_000),
-        "server": ("127.0.0.1", 8_080),
-    }
+    headers = [
+        (b"host", b"127.0.0.1:8080"),
+        (b"authorization", f"Bearer {database_copy[1]}".encode()),
+        (b"accept", b"application/json"),
+        (b"user-agent", b"micro/1.0"),
+    ]
+    return Exchange(wire, "GET", b"/v1/pets?limit=20&status=available", headers, ("127.0.0.1", 50_000))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.api.pipeline.request import read_request
@@ -15,6 +13,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
+from petstore.http.exchange import Exchange
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.counts import Counts
 from petstore.ops.incidents import Incidents
@@ -36,27 +35,24 @@ class Kept(LogWriter):
         self.entry = entry
 
 
-async def _nothing() -> dict[str, Any]:
-    return {}
-
-
-def _answer(benchmark: BenchmarkFixture, scope: dict[str, Any], log: Kept | None) -> None:
-    request = read_request(scope, _nothing)
+def _answer(benchmark: BenchmarkFixture, exchange: Exchange, log: Kept | None) -> None:
+    request = read_request(exchange)
+    request.caller = CALLER
     decision = decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
     observer = ApiObserver(Counts(), Incidents(SystemClock()), log, logs_addresses=True)
     response = make_response(200, b"[]")
-    benchmark(observer.answered, request, NO_ROUTE.otherwise, response, 0.001, decision, CALLER, None)
+    benchmark(observer.answered, request, NO_ROUTE.otherwise, response, 0.001, decision)
 
 
-def test_an_answer_is_counted(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+def test_an_answer_is_counted(benchmark: BenchmarkFixture, exchange: Exchange) -> None:
     """Without the access log."""
-    _answer(benchmark, scope, None)
+    _answer(benchmark, exchange, None)
 
 
-def test_an_answer_is_counted_and_logged(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+def test_an_answer_is_counted_and_logged(benchmark: BenchmarkFixture, exchange: Exchange) -> None:
     """With it: about 0.3 microseconds more, without the queue."""
     log = Kept()
-    _answer(benchmark, scope, log)
+    _answer(benchmark, exchange, log)
     assert log.entry is not None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -17,26 +16,24 @@ from petstore.core.keys import Access
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.http.exchange import Exchange
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.storage.store import Store
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
+from tools.exchanges import Wire
 from verification.benchmarks.micro.conftest import Loop
 
 GROUP = 64
 
 
-async def _nothing() -> dict[str, Any]:
-    return {"type": "http.request", "body": b"", "more_body": False}
-
-
-def test_read_a_head(benchmark: BenchmarkFixture, scope: dict[str, Any]) -> None:
+def test_read_a_head(benchmark: BenchmarkFixture, exchange: Exchange) -> None:
     """The headers of a request are read and measured."""
-    assert benchmark(read_request, scope, _nothing).bearer_token()
+    assert benchmark(read_request, exchange).bearer_token()
 
 
 def test_100_times_the_gate(
-    benchmark: BenchmarkFixture, loop: Loop, store: Store, scope: dict[str, Any]
+    benchmark: BenchmarkFixture, loop: Loop, store: Store, exchange: Exchange
 ) -> None:
     """A cached key passes, and the request is counted."""
     clock = SystemClock()
@@ -47,9 +44,15 @@ def test_100_times_the_gate(
         meter=UsageMeter(),
         clock=clock,
     )
-    request = read_request(scope, _nothing)
-    benchmark(loop.calls_in_one_turn, lambda: gate.admit(request, Access.READ, False))
-    assert loop.run(gate.admit(request, Access.READ, False))[1].allowed
+    request = read_request(exchange)
+    for _ in range(2):  # the first knows no version before it reads
+        gate.try_admit(request, Access.READ, False)
+        loop.run(gate.admit(request, Access.READ, False))
+
+    async def pass_by() -> None:
+        assert gate.try_admit(request, Access.READ, False)
+
+    benchmark(loop.calls_in_one_turn, pass_by)
 
 
 def test_100_looks_at_the_version(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:
@@ -80,20 +83,24 @@ def test_a_commit_of_64_additions(benchmark: BenchmarkFixture, loop: Loop, store
 
 
 def test_100_cached_pages_through_the_application(
-    benchmark: BenchmarkFixture, loop: Loop, scope: dict[str, Any], database_copy: tuple[Path, str]
+    benchmark: BenchmarkFixture, loop: Loop, exchange: Exchange, wire: Wire, database_copy: tuple[Path, str]
 ) -> None:
     """The whole of the application answers from the page cache: gate, limits, headers, metrics."""
     environment = {"PETSTORE_DATABASE_URL": f"sqlite:///{database_copy[0]}", "PETSTORE_ACCESS_LOG": "off"}
     application = Application(config.load(environment))
-    sent: list[Any] = []
 
-    async def send(message: Any) -> None:
-        sent[:] = [*sent[-1:], message]
+    async def ask() -> None:
+        wire.written = b""
+        application(exchange)
 
     loop.run(application.start())
     try:
-        benchmark(loop.calls_in_turns, lambda: application(scope, _nothing, send))
+        for _ in range(2):
+            loop.run(ask())
+            loop.run(wire.answer())
+        benchmark(loop.calls_in_turns, ask)
     finally:
         loop.run(application.stop())
-    assert sent[0]["status"] == 200
-    assert len(json.loads(sent[1]["body"])) == 20
+    status, _, body = loop.run(wire.answer())
+    assert status == 200
+    assert len(json.loads(body)) == 20
