@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.request import Request, read_request
 from petstore.api.pipeline.response import make_response
+from petstore.http.exchange import Exchange
+from tools.exchanges import Wire
 
 
 def ask(query: bytes) -> Request:
-    async def receive() -> dict[str, Any]:
-        return {}
-
-    return read_request(
-        {"method": "GET", "raw_path": b"/v1/pets", "query_string": query, "headers": []}, receive
-    )
+    return read_request(Exchange(Wire(), "GET", b"/v1/pets?" + query, [], ("192.0.2.1", 1)))
 
 
 def test_nothing_is_found_while_the_version_is_unknown() -> None:

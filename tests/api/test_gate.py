@@ -12,12 +12,15 @@ from petstore.api.pipeline.request import read_request
 from petstore.core.digests import digest
 from petstore.core.keys import Access, Caller, mint
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
+from petstore.http.exchange import Exchange
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
+from tools.exchanges import Wire
 
 KEY = mint("test")
 
@@ -73,15 +76,12 @@ class Entrance:
 
     async def ask(self) -> int:
         """One request; what the minute has left after it."""
-
-        async def receive() -> dict[str, Any]:
-            return {}
-
         head = [(b"host", b"x"), (b"authorization", f"Bearer {KEY}".encode())]
-        scope = {"method": "GET", "raw_path": b"/v1/pets", "query_string": b"", "headers": head}
-        request = read_request({**scope, "client": ("192.0.2.1", 1)}, receive)
-        _, decision = await self.gate.admit(request, Access.READ, False)
-        return decision.remaining[0]
+        request = read_request(Exchange(Wire(), "GET", b"/v1/pets", head, ("192.0.2.1", 1)))
+        if not self.gate.try_admit(request, Access.READ, False):
+            await self.gate.admit(request, Access.READ, False)
+        assert isinstance(request.decision, Decision)
+        return request.decision.remaining[0]
 
 
 @pytest.fixture

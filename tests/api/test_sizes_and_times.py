@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from petstore.api.pipeline.body import read_body
-from petstore.api.pipeline.request import read_request
-from petstore.core.errors import RequestTimeout
+from petstore.http.exchange import Exchange
 from tests.api.writing import Writing
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
+from tools.exchanges import Feed, arriving
 
 KIB = 1_024
 GOOD = b'{"name":"Rex","categoryId":1}'
@@ -26,13 +24,9 @@ def padded(size: int) -> bytes:
     return GOOD + b" " * (size - len(GOOD))
 
 
-def pieces(body: bytes, size: int) -> list[dict[str, Any]]:
-    """A body as a server hands it on: pieces, an empty one after each, then an empty end."""
-    cut = [piece for at in range(0, len(body), size) for piece in (body[at : at + size], b"")]
-    return [
-        *({"type": "http.request", "body": piece, "more_body": True} for piece in cut),
-        {"type": "http.request"},
-    ]
+def pieces(body: bytes, size: int) -> Feed:
+    """A body as it arrives: pieces, an empty one after each, then its end."""
+    return arriving([piece for at in range(0, len(body), size) for piece in (body[at : at + size], b"")])
 
 
 def headers(shop: Shop, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -61,7 +55,7 @@ class TestBodySize:
 
     async def test_declared_too_large_is_refused_unread(self, writing: Writing) -> None:
         """Before a byte of it is asked for."""
-        answer = await writing.send_json([], ("content-length", "65537"))
+        answer = await writing.send_json(arriving([], ends=False), ("content-length", "65537"))
         assert (answer.status, answer.code) == (413, "payload_too_large")
 
     async def test_an_endless_body_is_cut(self, writing: Writing) -> None:
@@ -140,38 +134,20 @@ class TestDeadline408:
         assert "0.05 seconds" in answer.json()["message"]
         assert hasty.fingerprint() == before
 
-    @pytest.mark.parametrize(
-        ("more", "status"),
-        [
-            ([("content-length", str(len(GOOD)))], 201),
-            ([CHUNKED], 408),
-            ([("content-length", str(len(GOOD))), CHUNKED], 408),
-        ],
-    )
-    async def test_a_declared_body_ends_with_its_length(
-        self, hasty: Shop, more: list[tuple[str, str]], status: int
-    ) -> None:
-        """No end is waited for but that of chunks, which come before a length (RFC 9112, 6.3)."""
-        pieces = [GOOD[:10], GOOD[10:]]
-        assert (await hasty.stall("POST", "/v1/pets", headers(hasty, *more), pieces)).status == status
-
-    async def test_it_is_one_deadline_for_all_pieces(self) -> None:
+    async def test_it_is_one_deadline_for_all_pieces(self, hasty: Shop) -> None:
         """A byte now and then does not buy time."""
-        loop = asyncio.get_running_loop()
-        ends = loop.time() + 0.2
 
-        async def receive() -> dict[str, Any]:
-            piece = loop.create_future()
-            more = {"type": "http.request", "body": b" ", "more_body": loop.time() < ends}
-            loop.call_later(0.002, piece.set_result, more)
-            return cast("dict[str, Any]", await piece)
+        async def drip(exchange: Exchange) -> None:
+            for _ in range(100):
+                exchange.feed(b" ")
+                await asyncio.sleep(0.002)
+            exchange.complete()
 
-        scope = {"method": "POST", "raw_path": b"/", "query_string": b"", "headers": []}
-        with pytest.raises(RequestTimeout):
-            await read_body(read_request(scope, receive), 0.05)
+        answer = await hasty.call("POST", "/v1/pets", headers(hasty), drip)
+        assert (answer.status, answer.code) == (408, "request_timeout")
 
     async def test_get_and_delete_are_carried_out_without_their_bodies(self, hasty: Shop) -> None:
-        """Which are read away, for 200 ms, and then end the connection: test_unread.py."""
+        """Which are read away: tests/http/test_connection.py."""
         for method, path, status in (("GET", "/v1/pets", 200), ("DELETE", "/v1/pets/1", 404)):
             answer = await hasty.stall(method, path, headers(hasty, ("content-length", "5")), [])
             assert answer.status == status
@@ -181,10 +157,6 @@ class TestDeadline408:
 async def test_a_client_that_leaves_stores_nothing(writing: Writing, cut: int) -> None:
     """Wherever it stops, also when all bytes have come and only the end has not."""
     before = writing.shop.fingerprint()
-    messages: list[dict[str, object]] = [
-        {"type": "http.request", "body": GOOD[:cut], "more_body": True},
-        {"type": "http.disconnect"},
-    ]
-    answer = await writing.send_json(messages)
+    answer = await writing.send_json(arriving([GOOD[:cut]], leaves=True))
     assert (answer.status, answer.code) == (400, "invalid_body")
     assert writing.shop.fingerprint() == before

@@ -18,7 +18,7 @@ from petstore.core.limits.plans import Plan
 from petstore.core.moments import iso_day
 from petstore.limiter.valkey import opening
 from petstore.ops import flusher
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from petstore import config
 from petstore.core.clock import SystemClock
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.postgres import fresh_database
 from tests.support.proxy import open_proxy
 from tests.support.service import Shop

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from tests.support.service import Answer, Pairs, Shop
+from tools.exchanges import Feed
 
 
 class Writing:
@@ -19,11 +17,11 @@ class Writing:
             "updatePet": ("PATCH", "/v1/pets/1", 200),
         }[name]
 
-    async def send(self, headers: Pairs, body: bytes | Sequence[dict[str, Any]]) -> Answer:
+    async def send(self, headers: Pairs, body: bytes | Feed) -> Answer:
         """One request with the shop's key."""
         key = ("authorization", f"Bearer {self.shop.key}")
         return await self.shop.call(self.method, self.path, [key, *headers], body)
 
-    async def send_json(self, body: bytes | Sequence[dict[str, Any]], *headers: tuple[str, str]) -> Answer:
+    async def send_json(self, body: bytes | Feed, *headers: tuple[str, str]) -> Answer:
         """One request with a body of the type `application/json`."""
         return await self.send([("content-type", "application/json"), *headers], body)

@@ -15,10 +15,12 @@ from petstore.console import stock
 from petstore.core import imports as uploads
 from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.http.exchange import Exchange
 from tests.support.console import Shown, Visitor
 from tests.support.jobs import carry_out
 from tests.support.journal import ACTOR, entries
-from tests.support.service import Answer, Shop, call, open_shop
+from tests.support.service import Answer, Shop, open_shop, settle
+from tools.exchanges import arriving
 
 LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,x,\r\n=Tom,2,sold\r\n"
 
@@ -59,9 +61,8 @@ async def send_parts(
     heads = [f'--X\r\nContent-Disposition: form-data; name="{name}"{file}' for name, file, _ in parts]
     body = "".join(f"{head}\r\n\r\n{part[2]}\r\n" for head, part in zip(heads, parts, strict=True)) + "--X--"
     pieces = [body[at : at + 65_536].encode() for at in range(0, len(body), 65_536)]
-    messages = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
     headers = headers_of(visitor, boundary)
-    return await shop.call("POST", "/console/stock", headers, [*messages, {"type": "http.request"}])
+    return await shop.call("POST", "/console/stock", headers, arriving(pieces))
 
 
 def headers_of(visitor: Visitor, boundary: str = "X") -> list[tuple[str, str]]:
@@ -210,19 +211,18 @@ class TestRefusals:
         shown = await send(staff, b"x" * 1_001)
         assert (shown.status, "Split it" in shown.text, await kept(shop)) == (413, True, 0)
         start = head(token(await staff.get("stock")))
-        pieces = [{"type": "http.request", "body": start.encode(), "more_body": True}]
-        pieces += [{"type": "http.request", "body": b"x" * 100, "more_body": True} for _ in range(100)]
-        answer = await shop.call("POST", "/console/stock", headers_of(staff), pieces)
+        pieces = [start.encode(), *[b"x" * 100] * 100]
+        answer = await shop.call("POST", "/console/stock", headers_of(staff), arriving(pieces, ends=False))
         assert (answer.status, await kept(shop)) == (413, 0)
         announced = [*headers_of(staff), ("content-length", "2001")]
-        answer = await shop.call("POST", "/console/stock", announced, [])
+        answer = await shop.call("POST", "/console/stock", announced, arriving([], ends=False))
         assert answer.status == 413
 
     async def test_a_list_that_does_not_arrive_whole(self, shop: Shop, staff: Visitor) -> None:
         """Nothing of it is kept when the browser goes away, or leaves out the end."""
         body = head(token(await staff.get("stock"))) + "name,cat"
-        for more in (True, False):
-            sent = [{"type": "http.request", "body": body.encode(), "more_body": more}]
+        for leaves in (True, False):
+            sent = arriving([body.encode()], leaves=leaves)
             answer = await shop.call("POST", "/console/stock", headers_of(staff), sent)
             assert (answer.status, b"did not arrive whole" in answer.body) == (400, True)
         assert await kept(shop) == 0
@@ -236,18 +236,17 @@ class TestRefusals:
         monkeypatch.setattr(loop, "time", lambda: now)
         arrived = 0
 
-        async def receive() -> dict[str, Any]:
+        async def drip(exchange: Exchange) -> None:
             nonlocal arrived, now
-            arrived += 1
-            now += 0 if arrived == 1 else 4.9
-            await asyncio.sleep(0)
-            return {"type": "http.request", "body": pieces[arrived - 1], "more_body": arrived < len(pieces)}
-
-        async def application(scope: Any, _receive: object, send: Any) -> None:
-            await shop.application.answer(scope, receive, send)
+            for piece in pieces:
+                now += 4.9 if arrived else 0
+                arrived += 1
+                exchange.feed(piece)
+                await settle()
+            exchange.complete()
 
         pieces = [head(csrf).encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 125, b"--X--\r\n"]
-        answer = await call(application, "POST", "/console/stock", headers_of(staff))
+        answer = await shop.call("POST", "/console/stock", headers_of(staff), drip)
         assert (answer.status, b"did not arrive in time" in answer.body) == (408, True)
         assert (arrived < len(pieces), await kept(shop)) == (True, 0)
 

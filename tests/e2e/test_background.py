@@ -19,7 +19,7 @@ from petstore.core.imports import Upload, UploadState
 from petstore.core.pets import PageQuery
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.console.test_stock_lists import names, send, worked_on
 from tests.support import postgres
 from tests.support.console import Visitor

@@ -14,7 +14,7 @@ from petstore.ops import health
 from petstore.ops.counts import Counts, Levels, combine
 from petstore.ops.health import Health
 from petstore.storage.sqlite.store import SqliteStore
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.service import call
 from tests.support.waiting import until
 

@@ -16,7 +16,7 @@ import structlog
 from petstore import config
 from petstore.ops import logs
 from petstore.ops.flusher import CounterFlusher
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database
 from tests.support.service import open_shop

@@ -6,10 +6,9 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import pytest
 import structlog
@@ -20,7 +19,7 @@ from petstore.ops import log_writers, logs
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.log_writers import LogWriter
 from petstore.storage.sqlite.backend import SqliteBackend
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.clock import ManualClock
 from tests.support.service import open_shop
 from tests.support.waiting import wait_for
@@ -196,17 +195,8 @@ class TestSomebodyReads:
 
         monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
         monkeypatch.setattr(SqliteBackend, "open", fail)
-        sent: list[str] = []
-
-        async def receive() -> dict[str, str]:
-            return {"type": "lifespan.startup"}
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            sent.append(message["type"])
-
         settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})
-        await Application(settings, ManualClock())({"type": "lifespan"}, receive, send)
-        assert sent == ["lifespan.startup.failed"]
+        assert not await Application(settings, ManualClock()).try_to_start()
         assert events(pipe.content()) == ["on the way", "start failed"]
 
 

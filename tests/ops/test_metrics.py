@@ -14,6 +14,7 @@ from tests.support.clock import ManualClock
 from tests.support.contract import document
 from tests.support.service import Shop, open_shop
 from tests.support.waiting import until
+from tools.exchanges import arriving
 
 
 async def scrape(shop: Shop) -> dict[str, float]:
@@ -93,7 +94,9 @@ class TestLevels:
 
     async def test_a_request_whose_client_leaves_is_not_in_flight(self, shop: Shop) -> None:
         """Its body never comes; it is over for the metrics, too."""
-        await shop.call("POST", "/v1/pets", [("authorization", f"Bearer {shop.key}")], [])
+        await shop.call(
+            "POST", "/v1/pets", [("authorization", f"Bearer {shop.key}")], arriving([], leaves=True)
+        )
         assert (await scrape(shop))["petstore_requests_in_flight"] == 0
 
     async def test_when_counters_were_saved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

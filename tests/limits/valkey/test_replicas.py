@@ -28,7 +28,7 @@ from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
-from petstore.wiring.asgi import Application
+from petstore.wiring.application import Application
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
 from tests.support.service import Answer, Shop
