@@ -70,7 +70,7 @@ class TestSet:
 
     def test_help_shows_the_table_of_transitions(self) -> None:
         """What the help says is what the core does."""
-        pets: Any = petstore.get_command(click.Context(petstore), "pets")
+        pets: Any = petstore.resolve_command(click.Context(petstore), ["pets"])[1]
         command = pets.commands["set"]
         said = {}
         for line in command.help.splitlines():

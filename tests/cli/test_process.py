@@ -244,10 +244,11 @@ class TestConfirmation:
             assert json.loads(program.ok("accounts", "show", "shop", "--json"))["state"] == state
 
 
-def test_version_loads_next_to_nothing() -> None:
-    """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_load_next_to_nothing(option: str) -> None:
+    """What makes a start slow is not imported for them; a count of modules, since a time would flicker."""
     code = (
-        "import sys; sys.argv = ['petstore', '--version']\n"
+        f"import sys; sys.argv = ['petstore', '{option}']\n"
         "from petstore.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'granian', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"

@@ -40,9 +40,10 @@ def fault(line: str) -> str | None:
     context = click.Context(petstore, **petstore.context_settings)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name = words.pop(0)
-        found = command.get_command(context, name)
-        if found is None:
+        if command.get_command(context, name) is None:
             return f"petstore {line!r}: there is no command {name!r}"
+        found = command.resolve_command(context, [name])[1]
+        assert found is not None
         command, context = found, click.Context(found, context)
     known = {option for parameter in command.get_params(context) for option in parameter.opts}
     unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]

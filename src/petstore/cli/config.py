@@ -6,14 +6,13 @@ import re
 
 import click
 
-from petstore import config
+from petstore import config as settings
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_json, write_table
 from petstore.core.errors import ConfigurationError
 
 
 @click.command(
-    "config",
     epilog=examples(
         "petstore config",
         "PETSTORE_PORT=9000 petstore config --json",
@@ -22,7 +21,7 @@ from petstore.core.errors import ConfigurationError
 )
 @click.option("--check", is_flag=True, help="Print nothing; the exit code says what a reload would.")
 @json_option
-def show_config(check: bool, as_json: bool) -> None:
+def config(check: bool, as_json: bool) -> None:
     """Show every setting that is in force.
 
     Its value, where that comes from, and what it means. Where a setting is wrong, the table shows what
@@ -31,33 +30,33 @@ def show_config(check: bool, as_json: bool) -> None:
     With --check, as a service's reload finds them: 78 for a wrong setting, 75 where PostgreSQL has to be
     reached and can't be. Only the running service knows whether its database or Valkey is another one.
     """
-    environment = config.read_environment()
+    environment = settings.read_environment()
     if check:
         from petstore.server import reload
 
-        reload.check_store(config.load(environment))
+        reload.check_store(settings.load(environment))
         return
     try:
-        rows = config.texts(environment)
+        rows = settings.texts(environment)
     except ConfigurationError:
-        known = {setting.variable for setting in config.TABLE}
-        rows = config.texts({name: text for name, text in environment.items() if name in known})
-    records = [_record(setting, rows[setting.name]) for setting in config.TABLE]
+        known = {setting.variable for setting in settings.TABLE}
+        rows = settings.texts({name: text for name, text in environment.items() if name in known})
+    records = [_record(setting, rows[setting.name]) for setting in settings.TABLE]
     if as_json:
         write_json([{**record, "value": _number_or_text(record["value"])} for record in records])
     else:
         write_table(
             records, {"SETTING": "variable", "VALUE": "value", "FROM": "source", "MEANING": "summary"}
         )
-    config.load(environment)
+    settings.load(environment)
 
 
-def _record(setting: config.Setting, origin: config.SourcedText) -> dict[str, str]:
+def _record(setting: settings.Setting, origin: settings.SourcedText) -> dict[str, str]:
     """A setting as it is shown: the password that its text may hold is masked."""
     return {
         "name": setting.name,
         "variable": setting.variable,
-        "value": config.masked(origin.text) if setting.secret else origin.text,
+        "value": settings.masked(origin.text) if setting.secret else origin.text,
         "default": setting.default,
         "source": "environment" if origin.source == setting.variable else origin.source,
         "summary": setting.summary,

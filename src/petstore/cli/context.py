@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -52,6 +51,8 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
     Raises OperatorError when there is no database, what `work` raises, ConfigurationError and
     StoreUnavailable. A command never makes a database: in the wrong directory it would make a second one.
     """
+    import asyncio  # help does without it
+
     from petstore.wiring import administration
 
     backend = session.backend

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.exceptions import NoSuchCommand
 
 if TYPE_CHECKING:
     from petstore.core.errors import PetstoreError
@@ -41,32 +40,22 @@ class LazyGroup(click.Group):
 
 
 class PetstoreCli(LazyGroup):
-    """The program: loads a command when it is used, and turns every error into one line and an exit code.
+    """The program: loads a command when it is run, and turns every error into one line and an exit code.
 
-    `table` names, for each command, the module and the object, as in `petstore.cli.keys:keys`.
+    `summaries` has the first line of each command's help. The command NAME is NAME in petstore.cli.NAME.
     """
 
-    def __init__(self, *args: Any, table: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._table = table
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._table)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._table:
-            return None
-        module, _, name = self._table[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
-        return command
+    def __init__(self, *, summaries: Mapping[str, str], **kwargs: Any) -> None:
+        listed = {name: click.Command(name, help=summary) for name, summary in summaries.items()}
+        super().__init__(commands=listed, **kwargs)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except NoSuchCommand as error:
-            raise NoSuchCommand(error.command_name, possibilities=self._table, ctx=ctx) from None
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None:
+            command = getattr(importlib.import_module(f"petstore.cli.{name}"), name)
+        return name, command, rest
 
     def main(
         self,

@@ -1,4 +1,4 @@
-"""The root of the command line: the table of commands. Each family is loaded when it is used."""
+"""The root of the command line: the table of commands. Each is loaded when it is run, not for the list."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import click
 from petstore import __version__
 from petstore.cli.groups import PetstoreCli, examples
 
-COMMANDS = {
-    "serve": "petstore.cli.serve:serve",
-    "accounts": "petstore.cli.accounts:accounts",
-    "keys": "petstore.cli.keys:keys",
-    "usage": "petstore.cli.usage:usage",
-    "bans": "petstore.cli.bans:bans",
-    "limits": "petstore.cli.limits:limits",
-    "pets": "petstore.cli.pets:pets",
-    "categories": "petstore.cli.categories:categories",
-    "orders": "petstore.cli.orders:orders",
-    "people": "petstore.cli.people:people",
-    "journal": "petstore.cli.journal:journal",
-    "db": "petstore.cli.db:db",
-    "config": "petstore.cli.config:show_config",
-    "openapi": "petstore.cli.openapi:openapi",
-    "completion": "petstore.cli.completion:completion",
+SUMMARIES = {
+    "serve": "Run the service until a signal stops it.",
+    "accounts": "Customers, and the plan that each of them has.",
+    "keys": "The keys of customers' programs.",
+    "usage": "Show an account's limits, bans and days, or print bills.",
+    "bans": "List the keys that are banned now.",
+    "limits": "The counters of limits that replicas share.",
+    "pets": "The animals of the store: list, add, change, remove.",
+    "categories": "Names of categories: labels, an animal may be of any.",
+    "orders": "The orders of all accounts: place, approve, deliver, cancel.",
+    "people": "The people who use the console.",
+    "journal": "Show who changed what, the newest change first.",
+    "db": "The database: create, check, back up, restore and copy it.",
+    "config": "Show every setting that is in force.",
+    "openapi": "Print the OpenAPI document of the interface.",
+    "completion": "Print a shell's script for completion.",
 }
 
 
@@ -41,7 +41,7 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
 
 @click.group(
     cls=PetstoreCli,
-    table=COMMANDS,
+    summaries=SUMMARIES,
     name="petstore",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples(
