@@ -18,6 +18,7 @@ _WAITING_MAX = 100_000
 _BATCH_MAX = 10_000
 # Short, so that a batch is still in the processor's cache.
 _PAUSE_SECONDS = 0.02
+_WAKE = b""
 _CLOSE_SECONDS = 1.0
 _DIRECT_WAIT_MS = 100
 
@@ -73,6 +74,7 @@ class LogWriter:
     def close(self) -> None:
         """Write the queue and end the thread; give up after a second."""
         self._closing.set()
+        self._queue.put(_WAKE)
         self._thread.join(_CLOSE_SECONDS)
 
     def _put(self, line: AccessEntry | bytes) -> None:
@@ -88,16 +90,21 @@ class LogWriter:
         return thread
 
     def _run(self) -> None:
-        while not self._closing.wait(_PAUSE_SECONDS):
-            self._write_waiting()
+        while not self._closing.is_set():
+            first = self._queue.get()  # a log without lines costs nothing
+            self._closing.wait(_PAUSE_SECONDS)
+            self._write([first, *self._take()])
         self._write_waiting()
 
     def _write_waiting(self) -> None:
         while lines := self._take():
-            try:
-                self._write_all(b"".join(self._rendered(lines)))
-            except (OSError, ValueError):
-                self._unwritten += len(lines)
+            self._write(lines)
+
+    def _write(self, lines: list[AccessEntry | bytes]) -> None:
+        try:
+            self._write_all(b"".join(self._rendered(lines)))
+        except (OSError, ValueError):
+            self._unwritten += len(lines) - lines.count(_WAKE)
 
     def _take(self) -> list[AccessEntry | bytes]:
         lines: list[AccessEntry | bytes] = []
