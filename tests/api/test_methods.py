@@ -26,16 +26,16 @@ class TestHead:
         "target", ["/v1/pets", "/v1/pets?limit=1", "/v1/pets/1", "/v1/pets/9", "/v1/pets?limit=0"]
     )
     async def test_equals_get(self, shop: Shop, target: str) -> None:
-        """Every header but those of the moment, and the Content-Length that the HTTP server adds to GET."""
+        """Every header but those of the moment."""
         await shop.post({"name": "Rex", "categoryId": 1})
         moment = {"x-request-id", "ratelimit", "x-ratelimit-remaining"}
         whole = await shop.ask("GET", target)
         head = await shop.ask("HEAD", target)
         assert head.status == whole.status
         assert head.body == b""
-        length = ("content-length", str(len(whole.body)))
+        assert head.headers["content-length"] == str(len(whole.body))
         assert sorted(pair for pair in head.raw_headers if pair[0] not in moment) == sorted(
-            [length, *(pair for pair in whole.raw_headers if pair[0] not in moment)]
+            pair for pair in whole.raw_headers if pair[0] not in moment
         )
 
 

@@ -58,9 +58,9 @@ def test_every_package_has_its_row() -> None:
 
 
 def test_the_package_has_few_entries() -> None:
-    """A reader sees the whole in one look: at most 17 entries below `petstore`."""
+    """A reader sees the whole in one look: at most 18 entries below `petstore`."""
     root = SOURCE / "petstore"
-    assert len({path.relative_to(root).parts[0] for path in tracked() if root in path.parents}) <= 17
+    assert len({path.relative_to(root).parts[0] for path in tracked() if root in path.parents}) <= 18
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)

@@ -94,8 +94,8 @@ def walk() -> dict[str, list[str]]:
             threading.setprofile(before_threads)
 
 
-MODULES = {"cached page": 13, "uncached page": 17, "creation": 21}
-ROOMS = 7
+MODULES = {"cached page": 14, "uncached page": 18, "creation": 22}
+ROOMS = 8
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -17,6 +17,7 @@ from petstore.core.errors import (
 )
 
 CODES = {
+    "invalid_request": 400,
     "invalid_json": 400,
     "invalid_body": 400,
     "invalid_parameter": 400,

@@ -91,6 +91,10 @@ class ApiError(PetstoreError):
         return f"{self.message} ({self.status} {self.code}{request})"
 
 
+class InvalidRequest(ApiError, code="invalid_request"):
+    """What was sent is no request of HTTP/1.1; something between the client and the service changed it."""
+
+
 class InvalidJson(ApiError, code="invalid_json"):
     """The body is not one well-formed JSON document."""
 
