@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
+import structlog
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
 
 from petstore.http.exchange import Exchange
@@ -26,6 +27,8 @@ _LINGER_SECONDS = 1.0
 # RFC 9110, 5.6.2. llhttp knows the registered methods alone; the application answers the others too.
 _METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 _VERSIONS = {"1.1": True, "1.0": False}
+
+_log = structlog.get_logger("petstore")
 
 
 class Server(Protocol):
@@ -53,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._target = b""
         self._headers: Headers = []
         self._heads = 0  # that have arrived
+        self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._unfinished = 0  # bytes since a request or a piece of a body was complete
         self._is_resumed = False  # the parser is told of a body, not of a request
         self._arriving: Exchange | None = None  # its body is not complete
@@ -79,14 +83,16 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._is_closing = True
+        self._queue.clear()
         self._leave()
         self.resume_writing()
+        del self._parser  # it refers to this connection: a cycle, which is seldom collected
         self._server.closed(self)
 
     def eof_received(self) -> bool:
         """True: the client may still read what is being answered."""
         self._leave()
-        return not self._is_closing and bool(self._current or self._queue)
+        return not self._is_closing and bool(self._current or self._queue or self._refusal)
 
     def _leave(self) -> None:
         self._has_ended = True
@@ -102,6 +108,8 @@ class Connection(asyncio.Protocol):
         if self._room is not None and not self._room.done():
             self._room.set_result(None)
         self._room = None
+        if self._queue or self._refusal:
+            asyncio.get_running_loop().call_soon(self._next)
 
     def data_received(self, data: bytes) -> None:
         if self._is_closing or self._refusal:
@@ -115,11 +123,16 @@ class Connection(asyncio.Protocol):
         if self._current is None:
             self._next()
         arriving = self._arriving
+        if self._is_closing:
+            return
         if self._queue or (arriving is not None and arriving.waiting_bytes > _BODY_AHEAD_BYTES):
             self._is_paused = True
             self._transport.pause_reading()
 
     # httptools' callbacks. What they raise is an HttpParserError.
+
+    def on_message_begin(self) -> None:
+        self._is_between = False
 
     def on_url(self, piece: bytes) -> None:
         self._target += piece
@@ -159,25 +172,33 @@ class Connection(asyncio.Protocol):
             self._arriving.complete()
             self._arriving = None
             self._unfinished = 0
+            self._is_between = True
 
     def _parse(self, data: bytes) -> None:
-        heads, is_start = self._heads, self._unfinished == len(data)
         try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
-        except HttpParserInvalidMethodError:
-            method = _METHOD.match(data) if is_start and heads == self._heads and not self._method else None
-            if method is None:
-                self._refuse(400)
-            else:
-                self._method = method[1].decode("ascii")
-                self._parser = HttpRequestParser(self)
-                self._parse(b"GET " + data[method.end() :])
+            while data:
+                data = self._feed(data)
         except HttpParserError:
             self._refuse(400)
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
+    def _feed(self, data: bytes) -> bytes:
+        """Returns what is left to parse. Raises HttpParserError."""
+        heads, is_start = self._heads, self._is_between
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._ignore_upgrade()
+            return data[upgrade.args[0] :]
+        except HttpParserInvalidMethodError:
+            method = _METHOD.match(data) if is_start and heads == self._heads else None
+            if method is None:  # bytes of a body, or half a method, are before it
+                raise
+            self._method = method[1].decode("ascii")
+            self._parser = HttpRequestParser(self)
+            return b"GET " + data[method.end() :]
+        return b""
+
+    def _ignore_upgrade(self) -> None:
         """Its request is like any other (RFC 9110, 7.8). httptools reads no body of it: a new parser does."""
         framing = framing_of(self._queue[-1].headers)
         if framing:
@@ -187,16 +208,13 @@ class Connection(asyncio.Protocol):
             self._is_resumed = True
             self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
             self._is_resumed = False
-        if rest:
-            self._parse(rest)
+            self._target = b""
 
     def _refuse(self, status: int) -> None:
         """What came is no request, or no body."""
         last = self._queue[-1] if self._queue else self._current
         if self._arriving is not None:
             self._arriving.lose()
-            if self._arriving is not last:
-                self._close()
         elif last is None or last.keeps_alive:  # else it may be anything (RFC 9112, 9.6)
             self._refusal = self._refusal or status
 
@@ -211,14 +229,14 @@ class Connection(asyncio.Protocol):
             await asyncio.shield(self._room)
 
     def read_on(self) -> None:
-        if self._is_paused and not self._queue:
+        if self._is_paused and not self._queue and not self._transport.is_closing():
             self._is_paused = False
             self._transport.resume_reading()
 
     def finish(self, *, closes: bool) -> None:
         self._current = None
         self._since = self._server.now
-        if closes or (self._has_ended and not self._queue):
+        if closes or (self._has_ended and not self._queue and not self._refusal):
             self._close()
         elif self._queue or self._refusal:
             asyncio.get_running_loop().call_soon(self._next)
@@ -226,6 +244,7 @@ class Connection(asyncio.Protocol):
             self.read_on()
 
     def abort(self) -> None:
+        self._is_closing = True
         self._transport.abort()
 
     # For the server.
@@ -233,14 +252,16 @@ class Connection(asyncio.Protocol):
     def check(self, answer_timeout_seconds: float) -> bool:
         """End the connection if its client lets it wait too long. True: it did not read an answer."""
         now = self._server.now
-        if self._transport.get_write_buffer_size():
+        waiting = self._transport.get_write_buffer_size()
+        if self._progress.has_stalled(self._transport, waiting, now, answer_timeout_seconds):
+            self.abort()
+            return True
+        if waiting:
             self._since = now
-            if self._progress.has_stalled(self._transport, now, answer_timeout_seconds):
-                self.abort()
-                return True
-        elif self._current is None and not self._queue:
-            if now - self._since > (_LINGER_SECONDS if self._is_closing else _IDLE_SECONDS):
-                self._transport.close()
+            return False
+        patience = _LINGER_SECONDS if self._is_closing else _IDLE_SECONDS
+        if self._current is None and not self._queue and now - self._since > patience:
+            self._transport.close()
         return False
 
     def close_if_idle(self) -> None:
@@ -249,23 +270,31 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _next(self) -> None:
-        """Begin the next answer; the event loop serves others before the one after it."""
-        if self._current is not None:
+        """Begin the next answer once the client has taken most of the others; the event loop serves other
+        connections before the one after it.
+        """
+        if self._current is not None or self._room is not None or self._is_closing:
             return
         if self._queue:
             self._current = self._queue.popleft()
             if self._has_ended:
                 self._current.leave()
-            self._server.application(self._current)
-        elif self._refusal and not self._is_closing:
+            self.read_on()
+            try:
+                self._server.application(self._current)
+            except Exception as error:
+                _log.error("unexpected error", exc_info=error)
+                self.abort()
+        elif self._refusal:
             self.write(refusal(self._refusal))
             self._close()
 
     def _close(self) -> None:
         """After the answers. A client that still sends has time to read them: a reset would discard them."""
+        still_sends = bool(self._arriving or self._unfinished or self._queue or self._is_paused)
         self._queue.clear()
         self._is_closing = True
-        if self._has_ended or not (self._arriving or self._unfinished):
+        if self._has_ended or not still_sends or self._transport.is_closing():
             self._transport.close()
         else:
             self._transport.write_eof()

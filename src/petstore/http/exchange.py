@@ -9,6 +9,7 @@ from typing import Protocol
 from petstore.http.heads import Headers, value_of
 
 READ_AWAY_MAX_BYTES = 64 * 1024
+_LENGTH_DIGITS_MAX = 20  # Python reads no number of 5,000 digits
 _REQUEST_TIMEOUT = 408
 
 STATUS_LINES = {
@@ -111,7 +112,8 @@ class Exchange:
     async def more(self) -> None:
         """Wait until more of the body has arrived or it is complete. Raises EOFError if it never is."""
         if not (self.is_complete or self._pieces or self._is_lost):
-            if not self._asked and value_of(self.headers, b"expect").lower() == b"100-continue":
+            expects = value_of(self.headers, b"expect").lower() == b"100-continue"
+            if expects and not self._asked and self._takes_chunks:  # RFC 9110, 10.1.1: never HTTP/1.0
                 self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._asked = True
             self._arrival = asyncio.get_running_loop().create_future()
@@ -185,7 +187,7 @@ class Exchange:
         """Whether the rest is short, announced, and sent unasked (without Expect); after a 408 it is late."""
         length = value_of(self.headers, b"content-length")
         return (
-            bool(length)
+            0 < len(length) < _LENGTH_DIGITS_MAX
             and int(length) <= READ_AWAY_MAX_BYTES
             and status != _REQUEST_TIMEOUT
             and (self._asked or not value_of(self.headers, b"expect"))

@@ -18,14 +18,16 @@ def value_of(headers: Headers, name: bytes) -> bytes:
 
 def in_origin_form(target: bytes, headers: Headers) -> tuple[bytes, Headers]:
     """A target and its headers as if it had come in origin form: an absolute one says the host (RFC 9112,
-    3.2.2). Others (`*`, an authority) stay.
+    3.2.2); two Host lines stay two, which are refused. Others (`*`, an authority) stay.
     """
     found = _ABSOLUTE.fullmatch(target)
     if found is None:
         return target, headers
     host, rest = found.groups()
-    others = [(name, value) for name, value in headers if name != b"host"]
-    return rest if rest[:1] == b"/" else b"/" + rest, [(b"host", host), *others]
+    named = [(name, host if name == b"host" else value) for name, value in headers]
+    if (b"host", host) not in named:
+        named.append((b"host", host))
+    return rest if rest[:1] == b"/" else b"/" + rest, named
 
 
 def render(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -24,9 +24,11 @@ class Progress:
         self._since = 0.0
         self._waiting = 0  # bytes that the kernel has no room for
 
-    def has_stalled(self, transport: asyncio.Transport, now: float, seconds: float) -> bool:
-        """Whether bytes wait of which the client has acknowledged none for so many seconds."""
-        waiting = transport.get_write_buffer_size()
+    def has_stalled(self, transport: asyncio.Transport, waiting: int, now: float, seconds: float) -> bool:
+        """Whether `waiting` bytes are left of which the client has acknowledged none for so many seconds."""
+        if not waiting:
+            self._waiting = 0
+            return False
         acknowledged = _acknowledged(transport)
         # Some sandboxes do not count acknowledged bytes: there a shorter queue is progress. A longer one is
         # not, since each pipelined request adds an answer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable
 
@@ -55,11 +56,13 @@ class HttpServer:
         """Until `stop`, and until the last connection has ended then."""
         self.now = asyncio.get_running_loop().time()
         await self._accept()
-        watching = asyncio.create_task(self._watch())
-        try:
-            await self._is_idle.wait()
-        finally:
-            watching.cancel()
+        while not self._is_idle.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(
+                    min(_CHECK_SECONDS, self._answer_timeout_seconds / _CHECKS_PER_TIMEOUT)
+                ):
+                    await self._is_idle.wait()
+            await self._check()
 
     def drain(self) -> None:
         """From now on each answer is the last of its connection."""
@@ -99,7 +102,13 @@ class HttpServer:
             self._note_idle()
         elif self._is_full:
             self._is_full = False
-            self._accepting = asyncio.create_task(self._accept())
+            self._accepting = asyncio.create_task(self._accept_again())
+
+    async def _accept_again(self) -> None:
+        try:
+            await self._accept()
+        except OSError:  # no descriptor is free; the end of the next connection frees one
+            self._is_full = True
 
     def _note_idle(self) -> None:
         if not self._connections:
@@ -110,7 +119,7 @@ class HttpServer:
         self._acceptor = await loop.create_server(
             lambda: Connection(self), sock=self.listener.dup(), backlog=BACKLOG
         )
-        if self._is_stopping:
+        if self._is_stopping or self._is_full:
             self._close_acceptor()
 
     def _close_acceptor(self) -> None:
@@ -118,20 +127,18 @@ class HttpServer:
             self._acceptor.close()
             self._acceptor = None
 
-    async def _watch(self) -> None:
+    async def _check(self) -> None:
         """End connections whose clients let them wait."""
-        while True:
-            await asyncio.sleep(min(_CHECK_SECONDS, self._answer_timeout_seconds / _CHECKS_PER_TIMEOUT))
-            self.now = asyncio.get_running_loop().time()
-            ended = 0
-            for number, connection in enumerate(list(self._connections), 1):
-                ended += connection.check(self._answer_timeout_seconds)
-                if number % _CHECKED_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            if ended:
-                self.ended += ended
-                _log.info(
-                    "ended connections whose clients took nothing",
-                    count=ended,
-                    seconds=self._answer_timeout_seconds,
-                )
+        self.now = asyncio.get_running_loop().time()
+        ended = 0
+        for number, connection in enumerate(list(self._connections), 1):
+            ended += connection.check(self._answer_timeout_seconds)
+            if number % _CHECKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        if ended:
+            self.ended += ended
+            _log.info(
+                "ended connections whose clients took nothing",
+                count=ended,
+                seconds=self._answer_timeout_seconds,
+            )
