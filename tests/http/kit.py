@@ -78,11 +78,18 @@ class Reader(Later):
         exchange.answer(200, TEXT, body)
 
 
+class Kernel:
+    """The socket of a client that has acknowledged nothing."""
+
+    def getsockopt(self, *_: int) -> bytes:
+        return bytes(256)
+
+
 class Transport(asyncio.Transport):
     """Keeps what is written. `unread`: bytes that the client has not taken."""
 
     def __init__(self) -> None:
-        super().__init__({"peername": ("192.0.2.1", 50_000)})
+        super().__init__({"peername": ("192.0.2.1", 50_000), "socket": Kernel()})
         self.written = b""
         self.unread = 0
         self.is_paused = False

@@ -147,9 +147,7 @@ class TestRead:
         """Then nothing is read until it takes them."""
         application = Later()
         peer = Peer(application)
-        peer.send(post(LENGTH % 1_000_000), b"x" * 65_536)
-        assert not peer.transport.is_paused
-        peer.send(b"x")
+        peer.send(post(LENGTH % 1_000_000), b"x" * 65_536, b"x")
         assert peer.transport.is_paused
         assert len(application.last.take()) == 65_537
         assert not peer.transport.is_paused

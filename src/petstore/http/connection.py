@@ -86,7 +86,8 @@ class Connection(asyncio.Protocol):
         self._queue.clear()
         self._leave()
         self.resume_writing()
-        del self._parser  # it refers to this connection: a cycle, which is seldom collected
+        self._arriving = None
+        del self._parser  # both refer to this connection: cycles are seldom collected
         self._server.closed(self)
 
     def eof_received(self) -> bool:
@@ -117,15 +118,23 @@ class Connection(asyncio.Protocol):
         if not self._unfinished and self._current is None:
             self._since = self._server.now
         self._unfinished += len(data)
-        self._parse(data)
+        try:
+            while data:
+                data = self._feed(data)
+        except HttpParserError:
+            self._refuse(400)
         if self._unfinished > _HEAD_MAX_BYTES:
             self._refuse(414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431)
         if self._current is None:
             self._next()
+        self._pause_reading()
+
+    def _pause_reading(self) -> None:
+        """While the client is ahead of the application. What follows the last answer is read, and dropped."""
         arriving = self._arriving
-        if self._is_closing:
-            return
-        if self._queue or (arriving is not None and arriving.waiting_bytes > _BODY_AHEAD_BYTES):
+        if not self._is_closing and (
+            self._queue or (arriving is not None and arriving.waiting_bytes > _BODY_AHEAD_BYTES)
+        ):
             self._is_paused = True
             self._transport.pause_reading()
 
@@ -159,6 +168,7 @@ class Connection(asyncio.Protocol):
         )
         self._method, self._target, self._headers = "", b"", []
         self._heads += 1
+        self._unfinished = 0
         self._arriving = exchange
         self._queue.append(exchange)
 
@@ -173,13 +183,6 @@ class Connection(asyncio.Protocol):
             self._arriving = None
             self._unfinished = 0
             self._is_between = True
-
-    def _parse(self, data: bytes) -> None:
-        try:
-            while data:
-                data = self._feed(data)
-        except HttpParserError:
-            self._refuse(400)
 
     def _feed(self, data: bytes) -> bytes:
         """Returns what is left to parse. Raises HttpParserError."""
@@ -256,11 +259,9 @@ class Connection(asyncio.Protocol):
         if self._progress.has_stalled(self._transport, waiting, now, answer_timeout_seconds):
             self.abort()
             return True
-        if waiting:
+        if waiting or self._current is not None or self._queue:
             self._since = now
-            return False
-        patience = _LINGER_SECONDS if self._is_closing else _IDLE_SECONDS
-        if self._current is None and not self._queue and now - self._since > patience:
+        elif now - self._since > (_LINGER_SECONDS if self._is_closing else _IDLE_SECONDS):
             self._transport.close()
         return False
 
@@ -270,9 +271,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def _next(self) -> None:
-        """Begin the next answer once the client has taken most of the others; the event loop serves other
-        connections before the one after it.
-        """
+        """Begin the next answer, each in its own turn of the loop, if the client reads the ones before."""
         if self._current is not None or self._room is not None or self._is_closing:
             return
         if self._queue:
