@@ -88,8 +88,8 @@ class Kernel:
 class Transport(asyncio.Transport):
     """Keeps what is written. `unread`: bytes that the client has not taken."""
 
-    def __init__(self) -> None:
-        super().__init__({"peername": ("192.0.2.1", 50_000), "socket": Kernel()})
+    def __init__(self, kernel: object = None) -> None:
+        super().__init__({"peername": ("192.0.2.1", 50_000), "socket": kernel or Kernel()})
         self.written = b""
         self.unread = 0
         self.is_paused = False

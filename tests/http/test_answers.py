@@ -158,7 +158,7 @@ class TestAsgiBridge:
 
     @pytest.mark.parametrize("target", [b"/value", b"/pieces?fail", b"/nothing/"])
     async def test_no_answer(self, peer: Peer, target: bytes) -> None:
-        """A header of two lines, a failure in the middle, or nothing at all: a reset, and the log says why."""
+        """A header of two lines, a failure in the middle, nothing: a reset, which the log explains."""
         with capture_logs() as lines:
             peer.send(get(target))
             assert b"evil" not in await peer.answers()

@@ -124,7 +124,7 @@ class TestClient:
 
     @pytest.mark.parametrize("how", ["end", "lose"])
     async def test_gone_resolves(self, how: str) -> None:
-        """Once the client has left: for tasks that wait, one that asks later, and that of the next request."""
+        """Once the client has left: for tasks that wait, one that asks later, and the next request."""
         application = Later()
         peer = Peer(application)
         peer.send(get(b"/1") + get(b"/2"))
