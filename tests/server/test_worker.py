@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import select
 import signal
@@ -60,7 +59,9 @@ async def test_the_log_says_why_the_http_server_failed(monkeypatch: pytest.Monke
 
 
 class AcceptingServer:
-    """An HTTP server that notes whom it accepted. `late` connects when it is told to stop."""
+    """An HTTP server that notes whom it accepted. `late` connects when it stops, or accepts no more."""
+
+    ended = 0
 
     def __init__(self, listener: socket.socket, late: socket.socket | None = None) -> None:
         self.listener = listener
@@ -75,7 +76,15 @@ class AcceptingServer:
         await self._has_stopped.wait()
         loop.remove_reader(self.listener)
 
-    def stop(self) -> None:
+    def drain(self) -> None:
+        pass
+
+    def stop_accepting(self) -> None:
+        assert self._late is not None
+        asyncio.get_running_loop().remove_reader(self.listener)
+        self._late.connect(self.listener.getsockname())
+
+    def stop(self, answer_timeout_seconds: float) -> None:
         if self._late is not None:
             self._late.setblocking(False)
             self._late.connect_ex(self.listener.getsockname())
@@ -83,10 +92,9 @@ class AcceptingServer:
         self._has_stopped.set()
 
     def _accept(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # the descriptor is another listener's now
-            connection, address = self.listener.accept()
-            connection.close()
-            self.accepted.append(address)
+        connection, address = self.listener.accept()
+        connection.close()
+        self.accepted.append(address)
 
 
 class TestStop:
@@ -120,14 +128,7 @@ class TestStop:
             socket.create_server(("127.0.0.1", 0)) as listener,
             listener.dup() as shared,
         ):
-            leave = listeners.leave_to_others
-
-            def leave_and_connect(listener: socket.socket) -> None:
-                leave(listener)
-                client.connect(shared.getsockname())
-
-            monkeypatch.setattr(listeners, "leave_to_others", leave_and_connect)
-            server = AcceptingServer(listener)
+            server = AcceptingServer(listener, client)
             await serve_until(REPLACED, server, monkeypatch)
             assert server.accepted == []
             shared.setblocking(False)
