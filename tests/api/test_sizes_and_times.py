@@ -12,6 +12,7 @@ from petstore.http.exchange import Exchange
 from tests.api.writing import Writing
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
+from tests.support.waiting import until
 from tools.exchanges import Feed, arriving
 
 KIB = 1_024
@@ -140,14 +141,19 @@ class TestDeadline408:
         async def drip(exchange: Exchange) -> None:
             for _ in range(100):
                 exchange.feed(b" ")
-                await asyncio.sleep(0.002)
+                await later(0.002)
             exchange.complete()
+
+        async def later(seconds: float) -> None:
+            time = asyncio.get_running_loop().time
+            end = time() + seconds
+            await until(lambda: time() > end)
 
         answer = await hasty.call("POST", "/v1/pets", headers(hasty), drip)
         assert (answer.status, answer.code) == (408, "request_timeout")
 
     async def test_get_and_delete_are_carried_out_without_their_bodies(self, hasty: Shop) -> None:
-        """Which are read away: tests/http/test_connection.py."""
+        """Which are read away: tests/http/test_unread.py."""
         for method, path, status in (("GET", "/v1/pets", 200), ("DELETE", "/v1/pets/1", 404)):
             answer = await hasty.stall(method, path, headers(hasty, ("content-length", "5")), [])
             assert answer.status == status

@@ -62,6 +62,7 @@ class AcceptingServer:
     """An HTTP server that notes whom it accepted. `late` connects when it stops, or accepts no more."""
 
     ended = 0
+    has_left = False
 
     def __init__(self, listener: socket.socket, late: socket.socket | None = None) -> None:
         self.listener = listener
@@ -81,6 +82,7 @@ class AcceptingServer:
 
     def stop_accepting(self) -> None:
         assert self._late is not None
+        self.has_left = True
         asyncio.get_running_loop().remove_reader(self.listener)
         self._late.connect(self.listener.getsockname())
 
@@ -130,6 +132,7 @@ class TestStop:
         ):
             server = AcceptingServer(listener, client)
             await serve_until(REPLACED, server, monkeypatch)
+            assert server.has_left
             assert server.accepted == []
             shared.setblocking(False)
             connection, address = await asyncio.get_running_loop().sock_accept(shared)
