@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from petstore.http.exchange import Exchange
 from petstore.http.server import HttpServer
 from tests.http.kit import Later, echo, get, ok, post, serving
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
 
 LARGE = 8 * 1024 * 1024  # more than the kernel's buffers hold
 
@@ -37,7 +37,10 @@ class TestBound:
                 waiting = {asyncio.create_task(loop.sock_recv(client, 1_000)): client for client in clients}
                 answered = 0
                 while waiting:
-                    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    done, _ = await asyncio.wait(
+                        waiting, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    assert done, "the others wait in vain"
                     answered += len(done)
                     assert len(service.server) <= 2
                     for task in done:
