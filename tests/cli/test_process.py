@@ -251,7 +251,7 @@ def test_version_and_help_load_next_to_nothing(option: str) -> None:
         f"import sys; sys.argv = ['petstore', '{option}']\n"
         "from petstore.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'granian', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
+        "heavy = {'httptools', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
