@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self._heads = 0  # that have arrived
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._unfinished = 0  # bytes since a request or a piece of a body was complete
-        self._is_resumed = False  # the parser is told of a body, not of a request
+        self._is_resumed = False  # the parser reads a body whose head was read
         self._arriving: Exchange | None = None  # its body is not complete
         self._current: Exchange | None = None  # it is answered at this moment
         self._queue: deque[Exchange] = deque()  # pipelined ones

@@ -1,7 +1,7 @@
 """Socket options of the listener, and how a process stops accepting without losing a connection.
 
-Connections in the backlog are reset when the last process closes the listener, and a stop closes accepted ones
-that have not sent a request. So new connections are refused first.
+Connections in the backlog are reset when the last process closes the listener, and a stop closes accepted
+ones that have not sent a request. So new connections are refused first.
 """
 
 from __future__ import annotations
