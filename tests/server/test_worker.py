@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ class Application:
 
     def __init__(self) -> None:
         self.stopped = False
+        self.service = SimpleNamespace(count_connections=lambda _: None)
 
     async def try_to_start(self) -> bool:
         return True

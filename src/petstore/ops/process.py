@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable
 from pathlib import Path
 
 from petstore.ops.counts import Counts, Levels
 
 # Fields after the name in /proc/PID/stat, which may hold spaces and brackets: proc(5), fields 22 to 24.
 _STARTED, _VIRTUAL, _RESIDENT = 19, 20, 21
-# granian opens these when it starts; tests/e2e/test_metrics.py counts them.
-_SERVER_DESCRIPTORS = 6
 
 
 def _stat(process: int | str) -> list[str]:
@@ -35,20 +32,6 @@ def open_descriptors() -> int:
         return folder.stat().st_size or sum(1 for _ in folder.iterdir()) - 1
     except OSError:
         return 0
-
-
-class ConnectionCounter:
-    """Counts connections of clients: the descriptors opened since this was made.
-
-    `others` returns how many are connections to PostgreSQL. Files that are open now are counted too.
-    """
-
-    def __init__(self, others: Callable[[], int]) -> None:
-        self._others = others
-        self._before = open_descriptors() - others()
-
-    def count(self) -> int:
-        return max(0, open_descriptors() - self._others() - self._before - _SERVER_DESCRIPTORS)
 
 
 class ProcessUse:

@@ -81,6 +81,7 @@ class Worker:
         self._add_signal_handlers()
         if not await self._application.try_to_start():
             return 1
+        self._application.service.count_connections(self._server)
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
         self._report.ready()

@@ -13,7 +13,6 @@ class StoreLoad(msgspec.Struct, frozen=True):
     writes_waiting: int = 0
     pool_in_use: int = 0
     pool_waiting: int = 0
-    pool_open: int = 0
 
 
 class StoreObserver(Protocol):

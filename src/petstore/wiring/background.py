@@ -21,7 +21,7 @@ from petstore.ops.flusher import CounterFlusher
 from petstore.ops.health import Health
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
-from petstore.ops.process import ConnectionCounter, ProcessUse
+from petstore.ops.process import ProcessUse
 from petstore.ops.supervision import supervision_metrics
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
 from petstore.storage.backend import Backend
@@ -64,13 +64,11 @@ def measure(
     log_writer: LogWriter,
 ) -> None:
     """Let metrics show the load of the store, the process, the log and the disk; before the first request."""
-    connections = ConnectionCounter(lambda: store.load().pool_open)
 
     def read(counts: Counts, levels: Levels) -> None:
         load = store.load()
         levels.writes_waiting = load.writes_waiting
         levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
-        levels.connections = connections.count()
         levels.counters_saved_at = flusher.saved_ms / 1_000
         counts.lines_dropped = log_writer.dropped
 

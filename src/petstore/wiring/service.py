@@ -5,6 +5,7 @@ Commands use administration.py, which imports less.
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -56,8 +57,17 @@ class Service(msgspec.Struct, kw_only=True):
     site: AsgiBridge
     flusher: CounterFlusher
     endpoints: Endpoints
+    metrics: Metrics
     log_writer: LogWriter
     opened: AsyncExitStack
+
+    def count_connections(self, connections: Sized) -> None:
+        """Show in the metrics how many connections of clients are open."""
+
+        def read(_: Counts, levels: Levels) -> None:
+            levels.connections = len(connections)
+
+        self.metrics.read_from(read)
 
     def begin_drain(self) -> None:
         """Say at /readyz that traffic should go elsewhere."""
@@ -179,6 +189,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
         site=AsgiBridge(watched, lambda: date_header(clock.now_ms() // 1_000)),
         flusher=flusher,
         endpoints=endpoints,
+        metrics=metrics,
         log_writer=log_writer,
         opened=opened.pop_all(),
     )

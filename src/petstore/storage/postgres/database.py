@@ -66,7 +66,7 @@ class Database(scripts.Database):
     def load(self) -> StoreLoad:
         """Connections in use and open, and requests that wait for one."""
         pool = self._pool
-        return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting, pool_open=pool.open)
+        return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting)
 
     def fetch(self, sql: str, *arguments: object) -> Coroutine[Any, Any, list[Any]]:
         """The rows of a query. Raises StoreUnavailable."""

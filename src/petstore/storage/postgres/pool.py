@@ -53,11 +53,6 @@ class Pool:
     def waiting(self) -> int:
         return len(self._waiters)
 
-    @property
-    def open(self) -> int:
-        """All connections, idle ones included."""
-        return self.in_use + len(self._idle)
-
     async def acquire(self) -> Connection:
         """A connection for the caller alone, until `release`.
 
