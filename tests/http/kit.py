@@ -14,6 +14,7 @@ from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
 
 HOST = b"Host: a\r\n"
+READ_BYTES = 8_192
 TEXT = b"content-type: text/plain\r\n"
 
 
@@ -147,10 +148,16 @@ class Peer:
         self.open.remove(connection)
 
     def send(self, *pieces: bytes) -> None:
-        """Each piece arrives by itself."""
+        """Each piece arrives by itself, or in several reads."""
         for piece in pieces:
-            assert not self.transport.is_paused, "nobody reads"
-            self.connection.data_received(piece)
+            for at in range(0, len(piece), READ_BYTES):
+                assert not self.transport.is_paused, "nobody reads"
+                self.read(piece[at : at + READ_BYTES])
+
+    def read(self, data: bytes) -> None:
+        """One read of the server."""
+        self.connection.get_buffer(-1)[: len(data)] = data
+        self.connection.buffer_updated(len(data))
 
     def end(self) -> None:
         """The client sends nothing any more, as a transport acts on it."""

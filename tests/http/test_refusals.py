@@ -158,7 +158,7 @@ async def test_never_two_requests_out_of_one(framing: bytes, method: bytes, arou
         peer = Peer(application)
         peer.send(get(b"/", around + framing, method=method) + body)
         if not peer.transport.end:
-            peer.connection.data_received(EVIL)
+            peer.read(EVIL)
         if application.seen and not application.last.is_answered:
             application.answer()
         written = await peer.answers()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+from collections import Counter
 from contextlib import ExitStack
 
 import pytest
@@ -191,6 +192,22 @@ class TestReaders:
             await client.writer.drain()
             client.writer.write(b"x" * 1_000_000)
             assert await client.ask() == ok(b"/1", closes=True)
+
+
+async def test_a_client_that_pipelines_does_not_hold_up_others() -> None:
+    """It sends ten thousand requests at once; another client's one is answered among them, by its turn."""
+    answered: Counter[bytes] = Counter()
+
+    def count(exchange: Exchange) -> None:
+        answered[exchange.path] += 1
+        echo(exchange)
+
+    async with serving(count) as service, await service.connect() as greedy, await service.connect() as other:
+        greedy.writer.write(get(b"/greedy") * 10_000)
+        await until(lambda: answered[b"/greedy"] > 0)
+        assert await other.ask(get(b"/1")) == ok(b"/1")
+        assert answered[b"/greedy"] < 5_000
+        assert await greedy.reader.readexactly(10_000 * len(ok(b"/greedy"))) == ok(b"/greedy") * 10_000
 
 
 async def test_peers_that_vanish_at_once() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -12,7 +11,7 @@ import structlog
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
 
 from petstore.http.exchange import Exchange
-from petstore.http.heads import Headers, framing_of, in_origin_form
+from petstore.http.heads import METHOD, Headers, framing_of, in_origin_form
 from petstore.http.progress import Progress
 from petstore.http.refusals import refusal
 
@@ -24,8 +23,8 @@ _IDLE_SECONDS = 10.0
 # For the client's end of a connection whose last answer it may not have read yet (RFC 9112, 9.6).
 _LINGER_SECONDS = 1.0
 
-# RFC 9110, 5.6.2. llhttp knows the registered methods alone; the application answers the others too.
-_METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
+# Of all connections: it is parsed before the next read. 455 of the smallest requests in it take 3 ms.
+_READ = memoryview(bytearray(8 * 1024))
 _VERSIONS = {"1.1": True, "1.0": False}
 
 _log = structlog.get_logger("petstore")
@@ -43,7 +42,7 @@ class Server(Protocol):
     def closed(self, connection: Connection) -> None: ...
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Implements exchange.Wire and httptools' callbacks."""
 
     _transport: asyncio.Transport
@@ -58,7 +57,6 @@ class Connection(asyncio.Protocol):
         self._heads = 0  # that have arrived
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._unfinished = 0  # bytes since a request or a piece of a body was complete
-        self._is_resumed = False  # the parser reads a body whose head was read
         self._arriving: Exchange | None = None  # its body is not complete
         self._current: Exchange | None = None  # it is answered at this moment
         self._queue: deque[Exchange] = deque()  # pipelined ones
@@ -112,9 +110,13 @@ class Connection(asyncio.Protocol):
         if self._queue or self._refusal:
             asyncio.get_running_loop().call_soon(self._next)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _READ
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing or self._refusal:
             return
+        data = bytes(_READ[:nbytes])
         if not self._unfinished and self._current is None:
             self._since = self._server.now
         self._unfinished += len(data)
@@ -151,7 +153,7 @@ class Connection(asyncio.Protocol):
             self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        if self._is_resumed:
+        if self._arriving is not None:  # the parser reads the body of an ignored upgrade
             return
         parser, headers, target = self._parser, self._headers, self._target
         is_current_version = _VERSIONS[parser.get_http_version()]
@@ -193,7 +195,7 @@ class Connection(asyncio.Protocol):
             self._ignore_upgrade()
             return data[upgrade.args[0] :]
         except HttpParserInvalidMethodError:
-            method = _METHOD.match(data) if is_start and heads == self._heads else None
+            method = METHOD.match(data) if is_start and heads == self._heads else None
             if method is None:  # bytes of a body, or half a method, are before it
                 raise
             self._method = method[1].decode("ascii")
@@ -208,9 +210,7 @@ class Connection(asyncio.Protocol):
             self._arriving = self._queue[-1]
             self._arriving.is_complete = False
             self._parser = HttpRequestParser(self)
-            self._is_resumed = True
             self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
-            self._is_resumed = False
             self._target = b""
 
     def _refuse(self, status: int) -> None:

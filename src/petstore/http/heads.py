@@ -9,6 +9,8 @@ Headers = list[tuple[bytes, bytes]]
 
 # RFC 9110, 4.2.1 and 4.2.2; RFC 9112, 3.2.2.
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)(.*)", re.I | re.S)
+# RFC 9110, 5.6.2. llhttp knows the registered methods alone; the application answers the others too.
+METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 
 
 def value_of(headers: Headers, name: bytes) -> bytes:
