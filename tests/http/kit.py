@@ -80,7 +80,13 @@ class Reader(Later):
 
 
 class Kernel:
-    """The socket of a client that has acknowledged nothing."""
+    """The socket of a client that has acknowledged nothing, with nothing in its queue."""
+
+    def fileno(self) -> int:
+        return -1
+
+    def setsockopt(self, *_: object) -> None:
+        pass
 
     def getsockopt(self, *_: int) -> bytes:
         return bytes(256)

@@ -12,7 +12,7 @@ from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserU
 
 from petstore.http.exchange import Exchange
 from petstore.http.heads import METHOD, Headers, framing_of, in_origin_form
-from petstore.http.progress import Progress
+from petstore.http.progress import Progress, reset, unsent_bytes
 from petstore.http.refusals import refusal
 
 # Larger than the application's bounds, so that its own answer comes first.
@@ -21,7 +21,7 @@ _BODY_AHEAD_BYTES = 64 * 1024  # that wait for the application
 # Without a request, with a part of its head, or with the rest of a body that nobody reads.
 _IDLE_SECONDS = 10.0
 # For the client's end of a connection whose last answer it may not have read yet (RFC 9112, 9.6).
-_LINGER_SECONDS = 1.0
+LINGER_SECONDS = 1.0
 
 # Of all connections: it is parsed before the next read. 455 of the smallest requests in it take 3 ms.
 _READ = memoryview(bytearray(8 * 1024))
@@ -248,20 +248,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         self._is_closing = True
-        self._transport.abort()
+        reset(self._transport)
 
     # For the server.
 
     def check(self, answer_timeout_seconds: float) -> bool:
         """End the connection if its client lets it wait too long. True: it did not read an answer."""
         now = self._server.now
-        waiting = self._transport.get_write_buffer_size()
+        waiting = unsent_bytes(self._transport)
         if self._progress.has_stalled(self._transport, waiting, now, answer_timeout_seconds):
             self.abort()
             return True
         if waiting or self._current is not None or self._queue:
             self._since = now
-        elif now - self._since > (_LINGER_SECONDS if self._is_closing else _IDLE_SECONDS):
+        elif now - self._since > (LINGER_SECONDS if self._is_closing else _IDLE_SECONDS):
             self._transport.close()
         return False
 

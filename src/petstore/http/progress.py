@@ -1,4 +1,4 @@
-"""Whether a client takes what was sent to it.
+"""Whether a client takes what was sent to it, and the end of its connection if it does not.
 
 The kernel's own timeout, TCP_USER_TIMEOUT, also ends clients that read slowly through a small window:
 docs/decisions/0018-watch-over-unread-answers.md.
@@ -7,8 +7,11 @@ docs/decisions/0018-watch-over-unread-answers.md.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+import struct
 import sys
+import termios
 
 # struct tcp_info, linux/tcp.h: tcpi_bytes_acked, an unsigned 64-bit number.
 _ACKNOWLEDGED = slice(120, 128)
@@ -36,6 +39,28 @@ class Progress:
             self._acknowledged, self._since = acknowledged, now
         self._waiting = waiting
         return now - self._since >= seconds
+
+
+def unsent_bytes(transport: asyncio.Transport) -> int:
+    """What was written and the client has not acknowledged: here, and on Linux in the kernel's queue too."""
+    waiting = transport.get_write_buffer_size()
+    if sys.platform != "linux":
+        return waiting
+    connection: socket.socket = transport.get_extra_info("socket")
+    try:
+        return waiting + int.from_bytes(
+            fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)), sys.byteorder
+        )
+    except (OSError, ValueError):  # it has just been closed
+        return waiting
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """End a connection at once. After a mere close the kernel would keep what the client does not take."""
+    if not transport.is_closing():
+        connection: socket.socket = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 def _acknowledged(transport: asyncio.Transport) -> bytes:

@@ -55,7 +55,8 @@ class HttpServer:
     async def serve(self) -> None:
         """Until `stop`, and until the last connection has ended then."""
         self.now = asyncio.get_running_loop().time()
-        await self._accept()
+        if not self._is_stopping:
+            await self._accept()
         while not self._is_idle.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(
@@ -69,9 +70,10 @@ class HttpServer:
         self.is_draining = True
 
     def stop_accepting(self) -> None:
-        """The backlog stays with the processes that share the listener."""
+        """The backlog stays with the processes that share the listener, which this one closes."""
         self._is_stopping = True
         self._close_acceptor()
+        self.listener.close()
 
     def stop(self, answer_timeout_seconds: float) -> None:
         """Accept nothing more, and close each connection as soon as it is answered."""

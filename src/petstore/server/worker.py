@@ -14,6 +14,7 @@ import structlog
 import uvloop
 
 from petstore.config import Settings
+from petstore.http.connection import LINGER_SECONDS
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
 from petstore.server.process import REPLACED, Report
@@ -69,7 +70,7 @@ class Worker:
         self._application = application
         self._server = server
         self._drain_seconds = settings.drain_ms / 1_000
-        self._finish_seconds = settings.body_timeout_ms / 1_000 + _SETTLE_SECONDS
+        self._finish_seconds = settings.body_timeout_ms / 1_000 + LINGER_SECONDS + _SETTLE_SECONDS
         self._report = report
         self._is_replaced = True
         self._parent = os.getppid()
