@@ -12,7 +12,7 @@ import apsw
 
 from petstore.core.clock import SystemClock
 from petstore.core.digests import digest
-from petstore.core.keys import display, mint
+from petstore.core.keys import Access, display, mint
 from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
 from petstore.storage.backend import backend_for
 
@@ -29,14 +29,15 @@ async def _create(path: Path, per_minute: int) -> str:
     store = backend_for(f"sqlite:///{path}").open(SystemClock())
     try:
         await store.accounts.add("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX), "bench")
-        return (await store.keys.issue("bench", "test", "bench")).secret
+        return (await store.keys.issue("bench", "test", "bench", access=Access.MANAGE)).secret
     finally:
         await store.close()
 
 
 def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[Path, list[str]]:
-    """A migrated database with so many animals (80 % available) and keys; its path and the keys."""
-    folder = CACHE / f"{animals}-{keys}-{per_minute}"
+    """A migrated database with so many animals (80 % available) and keys, the first of the level
+    manage; its path and the keys."""
+    folder = CACHE / f"{animals}-{keys}-{per_minute}-manage"
     path, listing = folder / "petstore.db", folder / "keys.txt"
     if listing.exists():
         return path, listing.read_text(encoding="ascii").split()

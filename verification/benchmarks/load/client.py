@@ -9,14 +9,29 @@ from typing import cast
 
 
 def request_bytes(line: str, method: str, body: str) -> bytes:
-    """A request from a line of a Load: target and, after a space, the key."""
-    target, _, key = line.partition(" ")
+    """A request from a line of a Load, with its own body if it has one."""
+    target, key, own = [*line.split(" ", 2), "", ""][:3]
+    body = own or body
     head = f"{method} {target} HTTP/1.1\r\nHost: bench\r\n"
     if key:
         head += f"Authorization: Bearer {key}\r\n"
     if body:
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return (head + "\r\n" + body).encode("ascii")
+
+
+def whole_answers(received: bytes) -> tuple[list[int], bytes]:
+    """The statuses of the answers that are there to their end, and what came of the next one."""
+    statuses = []
+    while (end := received.find(b"\r\n\r\n")) >= 0:
+        head = received[:end].lower()
+        at = head.find(b"\r\ncontent-length:")
+        length = int(head[at + 17 :].split(b"\r", 1)[0]) if at >= 0 else 0
+        if len(received) < end + 4 + length:
+            break
+        received = received[end + 4 + length :]
+        statuses.append(int(head[9:12]))
+    return statuses, received
 
 
 class Connection(asyncio.Protocol):
@@ -41,15 +56,9 @@ class Connection(asyncio.Protocol):
         self._transport.write(data)
 
     def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
-            head = self._buffer[:end].lower()
-            at = head.find(b"\r\ncontent-length:")
-            length = int(head[at + 17 :].split(b"\r", 1)[0]) if at >= 0 else 0
-            if len(self._buffer) < end + 4 + length:
-                return
-            self._buffer = self._buffer[end + 4 + length :]
-            self._answered(self._marks.popleft(), int(head[9:12]))
+        statuses, self._buffer = whole_answers(self._buffer + data)
+        for status in statuses:
+            self._answered(self._marks.popleft(), status)
 
     def close(self) -> None:
         if self._transport is not None:

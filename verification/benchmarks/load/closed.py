@@ -21,12 +21,14 @@ _SCRIPT = """
 local requests = {}
 local at = 0
 function init()
-  local method, body = "%(method)s", %(body)s
-  local headers = {["Host"] = wrk.host .. ":" .. wrk.port, %(headers)s}
+  local body = %(body)s
+  local headers = {["Host"] = wrk.host .. ":" .. wrk.port}
   for line in io.lines("%(file)s") do
-    local target, key = line:match("^(%%S+) ?(%%S*)$")
+    local target, key, own = line:match("^(%%S+) ?(%%S*) ?(.*)$")
+    local sent = own ~= "" and own or body
     headers["Authorization"] = key ~= "" and ("Bearer " .. key) or nil
-    requests[#requests + 1] = wrk.format(method, target, headers, body)
+    headers["Content-Type"] = sent and "application/json" or nil
+    requests[#requests + 1] = wrk.format("%(method)s", target, headers, sent)
   end
 end
 function request()
@@ -39,7 +41,7 @@ _PASSES_MAX = 5
 
 
 class Load(msgspec.Struct, frozen=True):
-    """Requests to repeat: each line is a target and, after a space, the key to send."""
+    """Requests to repeat: each line is a target and, after spaces, the key to send and a body of its own."""
 
     lines: tuple[str, ...]
     method: str = "GET"
@@ -77,7 +79,6 @@ def pin() -> None:
 
 
 def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
-    headers = {"Content-Type": "application/json"} if load.body else {}
     script = lines.with_suffix(".lua")
     script.write_text(
         _SCRIPT
@@ -85,7 +86,6 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
             "file": lines,
             "method": load.method,
             "body": f"[[{load.body}]]" if load.body else "nil",
-            "headers": ", ".join(f'["{name}"] = "{value}"' for name, value in headers.items()),
         },
         encoding="ascii",
     )
