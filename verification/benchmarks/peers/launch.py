@@ -23,16 +23,15 @@ Command = Callable[[int, Path], list[str]]
 class Peer(msgspec.Struct, frozen=True):
     """A server to compare with. `prepare` installs it and returns how to start it on a port and a database.
 
-    Targets say by how much this service must be quicker; empty ones only show it.
+    `targets` has the work that it does, and by how much this service must be quicker; an empty one only shows
+    it.
     """
 
     name: str
     prepare: Callable[[], Command]
-    list_target: str = ""
-    post_target: str = ""
+    targets: dict[str, str]
     page: str = _PAGE
     has_keys: bool = True
-    writes: bool = True
 
 
 def _fastapi() -> Command:
@@ -64,10 +63,10 @@ def _fastify() -> Command:
 
 
 PEERS = (
-    Peer("fastapi", _fastapi, ">= 40", ">= 20"),
-    Peer("django", _django),
-    Peer("datasette", _datasette, page=_TABLE_PAGE, has_keys=False, writes=False),
-    Peer("fastify", _fastify, ">= 3", ">= 2"),
+    Peer("fastapi", _fastapi, {"list": ">= 40", "POST": ">= 20", "PATCH": "", "order": ""}),
+    Peer("django", _django, {"list": "", "POST": ""}),
+    Peer("datasette", _datasette, {"list": ""}, _TABLE_PAGE, has_keys=False),
+    Peer("fastify", _fastify, {"list": ">= 3", "POST": ">= 2", "PATCH": "", "order": ""}),
 )
 
 

@@ -1,15 +1,17 @@
-"""The same job by this service and by peers, side by side: same data, same page, durable additions."""
+"""The same job by this service and by peers, side by side: same data, same page, durable changes."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
 
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
@@ -19,10 +21,31 @@ from verification.benchmarks.peers.install import Unavailable
 from verification.benchmarks.peers.launch import PEERS, Peer, running
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS, LIST
-from verification.benchmarks.rows.writes import BODY, post
+from verification.benchmarks.rows.writes import BODY, order, patch, post
 
 CONNECTIONS = 64
 OURS = "petstore"
+# Method, target and body of each change, and a query for what it has left.
+_CHANGES = {
+    "POST": (
+        "POST",
+        "/v1/pets",
+        BODY,
+        "SELECT id, name, category_id, status FROM pets ORDER BY id DESC LIMIT 1",
+    ),
+    "PATCH": (
+        "PATCH",
+        "/v1/pets/1",
+        '{"name":"Max","status":"sold"}',
+        "SELECT name, category_id, status FROM pets WHERE id = 1",
+    ),
+    "order": (
+        "POST",
+        "/v1/store/orders",
+        '{"petId":2}',
+        "SELECT o.id, account_id, pet_id, o.status, p.status FROM orders o JOIN pets p ON p.id = pet_id",
+    ),
+}
 
 
 def _ask(port: int, method: str, target: str, key: str = "", body: str = "") -> tuple[int, bytes]:
@@ -38,29 +61,49 @@ def _ask(port: int, method: str, target: str, key: str = "", body: str = "") -> 
         connection.close()
 
 
-def verify(peer: Peer, port: int, file: Path, key: str, page: object) -> None:
-    """Raise RuntimeError unless the peer does the job: the page, the keys, and an addition that is kept."""
-    status, body = _ask(port, "GET", peer.page, key)
+class Shop(msgspec.Struct):
+    """A running server and its copy of the database."""
+
+    port: int
+    file: Path
+    key: str
+
+    def change(self, kind: str) -> tuple[int, Any, list[Any]]:
+        """The answer to a change, and what another connection reads of it then."""
+        method, target, body, look = _CHANGES[kind]
+        status, answer = _ask(self.port, method, target, self.key, body)
+        reader = apsw.Connection(str(self.file), flags=apsw.SQLITE_OPEN_READONLY)
+        rows = reader.execute(look).fetchall()
+        reader.close()
+        return status, json.loads(answer), rows
+
+    def measurement(self, kind: str, page: str, seconds: float) -> Callable[[], float]:
+        if kind == "list":
+            return lambda: run(Load((f"{page} {self.key}",)), self.port, seconds).per_second
+        if kind == "POST":
+            return post(self.port, self.key, CONNECTIONS, seconds)
+        return {"PATCH": patch, "order": order}[kind](self.port, self.key, self.file, seconds)
+
+
+def verify(peer: Peer, shop: Shop, page: object, changes: Mapping[str, object]) -> None:
+    """Raise RuntimeError unless the peer does the job: the page, the keys, and changes that are kept."""
+    status, body = _ask(shop.port, "GET", peer.page, shop.key)
     if status != 200 or json.loads(body) != page:
         raise RuntimeError(f"{peer.name} answers another page: {status} {body[:200]!r}")
     if peer.has_keys:
-        for wrong in ("", key[:-1] + ("a" if key[-1] != "a" else "b")):
-            status, _ = _ask(port, "GET", peer.page, wrong)
+        for wrong in ("", shop.key[:-1] + ("a" if shop.key[-1] != "a" else "b")):
+            status, _ = _ask(shop.port, "GET", peer.page, wrong)
             if status != 401:
                 raise RuntimeError(f"{peer.name} answers {status} without a valid key")
-    if peer.writes:
-        status, body = _ask(port, "POST", LIST.partition("?")[0], key, BODY)
-        if status != 201:
-            raise RuntimeError(f"{peer.name} answers {status} to an addition: {body[:200]!r}")
-        animal, sent = json.loads(body), json.loads(BODY)
-        reader = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
-        row = reader.execute("SELECT name, category_id FROM pets WHERE id = ?", (animal["id"],)).fetchone()
-        reader.close()
-        if row != (sent["name"], sent["categoryId"]):
-            raise RuntimeError(f"{peer.name} answered 201 to an addition that is not in the database")
+    for kind in _CHANGES.keys() & peer.targets.keys():
+        changed = shop.change(kind)
+        if changed != changes[kind]:
+            raise RuntimeError(f"{peer.name}: {kind} is {changed}, not {changes[kind]}")
+    if "order" in peer.targets and (again := shop.change("order")[0]) != 409:
+        raise RuntimeError(f"{peer.name} answers {again} to an order of an animal that is not available")
 
 
-def _start(stack: ExitStack, source: Path, folder: Path) -> list[tuple[Peer, servers.Server, Path]]:
+def _start(stack: ExitStack, source: Path, folder: Path, key: str) -> list[tuple[Peer, Shop]]:
     """The peers that run on this machine; the others are named with the reason."""
     started = []
     for peer in PEERS:
@@ -69,7 +112,7 @@ def _start(stack: ExitStack, source: Path, folder: Path) -> list[tuple[Peer, ser
         except (Unavailable, RuntimeError) as error:
             print(f"skipped {peer.name}: {error}", flush=True)
         else:
-            started.append((peer, server, file))
+            started.append((peer, Shop(server.port, file, key)))
     return started
 
 
@@ -89,34 +132,25 @@ def _rows(kind: str, taken: dict[str, float], targets: dict[str, str]) -> list[R
 
 
 def measure(plan: Plan) -> list[Row]:
-    """The list of unchanged data, then durable additions."""
+    """The list of unchanged data, then durable changes."""
     source, (key, *_) = database(ANIMALS)
-    # Not in /tmp, which may be memory: an addition's fsync has to reach a disk.
+    # Not in /tmp, which may be memory: a commit's fsync has to reach a disk.
     with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as stack:
         folder = Path(temporary)
-        shop = stack.enter_context(servers.petstore(OURS, copy_of(source, folder)))
-        _, body = _ask(shop.port, "GET", LIST, key)
-        peers = _start(stack, source, folder)
-        for peer, server, file in peers:
-            verify(peer, server.port, file, key, json.loads(body))
-
-        def pages(port: int, page: str) -> Callable[[], float]:
-            return lambda: run(Load((f"{page} {key}",)), port, plan.seconds).per_second
-
-        def additions(port: int) -> Callable[[], float]:
-            return post(port, key, CONNECTIONS, plan.seconds)
-
-        lists = {OURS: pages(shop.port, LIST)}
-        posts = {OURS: additions(shop.port)}
-        for peer, server, _ in peers:
-            lists[peer.name] = pages(server.port, peer.page)
-            if peer.writes:
-                posts[peer.name] = additions(server.port)
-        return [
-            *_rows("list", medians(lists, plan), {peer.name: peer.list_target for peer, *_ in peers}),
-            *_rows(
-                f"POST, {CONNECTIONS} connections",
-                medians(posts, plan),
-                {peer.name: peer.post_target for peer, *_ in peers},
-            ),
-        ]
+        file = copy_of(source, folder)
+        ours = Shop(stack.enter_context(servers.petstore(OURS, file)).port, file, key)
+        page = json.loads(_ask(ours.port, "GET", LIST, key)[1])
+        changes = {kind: ours.change(kind) for kind in _CHANGES}
+        peers = _start(stack, source, folder, key)
+        for peer, shop in peers:
+            verify(peer, shop, page, changes)
+        rows = []
+        for kind in ("list", *_CHANGES):
+            measurements = {OURS: ours.measurement(kind, LIST, plan.seconds)}
+            targets = {peer.name: peer.targets[kind] for peer, _ in peers if kind in peer.targets}
+            for peer, shop in peers:
+                if kind in peer.targets:
+                    measurements[peer.name] = shop.measurement(kind, peer.page, plan.seconds)
+            name = kind if kind == "list" else f"{kind}, {CONNECTIONS} connections"
+            rows += _rows(name, medians(measurements, plan), targets)
+        return rows

@@ -17,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from slowapi import Limiter, _rate_limit_exceeded_handler
 from slowapi.errors import RateLimitExceeded
-from sqlalchemy import event, select
+from sqlalchemy import event, select, update
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -61,6 +61,16 @@ class ApiKeyRow(Base):
     revoked_at_ms: Mapped[int | None]
 
 
+class OrderRow(Base):
+    __tablename__ = "orders"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int]
+    pet_id: Mapped[int]
+    status: Mapped[str]
+    created_at_ms: Mapped[int]
+
+
 class Status(StrEnum):
     AVAILABLE = "available"
     PENDING = "pending"
@@ -73,6 +83,31 @@ class NewPet(BaseModel):
     name: str = Field(min_length=1, max_length=255)
     category_id: int = Field(alias="categoryId", ge=-(2**63), lt=2**63)
     status: Status = Status.AVAILABLE
+
+
+class PetChange(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    name: str = Field(None, min_length=1, max_length=255)
+    category_id: int = Field(None, alias="categoryId", ge=-(2**63), lt=2**63)
+    status: Status = None
+
+
+class NewOrder(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    pet_id: int = Field(alias="petId", ge=1, lt=2**63)
+    quantity: int = Field(1, ge=1, le=1)
+
+
+class Order(BaseModel):
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    id: int
+    pet_id: int = Field(alias="petId")
+    quantity: int = 1
+    status: str
+    complete: bool = False
 
 
 class Pet(BaseModel):
@@ -136,3 +171,33 @@ async def create_pet(request: Request, response: Response, database: Session, ne
     await database.commit()
     response.headers["Location"] = f"/v1/pets/{pet.id}"
     return pet
+
+
+@app.patch("/v1/pets/{pet_id}", response_model=Pet)
+@limited
+async def change_pet(
+    request: Request, response: Response, database: Session, pet_id: int, change: PetChange
+) -> Any:
+    pet = await database.get(PetRow, pet_id)
+    if pet is None:
+        raise HTTPException(404, f"There is no animal {pet_id}.")
+    for name, value in change.model_dump(exclude_unset=True).items():
+        setattr(pet, name, value)
+    await database.commit()
+    await database.refresh(pet)
+    return pet
+
+
+@app.post("/v1/store/orders", response_model=Order, status_code=201)
+@limited
+async def place_order(request: Request, response: Response, database: Session, new: NewOrder) -> Any:
+    is_available = (PetRow.id == new.pet_id) & (PetRow.status == Status.AVAILABLE.value)
+    reserved = await database.execute(update(PetRow).where(is_available).values(status=Status.PENDING.value))
+    if reserved.rowcount == 0:
+        raise HTTPException(409, f"Animal {new.pet_id} can't be ordered.")
+    account_id, now_ms = int(request.state.account), int(time.time() * 1_000)
+    order = OrderRow(account_id=account_id, pet_id=new.pet_id, status="placed", created_at_ms=now_ms)
+    database.add(order)
+    await database.commit()
+    response.headers["Location"] = f"/v1/store/orders?id={order.id}"
+    return order

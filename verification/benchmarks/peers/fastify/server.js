@@ -15,6 +15,15 @@ const findKey = database.prepare('SELECT account_id, expires_at_ms, revoked_at_m
 const page = database.prepare(`SELECT ${columns} FROM pets ORDER BY id LIMIT ?`)
 const pageByStatus = database.prepare(`SELECT ${columns} FROM pets WHERE status = ? ORDER BY id LIMIT ?`)
 const add = database.prepare('INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)')
+const change = database.prepare(`UPDATE pets SET name = coalesce(?, name), category_id = coalesce(?, category_id),
+  status = coalesce(?, status) WHERE id = ? RETURNING ${columns}`)
+const reserve = database.prepare("UPDATE pets SET status = 'pending' WHERE id = ? AND status = 'available'")
+const addOrder = database.prepare(
+  "INSERT INTO orders (account_id, pet_id, status, created_at_ms) VALUES (?, ?, 'placed', ?)")
+const place = database.transaction((account, petId) => {
+  if (reserve.run(petId).changes === 0) throw refusal(409, `Animal ${petId} can't be ordered.`)
+  return addOrder.run(account, petId, Date.now()).lastInsertRowid
+})
 
 const status = { type: 'string', enum: ['available', 'pending', 'sold'] }
 const pet = {
@@ -28,18 +37,42 @@ const listSchema = {
   },
   response: { 200: { type: 'array', items: pet } }
 }
+const members = { name: { type: 'string', minLength: 1, maxLength: 255 }, categoryId: { type: 'integer' } }
 const createSchema = {
   body: {
     type: 'object',
     required: ['name', 'categoryId'],
     additionalProperties: false,
-    properties: {
-      name: { type: 'string', minLength: 1, maxLength: 255 },
-      categoryId: { type: 'integer' },
-      status: { ...status, default: 'available' }
-    }
+    properties: { ...members, status: { ...status, default: 'available' } }
   },
   response: { 201: pet }
+}
+const identified = { type: 'object', properties: { petId: { type: 'integer' } } }
+const changeSchema = {
+  params: identified,
+  body: { type: 'object', minProperties: 1, additionalProperties: false, properties: { ...members, status } },
+  response: { 200: pet }
+}
+const quantity = { type: 'integer', minimum: 1, maximum: 1, default: 1 }
+const orderSchema = {
+  body: {
+    type: 'object',
+    required: ['petId'],
+    additionalProperties: false,
+    properties: { petId: { type: 'integer', minimum: 1 }, quantity }
+  },
+  response: {
+    201: {
+      type: 'object',
+      properties: {
+        id: { type: 'integer' },
+        petId: { type: 'integer' },
+        quantity,
+        status: { type: 'string' },
+        complete: { type: 'boolean' }
+      }
+    }
+  }
 }
 
 function refusal (statusCode, message) {
@@ -82,6 +115,20 @@ app.post('/v1/pets', { schema: createSchema }, (request, reply) => {
   const { name, categoryId, status } = request.body
   const id = add.run(name, categoryId, status).lastInsertRowid
   reply.code(201).header('location', `/v1/pets/${id}`).send({ id, name, categoryId, status })
+})
+
+app.patch('/v1/pets/:petId', { schema: changeSchema }, (request, reply) => {
+  const { name, categoryId, status } = request.body
+  const changed = change.get(name, categoryId, status, request.params.petId)
+  if (changed === undefined) throw refusal(404, `There is no animal ${request.params.petId}.`)
+  reply.send(changed)
+})
+
+app.post('/v1/store/orders', { schema: orderSchema }, (request, reply) => {
+  const { petId, quantity } = request.body
+  const id = place.immediate(request.account, petId)
+  reply.code(201).header('location', `/v1/store/orders?id=${id}`)
+    .send({ id, petId, quantity, status: 'placed', complete: false })
 })
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => app.close().then(() => database.close()))
