@@ -20,7 +20,8 @@ from tests.support.server import issue_key
 from tools.servers.petstore import PROGRAM, environment
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
-from verification.benchmarks.rows.costs import open_loop
+from verification.benchmarks.load.closed import Load
+from verification.benchmarks.load.open_loop import open_loop
 from verification.benchmarks.rows.reads import LIST
 
 _RATE = 500.0
@@ -86,7 +87,7 @@ def write_list(path: Path, rows: int, renamed: str = "Pet") -> None:
 
 
 def _p99(port: int, key: str) -> float:
-    return open_loop(port, _SLICE_SECONDS, _RATE, f"{LIST} {key}").p99
+    return open_loop(port, _SLICE_SECONDS, _RATE, Load((f"{LIST} {key}",))).percentiles["p99"]
 
 
 def _import(port: int, key: str, url: str, path: Path, rows: int, what: str) -> Import:

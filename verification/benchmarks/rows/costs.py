@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, pin, run
-from verification.benchmarks.load.open_loop import Latency
-from verification.benchmarks.machine import ROOT
+from verification.benchmarks.load.closed import Load, run
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS, LIST
 
@@ -43,21 +37,6 @@ def measure_log(plan: Plan) -> list[Row]:
     ]
 
 
-def open_loop(port: int, seconds: float, rate: float, line: str) -> Latency:
-    """Latency at a steady rate, from a process on the load's core."""
-    command = [
-        sys.executable,
-        "-m",
-        "verification.benchmarks.load.open_loop",
-        str(port),
-        str(seconds),
-        str(rate),
-        line,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, preexec_fn=pin)
-    return msgspec.json.decode(done.stdout, type=Latency)
-
-
 def measure_resources(plan: Plan) -> list[Row]:
     """Start-up, memory at rest and after a million requests, latency at half of the peak."""
     source, (key, *_) = database(ANIMALS)
@@ -70,12 +49,6 @@ def measure_resources(plan: Plan) -> list[Row]:
         rows.append(Row("memory", "at rest, all processes", shop.rss_mib(), "MiB"))
         line = f"{LIST} {key}"
         peak = run(Load((line,)), shop.port, plan.seconds).per_second
-        latency = open_loop(shop.port, max(plan.seconds, 5), peak / 2, line)
-        place = f"list at {latency.per_second:,.0f} requests/s"
-        rows += [
-            Row("latency", f"{name}, {place}", value, "ms")
-            for name, value in (("p50", latency.p50), ("p99", latency.p99), ("p99.9", latency.p999))
-        ]
         run(Load((line,)), shop.port, REQUESTS / peak)
         rows.append(Row("memory", "after a million requests", shop.rss_mib(), "MiB"))
     return rows
