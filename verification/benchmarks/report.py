@@ -36,7 +36,7 @@ def table(rows: list[Row]) -> str:
             row.name,
             _number(row.value) + ("" if row.unit == "requests/s" else f" {row.unit}"),
             "" if row.ratio is None else f"{row.ratio:.3g}",
-            row.target.replace(">= ", "≥"),
+            row.target.replace(">= ", "≥").replace("<= ", "≤"),
         ]
         for row in rows
     ]

@@ -32,9 +32,10 @@ _TARGET = ">= 0.12 for each worker"
 
 
 class Backing(msgspec.Struct):
-    """PostgreSQL and Valkey, and a key for the store that they hold."""
+    """PostgreSQL and Valkey, and a key for the store that they hold; `programs` are those of PostgreSQL."""
 
     settings: dict[str, str]
+    programs: Path
     postgres: servers.Server
     valkey: servers.Server
     key: str
@@ -66,6 +67,7 @@ def backing(folder: Path) -> Iterator[Backing]:
         )
         yield Backing(
             {"database_url": urls[0], "valkey_url": urls[1]},
+            postgres.programs,
             servers.Server("PostgreSQL", postgres.port, postgres.child.pid, 0),
             servers.Server("Valkey", valkey.port, valkey.child.pid, 0),
             key,
