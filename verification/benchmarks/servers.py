@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -28,12 +27,10 @@ class Server(msgspec.Struct):
     pid: int
     started_seconds: float
 
-    def rss_mib(self) -> float:
-        """Resident memory of the process and its children, in MiB."""
-        pages = 0
-        for pid in family(self.pid):
-            pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+    def pss_mib(self) -> float:
+        """Resident memory of the process and its children, in MiB; what they share counts once."""
+        rollups = (Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii") for pid in family(self.pid))
+        return sum(int(rollup.partition("\nPss:")[2].split()[0]) for rollup in rollups) / 2**10
 
     def cpu_seconds(self) -> float:
         """Processor time used so far by the process and its children."""

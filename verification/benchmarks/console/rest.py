@@ -96,10 +96,10 @@ def _measure_once(
             server = stack.enter_context(
                 servers.petstore(f"server-{len(memory)}", path, settings=settings, program=program)
             )
-            memory[f"memory at rest, {name}"] = server.rss_mib()
+            memory[f"memory at rest, {name}"] = server.pss_mib()
             if people is not None and settings.get("console") == "on":
                 _look_at_pages(server.port, people)
-                memory[f"memory after all pages, {name}"] = server.rss_mib()
+                memory[f"memory after all pages, {name}"] = server.pss_mib()
             port = server.port
             started[f"list, {name}"] = load(port, line)
             run(Load((line,)), port, _WARM_UP_SECONDS)
