@@ -53,6 +53,9 @@ VIEWS = [
     *stock.VIEWS,
 ]
 
+# Made before the fork: compressing takes 7 ms of the start of a worker.
+_STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))
+
 
 class Console:
     """The pages below /console."""
@@ -60,11 +63,10 @@ class Console:
     def __init__(self, stores: Parts, clock: Clock, report: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
-        self._static = StaticFiles(folder.joinpath("static"))
         self._statistics = Statistics(stores.totals, clock)
         chunks = ChunkMaker(slots)
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
-        renderer = Renderer(folder.joinpath("templates"), self._static.address, slots)
+        renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots)
         self._guard = Guard(desk, renderer)
 
     async def close(self) -> None:
@@ -82,7 +84,7 @@ class Console:
                 Route(PREFIX + path, self._guard.endpoint(views), methods=[view.method for view in views])
                 for path, views in by_path.items()
             ),
-            *self._static.routes(),
+            *_STATIC.routes(),
         ]
 
 
