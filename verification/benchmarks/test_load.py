@@ -65,6 +65,8 @@ def test_a_stall_counts_for_every_request_that_was_due() -> None:
         ([], Beats(working=[(10.0, 10.04)]), "waited"),
         ([], Beats(without_core=[_STALL], working=[_STALL]), "without a core"),
         ([], Beats(late=[_STALL]), "without a core"),
+        ([], Beats(late=[(10.0, 10.03)], without_core=[(10.02, 10.05)]), "without a core"),
+        ([], Beats(late=[(10.0, 10.03)], without_core=[(10.01, 10.04)]), "waited"),
         ([_STALL], Beats(without_core=[_STALL]), "of the generator"),
         ([_STALL], Beats(late=[_STALL]), "of the machine"),
     ],

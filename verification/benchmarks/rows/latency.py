@@ -70,17 +70,22 @@ class _Measurement:
 def cause_of(stall: Interval, late: list[Interval], beats: Beats) -> str:
     """What was so for at least half of a stall: generator and heartbeat did not run, or one of them, the
     server had no core, or worked; else it waited, for a disk, a lock, another process or its successor."""
-    began, ended = stall
-
-    def most(intervals: list[Interval]) -> bool:
-        within = (max(0.0, min(ended, end) - max(began, begin)) for begin, end in intervals)
-        return sum(within) >= (ended - began) / 2
-
-    if most(late):
-        return _MACHINE if most(beats.late) else _GENERATOR
-    if most(beats.late) or most(beats.without_core):
+    if _is_most(stall, late):
+        return _MACHINE if _is_most(stall, beats.late) else _GENERATOR
+    if _is_most(stall, [*late, *beats.late, *beats.without_core]):
         return _NO_CORE
-    return _WORKED if most(beats.working) else _WAITED
+    return _WORKED if _is_most(stall, beats.working) else _WAITED
+
+
+def _is_most(stall: Interval, intervals: list[Interval]) -> bool:
+    at, ended = stall
+    covered = 0.0
+    for begin, end in sorted(intervals):
+        begin, end = max(begin, at), min(end, ended)
+        if begin < end:
+            covered += end - begin
+            at = end
+    return covered >= (ended - stall[0]) / 2
 
 
 def _stalls(group: str, name: str, causes: Counter[str]) -> Row:
