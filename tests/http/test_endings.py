@@ -57,6 +57,7 @@ class TestClock:
         assert peer.check(1.0) == ""
         peer.transport.unread = 0
         assert peer.check(9.0) == ""
+        peer.send(get())
         peer.transport.unread = 2_000
         assert peer.check(9.0) == ""
         assert peer.check(59.0) == ""
