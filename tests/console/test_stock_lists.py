@@ -245,7 +245,7 @@ class TestRefusals:
                 await settle()
             exchange.complete()
 
-        pieces = [head(csrf).encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 125, b"--X--\r\n"]
+        pieces = [head(csrf).encode(), b"name,categoryId\r\n", *[b"Rex,1\r\n"] * 500, b"--X--\r\n"]
         answer = await shop.call("POST", "/console/stock", headers_of(staff), drip)
         assert (answer.status, b"did not arrive in time" in answer.body) == (408, True)
         assert (arrived < len(pieces), await kept(shop)) == (True, 0)

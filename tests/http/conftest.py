@@ -1,4 +1,4 @@
-"""The event loop of the service for these tests."""
+"""The event loop of the service for these tests, and a log that has every line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import pytest
+import structlog
 import uvloop
 
 
@@ -14,3 +15,9 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """As worker.run makes it."""
     return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def log_of_all_levels() -> None:
+    """A service that ran in this process before may have left a level above `info`."""
+    structlog.reset_defaults()
