@@ -6,6 +6,7 @@ import asyncio
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ from petstore.storage import migrations
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema
+from petstore.storage.postgres.apart import on_connection
+from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
@@ -246,3 +249,12 @@ class TestOpening:
         )
         assert "ConfigurationError: PETSTORE_DATABASE_URL names PostgreSQL" in ended.stderr
         assert "`make setup-scale` installs it" in ended.stderr
+
+
+def test_work_before_a_fork_needs_no_thread() -> None:
+    """One that ends holds locks of OpenSSL, for which a worker that is forked then would wait for ever."""
+
+    async def thread(_: Connection) -> int:
+        return threading.get_ident()
+
+    assert on_connection(shared_url(), OPTIONS, thread) == threading.get_ident()

@@ -22,9 +22,11 @@ _T = TypeVar("_T")
 def on_connection(
     url: str, options: PostgresOptions, work: Callable[[Connection], Awaitable[_T]], *, bounded: bool = True
 ) -> _T:
-    """Run `work` in a thread with its own event loop, since the caller may be in one.
+    """Run `work` on an event loop of its own: in a thread where the caller is in one, else here.
 
-    Without `bounded` its statements have no timeout. Raises ConfigurationError, StoreUnavailable.
+    A thread that ends holds locks of OpenSSL for a moment, also after a `join`. A worker that is forked then
+    waits for them for ever. Without `bounded` its statements have no timeout. Raises ConfigurationError,
+    StoreUnavailable.
     """
     check_files(url)
     outcome: list[_T] = []
@@ -43,9 +45,14 @@ def on_connection(
         except BaseException as error:
             failure.append(error)
 
-    thread = Thread(target=run, name="petstore-upkeep")
-    thread.start()
-    thread.join()
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        run()
+    else:
+        thread = Thread(target=run, name="petstore-upkeep")
+        thread.start()
+        thread.join()
     if failure:
         error = failure[0]
         if isinstance(error, Exception) and is_the_drivers(error):
