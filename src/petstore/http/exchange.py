@@ -118,11 +118,8 @@ class Exchange:
             self._asked = True
             self._arrival = asyncio.get_running_loop().create_future()
             await self._arrival
-        if self._has_lost():
+        if self._is_lost and not self._pieces:
             raise EOFError
-
-    def _has_lost(self) -> bool:
-        return self._is_lost and not self._pieces
 
     async def gone(self) -> None:
         """Wait until the client has closed the connection, or its side of it."""

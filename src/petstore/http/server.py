@@ -25,7 +25,7 @@ class HttpServer:
 
     `application` answers an exchange at once or in a task of its own. At most `connections` are open; further
     clients wait in the backlog. `answer_timeout_seconds`: how long an answer may make no progress. `ended`
-    counts the connections that were reset for that.
+    counts the connections that were reset for that, or by `end_all`.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class Database(scripts.Database):
         self._closing = asyncio.Event()
 
     def load(self) -> StoreLoad:
-        """Connections in use and open, and requests that wait for one."""
+        """Connections in use, and requests that wait for one."""
         pool = self._pool
         return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting)
 
