@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from petstore.api.pets import bind_cursor
+from petstore.api.pets import bind_cursor, read_page_query, read_target
 from petstore.api.pipeline.paging import START, read_cursor, write_cursor
+from petstore.api.pipeline.request import parameters_of
 from petstore.core.errors import InvalidParameter
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.values import INT64_MAX, INT64_MIN
@@ -41,6 +44,29 @@ _queries = st.builds(
     category_id=st.none() | st.sampled_from([0, 1, -1]) | st.integers(INT64_MIN, INT64_MAX),
     newest_first=st.booleans(),
 )
+
+
+_CURSORS = [START, write(7, PageQuery()), write(7, PageQuery(status=PetStatus.SOLD)), "7", ""]
+_parts = st.sampled_from(
+    [f"cursor={cursor}" for cursor in _CURSORS]
+    + ["cursor", "%63ursor=" + START, "cursor=%41" + START[1:], "xcursor=7", "limit=3", "limit=0"]
+    + ["status=sold", "status=sold&", "id=1,2", "id=cursor=", "order=-id", "order=+id", "x=1"]
+)
+
+
+@given(st.lists(_parts, max_size=4).map("&".join))
+@settings(max_examples=300, deadline=None)
+def test_a_page_is_the_same_wherever_its_cursor_stands(query: str) -> None:
+    """What is read once for all pages of a list gives the page, or the error, of the whole query."""
+
+    def outcome(read_page: Callable[[bytes], PageQuery]) -> object:
+        try:
+            return read_page(query.encode())
+        except InvalidParameter as error:
+            return str(error)
+
+    whole = outcome(lambda sent: read_page_query(parameters_of(sent)))
+    assert outcome(lambda sent: read_target("/v1", sent)[0]) == whole
 
 
 @given(st.integers(1, INT64_MAX), _queries)

@@ -202,7 +202,7 @@ class TestUnexpected500:
         async def fail(*_: object) -> None:
             raise KeyError("secret detail /etc/passwd")
 
-        for method in ("page", "get", "add"):
+        for method in ("read_page", "get", "add"):
             monkeypatch.setattr(shop.store.pets, method, fail)
         return shop
 

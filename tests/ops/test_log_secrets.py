@@ -74,7 +74,7 @@ class TestUnexpectedErrors:
     @pytest.mark.parametrize(
         ("broken", "target"),
         [
-            ("petstore.api.pets.read_page_query", "/v1/pets?limit=3"),
+            ("petstore.api.pets.read_target", "/v1/pets?limit=3"),
             ("petstore.storage.postgres.database.Database.fetch_row", "/v1/pets/1"),
             ("petstore.limiter.valkey.limiter.ValkeyLimiter.take", "/v1/pets"),
             ("petstore.site.rendered.RenderedPages.page", "/docs"),

@@ -164,9 +164,11 @@ class Process:
         """As ApiApp does it."""
         version = decision.versions.catalogue
         found = self.cache.find(request, version)
-        response = found or await self.operations.list_pets(request, caller)
-        if found is None:
-            self.cache.add(request, version, response)
+        if found is not None:
+            return found
+        answer = self.operations.list_pets(request, caller)
+        response = answer if isinstance(answer, Response) else await answer
+        self.cache.add(request, version, response)
         return response
 
     def _note(self, caller: Caller, decision: Decision, notes: Notes) -> None:

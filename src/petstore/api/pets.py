@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from petstore.api.deprecation import Deprecation
 from petstore.api.pipeline.body import check_body_headers, read_body
@@ -13,15 +16,16 @@ from petstore.api.pipeline.paging import (
     read_integer,
     read_list,
     read_one_of,
+    split_cursor,
     tag_of_page,
 )
-from petstore.api.pipeline.request import Parameters, Request
+from petstore.api.pipeline.request import Parameters, Request, parameters_of
 from petstore.api.pipeline.response import Header, Response, make_representation, make_response
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, PageQuery, PetStatus, encode_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, PetStatus, encode_pet
 from petstore.core.preconditions import tag_of
 from petstore.transactions.pets import Pets
 
@@ -47,16 +51,13 @@ class PetOperations:
         self._base = reference_base
         self._body_timeout_seconds = body_timeout_seconds
 
-    async def list_pets(self, request: Request, caller: Caller) -> Response:
+    def list_pets(self, request: Request, caller: Caller) -> Response | Awaitable[Response]:
         """GET /pets: a page; `Link` refers to the first page and the next."""
-        query = read_page_query(request.parameters())
-        page = await self._pets.page(query)
-        last_id = page.pets[-1].id if page.has_more else None
-        limit, status, ids = query.limit, query.status, query.ids
-        links = links_of(self._base, limit, status, ids, query.category_id, query.newest_first).after(last_id)
-        body = encode_pet(page.pets)
-        tag = tag_of_page(query.ids, page.pets, body, links, encode_pet)
-        return make_representation(body, tag, (b"link", links))
+        query, links = read_target(self._base, request.query)
+        page = self._pets.read_page(query)
+        if isinstance(page, Page):
+            return _list(query, links, page)
+        return _list_later(query, links, page)
 
     async def create_pet(self, request: Request, caller: Caller) -> Response:
         """POST /pets: 201 once the animal is durable."""
@@ -112,6 +113,17 @@ class PetOperations:
         return f"{self._base}/pets/{pet_id}"
 
 
+async def _list_later(query: PageQuery, links: PageLinks, page: Awaitable[Page]) -> Response:
+    return _list(query, links, await page)
+
+
+def _list(query: PageQuery, links: PageLinks, page: Page) -> Response:
+    link = links.after(page.pets[-1].id if page.has_more else None)
+    body = encode_pet(page.pets)
+    tag = tag_of_page(query.ids, page.pets, body, link, encode_pet)
+    return make_representation(body, tag, (b"link", link))
+
+
 def _required_pet_id(request: Request) -> int:
     """Raises NotFound for an identifier that no animal can have."""
     pet_id = request.path_id()
@@ -134,23 +146,25 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     return PageQuery(limit, status, ids, after_id, category_id, newest_first)
 
 
-@lru_cache(maxsize=256)
-def links_of(
-    base: str,
-    limit: int,
-    status: PetStatus | None,
-    ids: tuple[int, ...] | None,
-    category_id: int | None,
-    newest_first: bool,
-) -> PageLinks:
-    """The links of a list of animals."""
-    more = "" if category_id is None else f"&categoryId={category_id}"
-    more += "&order=-id" if newest_first else ""
-    bound = bind_cursor(status, ids, category_id, newest_first)
-    return PageLinks(f"{base}/pets", limit, status, ids, more, bound)
+def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
+    """The page that a query asks for, and the links of its list. Raises InvalidParameter."""
+    rest, cursor = split_cursor(query)
+    page, links = _read_list(base, rest)
+    if cursor is not None:
+        page = replace(page, after_id=read_cursor(cursor, links.bound))
+    return page, links
 
 
 @lru_cache(maxsize=256)
+def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
+    """Once for all pages of a list, which differ in their cursors alone."""
+    page = read_page_query(parameters_of(query))
+    more = "" if page.category_id is None else f"&categoryId={page.category_id}"
+    more += "&order=-id" if page.newest_first else ""
+    bound = bind_cursor(page.status, page.ids, page.category_id, page.newest_first)
+    return page, PageLinks(f"{base}/pets", page.limit, page.status, page.ids, more, bound)
+
+
 def bind_cursor(
     status: PetStatus | None,
     ids: tuple[int, ...] | None,

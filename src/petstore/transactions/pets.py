@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 
 import msgspec
 from msgspec.structs import astuple
@@ -114,8 +115,13 @@ class Pets(Repository, ABC):
         self._in_flight = InFlight()
 
     @abstractmethod
+    def read_page(self, query: PageQuery) -> Page | Awaitable[Page]:
+        """The animals that match: at once, or as soon as the database has sent them."""
+
     async def page(self, query: PageQuery) -> Page:
         """The animals that match."""
+        page = self.read_page(query)
+        return page if isinstance(page, Page) else await page
 
     @abstractmethod
     async def get(self, pet_id: int) -> Pet | None:

@@ -87,45 +87,51 @@ class ApiApp:
         request.request_id = request.request_id or b"%s-%x" % (self._id_prefix, next(self._ids))
         route = self._router.exact.get(request.path) or self._router.find(request.path)
         operation = route.operations.get(request.method) or route.otherwise
-        response = None
+        answer: Response | Awaitable[Response] | None = None
         try:  # in the order of the documented precedence
             request.check_head()
             if request.method == "OPTIONS" and route is not NO_ROUTE:
-                response = self._describe(request, route)
+                answer = self._describe(request, route)
             elif self._gate.try_admit(request, operation.access, operation.deprecated):
-                response = self._find(request, operation)
+                answer = self._handle(request, operation)
         except Exception as error:
-            response = self._failure(request, operation.name, error)
-        if response is not None:
-            self._answer(request, operation, response)
+            answer = self._failure(request, operation.name, error)
+        if isinstance(answer, Response):
+            self._answer(request, operation, answer)
         else:
-            exchange.task = asyncio.get_running_loop().create_task(self._wait(request, operation))
+            exchange.task = asyncio.get_running_loop().create_task(self._wait(request, operation, answer))
 
-    async def _wait(self, request: Request, operation: Operation) -> None:
+    async def _wait(
+        self, request: Request, operation: Operation, answer: Response | Awaitable[Response] | None
+    ) -> None:
         """Answer what is not ready: the rest of the gate, then the handler."""
         try:
-            response = None
-            if request.caller is None:
+            if answer is None:
                 await self._gate.admit(request, operation.access, operation.deprecated)
-                response = self._find(request, operation)
-            response = response or await self._handle(request, operation)
+                answer = self._handle(request, operation)
+            if not isinstance(answer, Response):
+                answer = self._keep(request, operation, await answer)
         except Exception as error:
-            response = self._failure(request, operation.name, error)
-        self._answer(request, operation, response)
+            answer = self._failure(request, operation.name, error)
+        self._answer(request, operation, answer)
 
-    def _find(self, request: Request, operation: Operation) -> Response | None:
-        """The cached page."""
-        if not operation.cacheable:
-            return None
-        found = self.cache.find(request, _catalogue(request))
-        return None if found is None else _unless_known(found, request)
-
-    async def _handle(self, request: Request, operation: Operation) -> Response:
+    def _handle(self, request: Request, operation: Operation) -> Response | Awaitable[Response]:
+        """The cached page, else what the handler makes."""
+        if operation.cacheable:
+            found = self.cache.find(request, _catalogue(request))
+            if found is not None:
+                return unless_known(found, request.headers.get(b"if-none-match"))
         assert request.caller is not None
-        response = await operation.handler(request, request.caller)
+        answer = operation.handler(request, request.caller)
+        return self._keep(request, operation, answer) if isinstance(answer, Response) else answer
+
+    def _keep(self, request: Request, operation: Operation, response: Response) -> Response:
+        """Cache what the handler made; what is left of it for a client that has it."""
         if operation.cacheable:
             self.cache.add(request, _catalogue(request), response)
-        return _unless_known(response, request) if operation.method == "GET" else response
+        if operation.method != "GET":
+            return response
+        return unless_known(response, request.headers.get(b"if-none-match"))
 
     def _answer(self, request: Request, operation: Operation, response: Response) -> None:
         """Send and observe a response."""
@@ -170,7 +176,7 @@ def _refusing_parameters(operation: Operation) -> Operation:
         return operation
     handler = operation.handler
 
-    def handle(request: Request, caller: Caller) -> Awaitable[Response]:
+    def handle(request: Request, caller: Caller) -> Response | Awaitable[Response]:
         if request.query:
             request.refuse_parameters()
         return handler(request, caller)
@@ -182,9 +188,3 @@ def _catalogue(request: Request) -> Version | None:
     """The version of the catalogue when the request was admitted."""
     assert isinstance(request.decision, Decision)
     return request.decision.versions.catalogue
-
-
-def _unless_known(response: Response, request: Request) -> Response:
-    """304 where the client of a GET has the response."""
-    condition = request.headers.get(b"if-none-match")
-    return response if condition is None else unless_known(response, condition)

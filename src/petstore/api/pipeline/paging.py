@@ -127,6 +127,16 @@ def write_cursor(after_id: int, bound: int) -> str:
     return b2a_base64(packed, newline=False).translate(_URL_SAFE).decode("ascii")
 
 
+def split_cursor(query: bytes) -> tuple[bytes, str | None]:
+    """A query without its one cursor, and that. One with escapes stays whole, with None."""
+    before, found, after = query.rpartition(b"cursor=")
+    cursor, _, behind = after.partition(b"&")
+    rest = before + behind
+    if not found or before[-1:] not in b"&" or b"cursor" in rest or b"%" in query:
+        return query, None
+    return rest, cursor.decode("latin-1")
+
+
 def read_cursor(cursor: str, bound: int) -> int:
     """The identifier in a cursor, 0 for START. Raises InvalidParameter unless it was made for this list."""
     if _FORM.fullmatch(cursor) is not None:
@@ -170,7 +180,7 @@ class PageLinks:
         if status is not None:
             target += f"&status={status}"
         target += "".join(f"&id={each}" for each in ids or ()) + more
-        self._bound = bound
+        self.bound = bound
         self._first = f'<{target}>; rel="first"'.encode("ascii")
         self._before = f"<{target}&cursor=".encode("ascii")
         self._after = b'>; rel="next", ' + self._first
@@ -179,4 +189,4 @@ class PageLinks:
         """`first`, and `next` unless the page is the last (None)."""
         if last_id is None:
             return self._first
-        return self._before + write_cursor(last_id, self._bound).encode("ascii") + self._after
+        return self._before + write_cursor(last_id, self.bound).encode("ascii") + self._after

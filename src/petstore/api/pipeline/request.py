@@ -125,14 +125,8 @@ class Request(msgspec.Struct, gc=False):
         return read_id(self.path.rpartition(b"/")[2].decode("latin-1"))
 
     def parameters(self) -> Parameters:
-        """(name, separator, value) of each query parameter, in order.
-
-        Most queries have nothing to decode, and splitting is five times faster than parse_qsl.
-        """
-        query = self.query.decode("latin-1")
-        if "%" in query or "+" in query:
-            return [(name, "=", value) for name, value in parse_qsl(query, keep_blank_values=True)]
-        return [part.partition("=") for part in query.split("&") if part]
+        """(name, separator, value) of each query parameter, in order."""
+        return parameters_of(self.query)
 
     def refuse_parameters(self) -> None:
         """For an operation without query parameters. Raises InvalidParameter."""
@@ -157,6 +151,17 @@ class Request(msgspec.Struct, gc=False):
         """The address that failed authentications are counted under."""
         forwarded_for = self.headers.get(b"x-forwarded-for", b"").decode("latin-1")
         return client_address(self.exchange.client[0], forwarded_for, trusted)
+
+
+def parameters_of(query: bytes) -> Parameters:
+    """(name, separator, value) of each parameter in a query, in order.
+
+    Most queries have nothing to decode, and splitting is five times faster than parse_qsl.
+    """
+    text = query.decode("latin-1")
+    if "%" in text or "+" in text:
+        return [(name, "=", value) for name, value in parse_qsl(text, keep_blank_values=True)]
+    return [part.partition("=") for part in text.split("&") if part]
 
 
 def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:

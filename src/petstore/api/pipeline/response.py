@@ -67,10 +67,12 @@ def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     return _respond(200, body, ((b"etag", tag), *headers, *_REVALIDATED))
 
 
-def unless_known(response: Response, if_none_match: bytes) -> Response:
+def unless_known(response: Response, if_none_match: bytes | None) -> Response:
     """304 in place of the 200 of a GET that the client has (RFC 9110, 13.1.2): the same headers but
     Content-Type. A malformed list is no condition: the whole answer loses nothing.
     """
+    if if_none_match is None:
+        return response
     tags = read_tags(if_none_match)
     if tags is None or not has_weakly(tags, dict(response.headers)[b"etag"]):
         return response

@@ -11,7 +11,8 @@ from petstore.api.pipeline.response import Header, Response
 from petstore.core.errors import MethodNotAllowed, NotFound
 from petstore.core.keys import Access, Caller
 
-Handler = Callable[[Request, Caller], Awaitable[Response]]
+# A handler that has nothing to wait for answers at once.
+Handler = Callable[[Request, Caller], Response | Awaitable[Response]]
 HeaderMaker = Callable[[Request], list[Header]]
 
 
@@ -66,13 +67,13 @@ class Router:
 def _route(path: str, operations: dict[str, Operation]) -> Route:
     allow = ", ".join(sorted({*operations, "OPTIONS"}))
 
-    async def refuse(request: Request, caller: Caller) -> Response:
+    def refuse(request: Request, caller: Caller) -> Response:
         raise MethodNotAllowed(f"This path takes {allow}.", allow)
 
     return Route(operations, Operation("", path, "none", refuse, Access.READ, ()), allow)
 
 
-async def _no_such_path(request: Request, caller: Caller) -> Response:
+def _no_such_path(request: Request, caller: Caller) -> Response:
     raise NotFound("There is no such path under /v1; the interface is described at /docs.")
 
 

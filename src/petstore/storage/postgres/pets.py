@@ -71,7 +71,7 @@ class PostgresPets(Pets):
         super().__init__(database, clock)
         self._postgres = database
 
-    async def page(self, query: PageQuery) -> Page:
+    async def read_page(self, query: PageQuery) -> Page:
         fetch, status = self._postgres.fetch, query.status
         if query.ids is not None or query.category_id is not None or query.newest_first:
             statement, arguments = page_of(query)

@@ -29,7 +29,7 @@ class SqlitePets(Pets):
         self._reader = reader
         self._writer = writer
 
-    async def page(self, query: PageQuery) -> Page:
+    def read_page(self, query: PageQuery) -> Page:
         fetch, status = query.limit + 1, query.status
         execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
