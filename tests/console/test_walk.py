@@ -30,13 +30,13 @@ _MULTIPART = ("content-type", "multipart/form-data; boundary=b")
 
 # The least role for each page (GET) and action (POST).
 RIGHTS: dict[Role | None, dict[str, str]] = {
-    None: {"/sign-in": "GET POST", "/link/{token:str}": "GET POST"},
+    None: {"/sign-in": "GET POST", "/link/{token}": "GET POST"},
     Role.VIEWER: {
         "": "GET",
         "/sign-out": "POST",
         "/me": "GET",
         "/me/password": "POST",
-        "/me/sessions/{session:str}/end": "POST",
+        "/me/sessions/{session}/end": "POST",
         "/me/sign-out-everywhere": "POST",
         "/pets": "GET",
         "/pets/{pet_id}": "GET",
@@ -86,12 +86,12 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/billing/bill": "GET",
         "/people": "GET",
         "/people/add": "GET POST",
-        "/people/of/{name:str}": "GET",
-        "/people/of/{name:str}/role": "POST",
-        "/people/of/{name:str}/disable": "GET POST",
-        "/people/of/{name:str}/enable": "POST",
-        "/people/of/{name:str}/reset": "GET POST",
-        "/people/of/{name:str}/sign-out-everywhere": "POST",
+        "/people/of/{name}": "GET",
+        "/people/of/{name}/role": "POST",
+        "/people/of/{name}/disable": "GET POST",
+        "/people/of/{name}/enable": "POST",
+        "/people/of/{name}/reset": "GET POST",
+        "/people/of/{name}/sign-out-everywhere": "POST",
     },
 }
 LEAST = {

@@ -15,7 +15,7 @@ from tests.support.journal import ACTOR
 PLACES: dict[str, tuple[str, ...]] = {
     "": ("",),
     "/sign-in": ("sign-in",),
-    "/link/{token:str}": ("link/{link}",),
+    "/link/{token}": ("link/{link}",),
     "/me": ("me",),
     "/accounts": ("accounts", "accounts?q=pet&state=active"),
     "/accounts/new": ("accounts/new",),
@@ -46,9 +46,9 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/orders/{order_id}/cancel": ("orders/{open_order}/cancel",),
     "/people": ("people",),
     "/people/add": ("people/add",),
-    "/people/of/{name:str}": ("people/of/{person}", "people/of/{new_person}"),
-    "/people/of/{name:str}/disable": ("people/of/{new_person}/disable",),
-    "/people/of/{name:str}/reset": ("people/of/{new_person}/reset",),
+    "/people/of/{name}": ("people/of/{person}", "people/of/{new_person}"),
+    "/people/of/{name}/disable": ("people/of/{new_person}/disable",),
+    "/people/of/{name}/reset": ("people/of/{new_person}/reset",),
     "/stock": ("stock",),
     "/stock/export": (),
     "/stock/{upload_id}": ("stock/1",),
@@ -67,7 +67,7 @@ DEAR = (
     "orders?state=placed&account=customer-77",
 )  # fmt: skip
 # Where a session would lead on to another page.
-WITHOUT_SESSION = ("/sign-in", "/link/{token:str}")
+WITHOUT_SESSION = ("/sign-in", "/link/{token}")
 _LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,dogs,\r\n"
 # What the store of `make demo` has; benchmarks name other things.
 _DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 10, "key": 1}

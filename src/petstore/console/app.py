@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from petstore.console import (
     accounts,
@@ -33,6 +32,7 @@ from petstore.core.clock import Clock
 from petstore.core.service import ServiceReport
 from petstore.transactions.store import Parts
 from petstore.web.delivery import ChunkMaker, StaticFiles
+from petstore.web.routes import Route
 from petstore.web.slots import Slots
 
 PREFIX = "/console"
@@ -53,7 +53,6 @@ VIEWS = [
     *stock.VIEWS,
 ]
 
-# Made before the fork: compressing takes 7 ms of the start of a worker.
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))
 
 

@@ -177,11 +177,11 @@ def _next(values: Mapping[str, str]) -> str:
 VIEWS = [
     View("GET", "/sign-in", show, role=None),
     View("POST", "/sign-in", sign_in, role=None),
-    View("GET", "/link/{token:str}", show_link, role=None),
-    View("POST", "/link/{token:str}", use_link, role=None),
+    View("GET", "/link/{token}", show_link, role=None),
+    View("POST", "/link/{token}", use_link, role=None),
     View("POST", "/sign-out", sign_out),
     View("GET", "/me", show_me),
     View("POST", "/me/password", change_password),
-    View("POST", "/me/sessions/{session:str}/end", end_session),
+    View("POST", "/me/sessions/{session}/end", end_session),
     View("POST", "/me/sign-out-everywhere", sign_out_everywhere),
 ]

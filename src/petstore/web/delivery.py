@@ -9,17 +9,17 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from functools import lru_cache
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from functools import cache
 from pathlib import PurePosixPath
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from petstore.core.packaged import Resource
 from petstore.web.negotiation import takes_gzip
+from petstore.web.routes import Route
 from petstore.web.slots import Slots
 
 _CHUNK_BYTES = 64 * 1024
@@ -56,13 +56,12 @@ class Content:
             "x-content-type-options": "nosniff",
             **(headers or {}),
         }
-        # Identifies the bytes: 32 hexadecimal digits.
-        self.digest = hashlib.sha256(body).hexdigest()[:32]
+        self._digest = _digest(body)
         self._compressed = _compress(body)
 
     def answer(self, request: Request) -> Response:
         """The content, or 304 for a client that has it (RFC 9110, section 13.1.2)."""
-        body, headers, tag = self._body, dict(self._headers), self.digest
+        body, headers, tag = self._body, dict(self._headers), self._digest
         if takes_gzip(request.headers.getlist("accept-encoding")) and self._compressed is not None:
             body, tag = self._compressed, f"{tag}-gzip"
             headers["content-encoding"] = "gzip"
@@ -73,10 +72,13 @@ class Content:
         return _InChunks(body, headers=headers, media_type=self._media_type)
 
 
-@lru_cache(maxsize=64)
+def _digest(body: bytes) -> str:
+    """Identifies the bytes: 32 hexadecimal digits."""
+    return hashlib.sha256(body).hexdigest()[:32]
+
+
 def _compress(body: bytes) -> bytes | None:
-    """None if gzip does not make it smaller. Cached for the services of one process: compressing static files
-    is half of the time to build a service."""
+    """None if gzip does not make it smaller."""
     compressed = gzip.compress(body, mtime=0) if len(body) >= _COMPRESSED_FROM_BYTES else body
     return compressed if len(compressed) < len(body) else None
 
@@ -110,15 +112,15 @@ class StaticFiles:
         self._routes: list[Route] = []
         for entry in folder.iterdir():
             path = PurePosixPath(entry.name)
-            content = self.content(entry.name, IMMUTABLE)
-            address = f"static/{path.stem}.{content.digest[:12]}{path.suffix}"
+            address = f"static/{path.stem}.{_digest(entry.read_bytes())[:12]}{path.suffix}"
             self._addresses[entry.name] = address
-            self._routes.append(Route(f"/{address}", content.answer))
+            self._routes.append(Route(f"/{address}", self.endpoint(entry.name, IMMUTABLE)))
 
-    def content(self, name: str, cache_control: str) -> Content:
-        """The content of a file. Raises KeyError."""
+    def endpoint(self, name: str, cache_control: str) -> Callable[[Request], Response]:
+        """Answers with a file, which the first call compresses; Starlette calls it in a thread."""
         media_type = _MEDIA_TYPES.get(PurePosixPath(name).suffix, "text/plain")
-        return Content(self._folder.joinpath(name).read_bytes(), media_type, cache_control)
+        content = cache(lambda: Content(self._folder.joinpath(name).read_bytes(), media_type, cache_control))
+        return lambda request: content().answer(request)
 
     def address(self, name: str) -> str:
         """The address of a file, without a leading slash. Raises KeyError."""
