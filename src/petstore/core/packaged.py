@@ -6,6 +6,7 @@ of the workers reads all files before it starts the first worker.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -13,19 +14,17 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-_COMPILED = "__pycache__"
+_COMPILED, _PACKAGE = "__pycache__", "__init__.py"
 
 
 class Resource:
-    """A file or a folder in memory, as it was when it was read; modules are left out."""
+    """A file or a folder in memory, as it was when it was read; modules and packages in it are left out."""
 
     def __init__(self, entry: Traversable) -> None:
         self.name = entry.name
         self._content = entry.read_bytes() if entry.is_file() else None
         below = sorted(entry.iterdir(), key=lambda one: one.name) if self._content is None else []
-        self._below = {
-            one.name: Resource(one) for one in below if one.name != _COMPILED and not one.name.endswith(".py")
-        }
+        self._below = {one.name: Resource(one) for one in below if _is_data(one)}
 
     def is_dir(self) -> bool:
         return self._content is None
@@ -44,6 +43,12 @@ class Resource:
         return self.read_bytes().decode()
 
 
+def _is_data(entry: Traversable) -> bool:
+    if entry.name.endswith(".py") or entry.name == _COMPILED:
+        return False
+    return entry.is_file() or not entry.joinpath(_PACKAGE).is_file()
+
+
 @cache
 def files(package: str) -> Resource:
     """The folder of a package. Of the packages only the top one is imported."""
@@ -53,21 +58,27 @@ def files(package: str) -> Resource:
 
 def modules() -> list[str]:
     """The names of the program's modules. It imports none: some need a driver that may be missing."""
-    paths = (path.relative_to(_ROOT.parent).with_suffix("") for path in _ROOT.rglob("*.py"))
-    return sorted(".".join(path.parts).removesuffix(".__init__") for path in paths)
+    names = (".".join(path).removesuffix(".py") for path in _paths() if path[-1].endswith(".py"))
+    return sorted(name.removesuffix(".__init__") for name in names)
 
 
 def read_all() -> None:
     """Read the files of every package."""
-    for folder in _ROOT.rglob("__init__.py"):
-        files(".".join((_ROOT.name, *folder.parent.relative_to(_ROOT).parts)))
+    for *folders, name in _paths():
+        if name == _PACKAGE:
+            files(".".join(folders))
 
 
 def fingerprint() -> frozenset[tuple[str, int, int]]:
     """The path, size and time of change (ns) of each file of the program on the disk."""
-    found = set()
-    for path in _ROOT.rglob("*"):
-        if _COMPILED not in path.parts and path.is_file():
-            status = path.stat()
-            found.add((str(path.relative_to(_ROOT)), status.st_size, status.st_mtime_ns))
-    return frozenset(found)
+    found = (("/".join(path), _ROOT.parent.joinpath(*path).stat()) for path in _paths())
+    return frozenset((path, status.st_size, status.st_mtime_ns) for path, status in found)
+
+
+def _paths() -> Iterator[tuple[str, ...]]:
+    """The parts of each file's path. os.walk takes a third of the time of Path.rglob."""
+    for folder, below, names in os.walk(_ROOT):
+        below[:] = [name for name in below if name != _COMPILED]
+        parts = Path(folder).relative_to(_ROOT.parent).parts
+        for name in names:
+            yield (*parts, name)

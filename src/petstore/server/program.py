@@ -26,22 +26,25 @@ def load(*, but: Collection[str]) -> None:
 
 
 class Installed:
-    """The program on the disk. Logs one warning when it was replaced."""
+    """The program on the disk, compared with the first look. Logs one warning when it was replaced."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._fingerprint = packaged.fingerprint()
-        self._checked_at = monotonic()
+        self._fingerprint: frozenset[tuple[str, int, int]] | None = None
+        self._checked_at = 0.0
         self.is_replaced = False
 
     def check(self, *, now: bool = False) -> None:
-        """Compare the files, at most once a minute unless `now`."""
+        """Compare the files, at most once a minute unless `now`. The first call only looks."""
         moment = self._monotonic()
-        if self.is_replaced or not (now or moment - self._checked_at >= _CHECK_INTERVAL_SECONDS):
+        is_due = self._fingerprint is None or moment - self._checked_at >= _CHECK_INTERVAL_SECONDS
+        if self.is_replaced or not (now or is_due):
             return
         self._checked_at = moment
         try:
-            self.is_replaced = packaged.fingerprint() != self._fingerprint
+            found = packaged.fingerprint()
+            self._fingerprint = self._fingerprint or found
+            self.is_replaced = found != self._fingerprint
         except OSError:  # removed during the comparison
             self.is_replaced = True
         if self.is_replaced:
