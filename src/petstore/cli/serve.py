@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import click
@@ -36,13 +37,17 @@ def serve(session: Session, workers: int | None) -> None:
     one-time link to the console for a person "operator"; both are printed once. Elsewhere a line of the log
     has the commands for both.
     """
-    from petstore.ops import build
-    from petstore.server import parent
-    from petstore.server.parent import Ending
+    gc.disable()  # until server/parent.py has loaded every module: it takes 40 ms, and finds nothing
+    try:
+        from petstore.ops import build
+        from petstore.server import parent
+        from petstore.server.parent import Ending
 
-    build.commit()  # cached for the workers: the checkout may change before one starts
-    settings = _with_workers(session.settings, workers)
-    ending = parent.run(settings, session.settings, session.clock, _show_first)
+        build.commit()  # cached for the workers: the checkout may change before one starts
+        settings = _with_workers(session.settings, workers)
+        ending = parent.run(settings, session.settings, session.clock, _show_first)
+    finally:
+        gc.enable()
     codes = {Ending.STOPPED: 0, Ending.CUT_SHORT: EXIT_CUT_SHORT, Ending.FAILED: EXIT_REFUSED}
     click.get_current_context().exit(codes[ending])
 

@@ -6,7 +6,6 @@ The environment wins over the file. docs/settings.md is held to the table (table
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,6 +132,8 @@ def _check_sharing(settings: Settings) -> None:
 
 def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
     unreadable = f"PETSTORE_CONFIG={str(path)!r} can't be read"
+    import tomllib  # most commands read no file
+
     text = _read_text(path, unreadable)
     try:
         table = tomllib.loads(text)

@@ -96,6 +96,7 @@ def _load_program(settings: Settings, backend: administration.Backend) -> None:
         unused.append("petstore.limiter.valkey")  # modules that are imported already stay
     program.load(but=unused)
     gc.freeze()
+    gc.enable()
 
 
 def _supervise(settings: Settings, job: Serving) -> Ending:
