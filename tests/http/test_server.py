@@ -109,6 +109,13 @@ class TestStop:
                 successor.stop(1.0)
                 await serve
 
+    async def test_newcomers(self) -> None:
+        """Connections that have sent no request yet, as those of a client's pool."""
+        async with serving() as service, await service.connect() as client:
+            await until(lambda: service.server.has_newcomers)
+            assert await client.ask(get(b"/1")) == ok(b"/1")
+            assert not service.server.has_newcomers
+
     async def test_stop(self) -> None:
         """Idle connections are closed, others after their answers; then `serve` ends."""
         application = Later()

@@ -65,6 +65,8 @@ class AcceptingServer:
 
     ended = 0
     has_left = False
+    newcomers = 0  # how often it still has some
+    looks = 0
 
     def __init__(self, listener: socket.socket, late: socket.socket | None = None) -> None:
         self.listener = listener
@@ -87,6 +89,12 @@ class AcceptingServer:
         self.has_left = True
         asyncio.get_running_loop().remove_reader(self.listener)
         self._late.connect(self.listener.getsockname())
+
+    @property
+    def has_newcomers(self) -> bool:
+        self.looks += 1
+        self.newcomers -= 1
+        return self.newcomers >= 0
 
     def stop(self, answer_timeout_seconds: float) -> None:
         if self._late is not None:
@@ -140,6 +148,17 @@ class TestStop:
             connection, address = await asyncio.get_running_loop().sock_accept(shared)
             connection.close()
             assert address == client.getsockname()
+
+    @pytest.mark.parametrize(("newcomers", "looks"), [(0, 1), (2, 3), (1_000, 10)])
+    async def test_a_replaced_worker_waits_for_first_requests_alone(
+        self, monkeypatch: pytest.MonkeyPatch, newcomers: int, looks: int
+    ) -> None:
+        """Without overlap nobody is served meanwhile. Who sends nothing holds it up no longer than a stop."""
+        with socket.socket() as client, socket.create_server(("127.0.0.1", 0)) as listener:
+            server = AcceptingServer(listener, client)
+            server.newcomers = newcomers
+            await serve_until(REPLACED, server, monkeypatch)
+            assert server.looks == looks
 
 
 async def serve_until(

@@ -54,7 +54,7 @@ class Connection(asyncio.BufferedProtocol):
         self._method = ""  # that llhttp does not know, of the request whose head arrives
         self._target = b""
         self._headers: Headers = []
-        self._heads = 0  # that have arrived
+        self.heads = 0  # of requests, that have arrived
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._unfinished = 0  # bytes since a request or a piece of a body was complete
         self._arriving: Exchange | None = None  # its body is not complete
@@ -166,7 +166,7 @@ class Connection(asyncio.BufferedProtocol):
             takes_chunks=is_current_version,
         )
         self._method, self._target, self._headers = "", b"", []
-        self._heads += 1
+        self.heads += 1
         self._unfinished = 0
         self._arriving = exchange
         self._queue.append(exchange)
@@ -185,14 +185,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _feed(self, data: bytes) -> bytes:
         """Returns what is left to parse. Raises HttpParserError."""
-        heads, is_start = self._heads, self._is_between
+        heads, is_start = self.heads, self._is_between
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
             self._ignore_upgrade()
             return data[upgrade.args[0] :]
         except HttpParserInvalidMethodError:
-            method = METHOD.match(data) if is_start and heads == self._heads else None
+            method = METHOD.match(data) if is_start and heads == self.heads else None
             if method is None:  # bytes of a body, or half a method, are before it
                 raise
             self._method = method[1].decode("ascii")

@@ -52,6 +52,11 @@ class HttpServer:
         """How many connections are open."""
         return len(self._connections)
 
+    @property
+    def has_newcomers(self) -> bool:
+        """Whether a connection has sent no request yet."""
+        return any(not connection.heads for connection in self._connections)
+
     async def serve(self) -> None:
         """Until `stop`, and until the last connection has ended then."""
         self.now = asyncio.get_running_loop().time()

@@ -22,6 +22,7 @@ from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
 _HEARTBEAT_SECONDS = 1.0
+_LOOKS = 10  # for connections that have sent no request yet
 # At a stop: how long a response may make no progress.
 _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
 # After the body timeout: for the last responses, and until the reset connections have ended.
@@ -85,6 +86,7 @@ class Worker:
         self._application.service.count_connections(self._server)
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
+        await asyncio.sleep(0)  # until it accepts
         self._report.ready()
         send_heartbeats(self._report)
         stopping = asyncio.create_task(self._should_stop.wait())
@@ -136,9 +138,18 @@ class Worker:
             return
         if self._is_replaced:
             self._server.stop_accepting()
+            await self._hear_newcomers()
         else:
             listeners.refuse_connections(self._server.listener)
-        await self._is_drain_skipped(listeners.SETTLE_SECONDS)
+            await self._is_drain_skipped(listeners.SETTLE_SECONDS)
+
+    async def _hear_newcomers(self) -> None:
+        """Wait for the first requests, as long as a stop does; without overlap nobody accepts meanwhile."""
+        for _ in range(_LOOKS):
+            if await self._is_drain_skipped(listeners.SETTLE_SECONDS / _LOOKS):
+                return
+            if not self._server.has_newcomers:
+                return
 
     async def _finish(self, serving: asyncio.Task[None]) -> bool:
         """Wait for the accepted requests; False when connections had to be reset."""
