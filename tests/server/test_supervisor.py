@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,11 +14,12 @@ from structlog.testing import capture_logs
 
 from petstore.ops.supervision import SupervisorMetrics
 from petstore.server.job import WorkerFailed
-from petstore.server.process import BACKGROUND, Process, Report, Timeouts
+from petstore.server.process import BACKGROUND, REPLACED, Process, Report, Timeouts
 from petstore.server.signals import SignalPipe
 from petstore.server.supervisor import Supervisor
 from petstore.server.workers import Workers
 from tests.support.clock import ManualClock
+from tests.support.waiting import PATIENCE_SECONDS
 
 
 class FakeProcess(Process):
@@ -44,7 +46,7 @@ class Service(SignalPipe):
     timeouts = Timeouts(stop_seconds=1, heartbeat_seconds=30)
     has_background = False
 
-    def __init__(self, events: list[Any]) -> None:
+    def __init__(self, events: list[Any], *, overlap: bool = True) -> None:
         self.clock = ManualClock()
         self.events = events
         self.processes: list[FakeProcess] = []
@@ -55,7 +57,7 @@ class Service(SignalPipe):
         self.supervisor = Supervisor(
             self,
             count=2,
-            overlap=True,
+            overlap=overlap,
             hangup_stops=False,
             monotonic=self.clock.monotonic,
             workers=Workers(self, self.fork),
@@ -141,6 +143,17 @@ def service() -> Iterator[Service]:
     """With two workers that have started and do not serve yet."""
     with capture_logs() as events:
         made = Service(events)
+        made.supervisor.start_workers()
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def alone() -> Iterator[Service]:
+    """The same without overlap, where a worker may take two minutes to stop."""
+    with capture_logs() as events:
+        made = Service(events, overlap=False)
+        made.timeouts = Timeouts(stop_seconds=120, heartbeat_seconds=300)
         made.supervisor.start_workers()
         yield made
         made.close()
@@ -250,6 +263,43 @@ class TestReload:
         service.step(after=5)
         assert service.numbers.count(0) == 2
 
+    def test_without_overlap_the_next_worker_waits_for_its_turn(self, alone: Service) -> None:
+        """It starts before the one that it replaces ends, and is not taken for late meanwhile."""
+        alone.serve(1, 2)
+        alone.step(signal.SIGHUP)
+        assert (alone.running, alone.sent) == ([1, 2, 3], {1: [REPLACED]})
+        alone.step(after=119)
+        alone.end(1, 0)
+        assert (alone.running, alone.sent) == ([2, 3, 4], {1: [REPLACED], 2: [REPLACED]})
+        alone.serve(3)
+        alone.end(2, 0)
+        alone.serve(4)
+        assert alone.metrics.reloads["done"] == 1
+        assert (alone.running, alone.numbers, alone.warnings) == ([3, 4], [0, 1, 0, 1], [])
+
+    def test_without_overlap_one_that_never_serves_is_killed(self, alone: Service) -> None:
+        """After the time that the one before may take, and its own."""
+        alone.serve(1, 2)
+        alone.step(signal.SIGHUP)
+        alone.end(1, 0)
+        alone.step(after=419)
+        assert signal.SIGKILL not in alone.sent.get(3, [])
+        alone.step(after=1)
+        assert signal.SIGKILL in alone.sent[3]
+
+    def test_without_overlap_a_stop_comes_to_who_waits_too(self, alone: Service) -> None:
+        """It has its own time after that of the worker before."""
+        alone.serve(1, 2)
+        alone.step(signal.SIGHUP)
+        for process in alone.processes:
+            process.terminate(signal.SIGTERM, alone.clock.monotonic())
+        alone.step(after=120)
+        assert {pid: sent[-1] for pid, sent in alone.sent.items()} == {
+            1: signal.SIGKILL, 2: signal.SIGKILL, 3: signal.SIGTERM,
+        }  # fmt: skip
+        alone.step(after=120)
+        assert alone.sent[3][-1] == signal.SIGKILL
+
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])
     def test_no_exception_ends_the_service(self, service: Service, error: Exception) -> None:
         """A reload that raises anything is logged, and the present workers stay."""
@@ -349,3 +399,27 @@ class TestBackground:
         service.end(3, 0)
         assert service.numbers == [0, 1, BACKGROUND, 0, 1, BACKGROUND]
         assert (service.metrics.background, service.metrics.reloads["done"]) == (True, 1)
+
+
+class TestTurn:
+    """A worker that follows another."""
+
+    def test_it_comes_with_the_end_of_the_worker_before(self) -> None:
+        """What that one reports is left to the parent."""
+        reader, writer = os.pipe()
+        report = Report(-1)
+        report.follow(os.dup(reader))
+        waiting = threading.Thread(target=report.await_turn, daemon=True)
+        waiting.start()
+        Report(writer).heartbeat()
+        waiting.join(0.05)
+        assert waiting.is_alive()
+        os.close(writer)
+        waiting.join(PATIENCE_SECONDS)
+        assert not waiting.is_alive()
+        assert os.read(reader, 16) == b"."
+        os.close(reader)
+
+    def test_it_comes_at_once_for_the_first_one(self) -> None:
+        """Which follows nobody."""
+        Report(-1).await_turn()

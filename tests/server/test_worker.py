@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,9 +15,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore import config
+from petstore.core.limits.counters import LimiterState
 from petstore.server import listener as listeners
 from petstore.server import worker
 from petstore.server.process import REPLACED, Report
+from petstore.storage.sqlite.counters import SqliteCounters
+from petstore.wiring.service import build
 
 
 class Application:
@@ -159,6 +163,46 @@ class TestStop:
             server.newcomers = newcomers
             await serve_until(REPLACED, server, monkeypatch)
             assert server.looks == looks
+
+
+async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would drain after the worker that it follows, and a stop would take twice as long."""
+    application: Any = Application()
+
+    async def wait_and_start() -> bool:
+        report.await_turn()
+        os.kill(os.getpid(), signal.SIGTERM)
+        return True
+
+    monkeypatch.setattr(application, "try_to_start", wait_and_start)
+    before, ended = socket.socketpair()
+    report = Report(-1)
+    report.follow(before.detach())
+    ended.close()
+    server: Any = None  # it is not used
+    serving = worker.Worker(application, server, config.load({}), report)
+    assert await serving.serve() == 0
+    assert application.stopped
+
+
+async def test_the_counters_are_read_when_the_turn_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker before saves them with its last step, while the next one is already there."""
+    order: list[str] = []
+    load = SqliteCounters.load
+
+    async def noted(counters: SqliteCounters, now_ms: int) -> LimiterState:
+        order.append("counters")
+        return await load(counters, now_ms)
+
+    monkeypatch.setattr(SqliteCounters, "load", noted)
+    settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})
+    service = await build(settings, await_turn=lambda: order.append("turn"))
+    await service.stop()
+    assert order == ["turn", "counters"]
 
 
 async def serve_until(

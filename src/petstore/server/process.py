@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
@@ -38,10 +39,26 @@ class Timeouts(msgspec.Struct, frozen=True):
 
 
 class Report:
-    """The worker's end of the pipe."""
+    """The worker's end of the pipe, and the parent's ends of those of the workers that it follows."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
+        self._before: list[int] = []
+        self.has_waited = False
+
+    def follow(self, pipe: int) -> None:
+        """`await_turn` waits for the worker at the other end."""
+        self._before.append(pipe)
+
+    def await_turn(self) -> None:
+        """Block until the workers that this one follows have ended, whatever they still report."""
+        for pipe in self._before:
+            ending = select.poll()
+            ending.register(pipe, 0)  # the end of the process alone, since the parent reads the rest
+            ending.poll()
+            os.close(pipe)
+            self.has_waited = True
+        self._before.clear()
 
     def ready(self) -> None:
         """Report to the parent that this worker serves."""
@@ -68,6 +85,7 @@ class Process:
         self.is_ready = False
         self.is_restart = False  # replaces a worker that died
         self.is_hung = False
+        self.waits_seconds = 0.0  # at most, for the end of the worker that it follows
         self.was_killed = False
         self._heartbeat_at = started_at
         self._kill_at: float | None = None  # set by the first signal to stop
@@ -111,7 +129,8 @@ class Process:
         """Read what the worker reported. At the end of the file only the pipe is closed: SIGCHLD follows."""
         with contextlib.suppress(BlockingIOError):
             received = os.read(self._pipe, 65_536)
-            self.is_ready = self.is_ready or _READY in received
+            if _READY in received:
+                self.is_ready, self.waits_seconds = True, 0.0
             self._heartbeat_at = now
             if not received:
                 self.close_pipe()
@@ -123,7 +142,7 @@ class Process:
             return self._kill_at
         if self.is_ready:
             return self._heartbeat_at + self.timeouts.heartbeat_seconds
-        return self.started_at + self.timeouts.start_seconds
+        return self.started_at + self.waits_seconds + self.timeouts.start_seconds
 
     @property
     def is_stopping(self) -> bool:
@@ -132,7 +151,7 @@ class Process:
     def terminate(self, number: signal.Signals, now: float) -> None:
         """Send a signal to stop. The first one sets the deadline."""
         if self._kill_at is None:
-            self._kill_at = now + self.timeouts.stop_seconds
+            self._kill_at = now + self.waits_seconds + self.timeouts.stop_seconds
         self.send(number)
 
     def kill_overdue(self, now: float) -> None:

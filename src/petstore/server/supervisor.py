@@ -28,7 +28,7 @@ class Supervisor:
     """Keeps `count` worker processes running, and once they serve the background process, if the job has one.
 
     SIGTERM stops them in order, SIGINT without the drain, SIGHUP replaces them unless `hangup_stops`.
-    `overlap`: a new worker starts before the one that it replaces ends, otherwise after it.
+    `overlap`: a new worker serves before the one that it replaces ends, otherwise it only prepares to.
     A worker that exceeds one of the job's timeouts is killed and, unless it was stopping, restarted.
     """
 
@@ -79,10 +79,13 @@ class Supervisor:
         self._start_delayed()
         self._handle_signals(received)
         self._report_ready()
+        self._job.observe(self._metrics)
 
     def _start(self, number: int, *, is_restart: bool = False) -> None:
         try:
-            process = self._workers.start(number, self._job.work, self._now(), self._job.timeouts)
+            process = self._workers.start(
+                number, self._job.work, self._now(), self._job.timeouts, follows=not self._overlap
+            )
         except OSError as error:
             message = f"{name_of(number)} can't be started: {error.strerror}. Trying again soon."
             _log.error("worker not started", worker=number, reason=error.strerror, message=message)
@@ -111,7 +114,6 @@ class Supervisor:
         self._metrics.workers = self._workers.count_serving()
         if self._job.has_background:
             self._metrics.background = self._workers.has_background
-        self._job.observe(self._metrics)
         self._notifier.update(self._status, is_healthy=self._workers.is_healthy(self._now()))
         return self._workers.signals.take()
 
@@ -193,6 +195,8 @@ class Supervisor:
                 self._start(old.number)
                 return
             else:
+                if old.number != BACKGROUND:
+                    self._start(old.number)
                 old.terminate(REPLACED, self._now())
                 return
 

@@ -46,7 +46,9 @@ def run(
     """
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
-    application = Application(settings, counts_directory=counts_directory, worker=number)
+    application = Application(
+        settings, counts_directory=counts_directory, worker=number, await_turn=report.await_turn
+    )
     # Never closed: a late signal would find no handler and change the exit code.
     return loop.run_until_complete(Worker(application, server(application), settings, report).serve())
 
@@ -83,6 +85,9 @@ class Worker:
         self._add_signal_handlers()
         if not await self._application.try_to_start():
             return 1
+        if self._report.has_waited and await self._is_stopped():
+            await self._application.stop()
+            return 0
         self._application.service.count_connections(self._server)
         collect_garbage_seldom()
         serving = asyncio.create_task(self._server.serve())
@@ -109,6 +114,12 @@ class Worker:
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         loop.add_signal_handler(signal.SIGINT, self._stop_without_drain)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+
+    async def _is_stopped(self) -> bool:
+        """Whether a signal to stop came while the loop stood still. There are no clients yet."""
+        for _ in range(3):  # reading a signal is one turn of the loop, its handler the next
+            await asyncio.sleep(0)
+        return self._should_stop.is_set()
 
     @property
     def _is_orphan(self) -> bool:

@@ -26,16 +26,30 @@ class Workers:
         return bool(self._processes)
 
     def start(
-        self, number: int, work: Callable[[int, Report], int], now: float, timeouts: Timeouts
+        self,
+        number: int,
+        work: Callable[[int, Report], int],
+        now: float,
+        timeouts: Timeouts,
+        *,
+        follows: bool = False,
     ) -> Process:
-        """Raises OSError when no process or descriptor is available."""
+        """`follows`: the turn of the worker comes when those with its number have ended.
+
+        Raises OSError when no process or descriptor is available.
+        """
+        before = self.with_number(number) if follows else []
 
         def run(report: Report) -> int:
             for other in self:
-                other.close_pipe()
+                if other in before and other.fileno() >= 0:
+                    report.follow(other.fileno())
+                else:
+                    other.close_pipe()
             return work(number, report)
 
         process = self._start_process(number, run, self.signals, now, timeouts)
+        process.waits_seconds = max((other.timeouts.stop_seconds for other in before), default=0.0)
         self._processes[process.pid] = process
         return process
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import structlog
@@ -25,11 +26,13 @@ class Application:
         clock: Clock | None = None,
         counts_directory: Path | None = None,
         worker: int = 0,
+        await_turn: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._counts_directory = counts_directory
         self._worker = worker
+        self._await_turn = await_turn
         self._service: Service | None = None
 
     @property
@@ -40,7 +43,9 @@ class Application:
 
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
-        self._service = await build(self._settings, self._clock, self._counts_directory, self._worker)
+        self._service = await build(
+            self._settings, self._clock, self._counts_directory, self._worker, self._await_turn
+        )
 
     async def try_to_start(self) -> bool:
         """Build the service; False when that failed, which is logged."""

@@ -58,8 +58,10 @@ async def open_store(
     observer: StoreObserver,
     watch: LimiterObserver,
     opened: AsyncExitStack,
+    await_turn: Callable[[], None],
 ) -> Storage:
-    """Open both. `opened` closes what this opens, also if it fails.
+    """Open both. `opened` closes what this opens, also if it fails. `await_turn` blocks until the process
+    that had the counters has saved them.
 
     Raises ConfigurationError and StoreUnavailable.
     """
@@ -68,6 +70,7 @@ async def open_store(
         store = backend.open(clock, observer)
         opened.push_async_callback(store.close)
         await store.note_serving(with_valkey=False)
+        await_turn()
         state = await store.counters.load(clock.now_ms())
         alone = MemoryLimiter(clock, policy, store.versions, state)
         return Storage(store, alone, store.counters.save, _no_counters)

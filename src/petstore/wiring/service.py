@@ -5,7 +5,7 @@ Commands use administration.py, which imports less.
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Callable, Sized
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -95,12 +95,17 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
 
 
 async def build(
-    settings: Settings, clock: Clock | None = None, counts_directory: Path | None = None, worker: int = 0
+    settings: Settings,
+    clock: Clock | None = None,
+    counts_directory: Path | None = None,
+    worker: int = 0,
+    await_turn: Callable[[], None] = lambda: None,
 ) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
     `counts_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
-    one. A failed start closes everything that it opened. Raises ConfigurationError and StoreUnavailable.
+    one; `await_turn` blocks until the one that it replaces has ended. A failed start closes everything that
+    it opened. Raises ConfigurationError and StoreUnavailable.
     """
     clock = clock or SystemClock()
     async with AsyncExitStack() as opened:
@@ -109,7 +114,7 @@ async def build(
         metrics = build_metrics(counts_directory)
         process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
-        storage = await open_store(settings, backend, clock, metrics.counts, watch, opened)
+        storage = await open_store(settings, backend, clock, metrics.counts, watch, opened, await_turn)
         counting = _count(process, backend, storage)
         return _serve(process, backend, storage, counting)
 
