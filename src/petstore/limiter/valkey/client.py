@@ -104,6 +104,12 @@ class ValkeyClient:
                 raise
         return reply
 
+    def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
+        """As Connection.send, during an outage too."""
+        if self._connection is None:
+            raise Unreachable("there is no connection")
+        self._connection.send(encode, hear)
+
     async def check(self) -> None:
         """Try to write, as requests do: an outage begins if that fails. Does nothing during one."""
         connection = self._connection

@@ -11,6 +11,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import libvalkey
@@ -36,8 +37,8 @@ class Connection(asyncio.Protocol):
         self._tick_seconds = patience_seconds * _TICK
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
-        self._waiting: deque[asyncio.Future[Any]] = deque()
-        self._out: list[bytes] = []
+        self._waiting: deque[Callable[[Any], None]] = deque()
+        self._out: list[Callable[[], bytes]] = []
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._sent = self._answered = 0
@@ -51,22 +52,30 @@ class Connection(asyncio.Protocol):
 
     def call(self, sent: bytes) -> asyncio.Future[Any]:
         """Send a command. The result is its reply, also an error of the server, or raises Unreachable."""
+        future = self._loop.create_future()
+        self.send(lambda: sent, partial(_settle, future))
+        return future
+
+    def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
+        """The same without a future: `hear` is called once with the reply, or with Unreachable.
+
+        `encode` is called at the end of this turn of the event loop, unless the connection is lost before.
+        Raises Unreachable, and does not call `hear` then.
+        """
         if self.is_lost:
             raise Unreachable("the connection is lost")
-        future = self._loop.create_future()
-        self._waiting.append(future)
+        self._waiting.append(hear)
         self._sent += 1
         if not self._out:
             self._loop.call_soon(self._flush)
-        self._out.append(sent)
+        self._out.append(encode)
         if self._watch is None:
             self._sent_at_ticks.clear()
             self._watch = self._loop.call_later(self._tick_seconds, self._tick)
-        return future
 
     def _flush(self) -> None:
         if self._transport is not None and self._out:
-            self._transport.write(b"".join(self._out))
+            self._transport.write(b"".join([encode() for encode in self._out]))
         self._out.clear()
 
     def data_received(self, data: bytes) -> None:
@@ -74,10 +83,9 @@ class Connection(asyncio.Protocol):
         try:
             reader.feed(data)
             while (reply := reader.gets()) is not False:
-                future = waiting.popleft()
+                hear = waiting.popleft()
                 self._answered += 1
-                if not future.done():  # its request may have been cancelled
-                    future.set_result(reply)
+                hear(reply)
         except (libvalkey.ProtocolError, IndexError) as error:
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
@@ -117,15 +125,22 @@ class Connection(asyncio.Protocol):
         self.is_lost = True
         if self._watch is not None:
             self._watch.cancel()
-        for future in self._waiting:
-            if not future.done():
-                future.set_exception(Unreachable(reason))
-                future.exception()  # retrieved, or asyncio logs those of cancelled requests
-        self._waiting.clear()
         self._out.clear()
         if self._transport is not None:
             self._transport.abort()
         self.on_lost(reason)
+        while self._waiting:
+            self._waiting.popleft()(Unreachable(reason))
+
+
+def _settle(future: asyncio.Future[Any], reply: Any) -> None:
+    if future.done():  # its request may have been cancelled
+        return
+    if isinstance(reply, Unreachable):
+        future.set_exception(reply)
+        future.exception()  # retrieved, or asyncio logs those of cancelled requests
+    else:
+        future.set_result(reply)
 
 
 async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float) -> Connection:
