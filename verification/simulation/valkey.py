@@ -128,8 +128,15 @@ class SimulatedValkey:
         self.calls += 1
         keys, arguments = parts[3 : 3 + int(parts[2])], parts[3 + int(parts[2]) :]
         if parts[1] == self._scripts.take.digest:
-            numbers = self._take(keys, arguments, now_us)
-            return b"*%d\r\n" % len(numbers) + b"".join(b":%d\r\n" % number for number in numbers)
+            askers = (len(keys) - 5) // 2
+            more = arguments[1 + askers :]
+            replies = [
+                self._take(keys[5 + 2 * at :][:2], [arguments[1 + at], *more], now_us) for at in range(askers)
+            ]
+            return b"*%d\r\n" % len(replies) + b"".join(
+                b"*%d\r\n" % len(numbers) + b"".join(b":%d\r\n" % number for number in numbers)
+                for numbers in replies
+            )
         self._publish(keys, arguments, now_us)
         return b":1\r\n"
 
@@ -171,10 +178,10 @@ class SimulatedValkey:
     def _take(self, keys: list[bytes], arguments: list[bytes], now_us: int) -> list[int]:
         catalogue = self._current(CATALOGUE, CATALOGUE_WRITERS, now_us)
         keyring = self._current(KEYRING, KEYRING_WRITERS, now_us)
-        per_minute, per_day, pardoned, cached_version, cached_until_ms = _integers(arguments[0])
+        per_minute, per_day, pardoned, cached_version, cached_until_ms, requests = _integers(arguments[0])
         if cached_version and (cached_version != keyring or now_us // 1_000 >= cached_until_ms):
             return [0, catalogue, keyring, now_us // 1_000]
-        read_in, *records, pending = (*arguments[2:], b"", b"", b"", b"")[:4]
+        read_in, *records, pending = (*arguments[1:], b"", b"", b"", b"")[:4]
         data = self._data
         data.epoch = data.epoch or now_us
         used, ban = data.accounts.get(keys[0]), data.keys.get(keys[1])
@@ -197,7 +204,12 @@ class SimulatedValkey:
         if pending:
             _add_pending(used, AccountWindows.of(*_integers(pending)), now_ms)
         caller = Caller(0, 0, (per_minute, per_day), pardoned_at_ms=pardoned)
-        decision = decide(used, ban, caller, self._policy, now_ms)
+        tried = copy.copy(used), copy.copy(ban)
+        first, *others = (decide(*tried, caller, self._policy, now_ms) for _ in range(requests))
+        if requests > 1 and not others[-1].allowed and (not first.banned or first.ban_began):
+            return [6]
+        for _ in range(requests):
+            decision = decide(used, ban, caller, self._policy, now_ms)
         outcome = 5 if decision.ban_began else _OUTCOMES[decision.allowed, decision.banned]
         if decision.banned:
             told: tuple[int, ...] = (ban.banned_from_ms, ban.banned_until_ms, ban.level, ban.pardoned_ms)

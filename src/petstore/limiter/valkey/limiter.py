@@ -125,9 +125,9 @@ class ValkeyLimiter:
 
     async def _call(self, command: bytes) -> list[int]:
         began = self._clock.monotonic()
-        reply: list[int] = await self._client.call(self._client.scripts.take, command)
+        replies: list[list[int]] = await self._client.call(self._client.scripts.take, command)
         self._observer.asked(self._clock.monotonic() - began)
-        return reply
+        return replies[0]
 
     def _read(self, caller: Caller, reply: list[int], lease: Lease) -> Decision | None:
         kind = reply[0]
