@@ -19,6 +19,7 @@ from petstore.core.versions import NO_VERSIONS, Versions
 _Numbers = tuple[int, ...]
 _one_more: Callable[[_Numbers, None], _Numbers] = flat("a[{0}] + 1")
 _left: Callable[[_Numbers, _Numbers], _Numbers] = flat("a[{0}] - b[{0}]")
+_more: Callable[[_Numbers, int], _Numbers] = flat("a[{0}] + b")
 
 
 def ban_decision(
@@ -50,6 +51,23 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
     binding_at = min(openings.latest_first, key=remaining.__getitem__)
     allowed = remaining[binding_at] >= 0
     return Decision(allowed, now_ms, versions, limits, remaining, openings.reset_at, binding_at)
+
+
+def decisions_for(
+    used: AccountWindows, caller: Caller, now_ms: int, versions: Versions, requests: int
+) -> list[Decision]:
+    """The Decisions for so many requests that are counted in `used`, as if they came one after another."""
+    last = decision_for(used, caller, now_ms, versions)
+    if requests == 1:
+        return [last]
+    limits, left, reset_at, binding_at = last.limits, last.remaining, last.reset_at, last.binding_at
+    return [
+        *(
+            Decision(True, now_ms, versions, limits, _more(left, later), reset_at, binding_at)
+            for later in range(requests - 1, 0, -1)
+        ),
+        last,
+    ]
 
 
 def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
