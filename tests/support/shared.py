@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
@@ -75,6 +76,25 @@ class Replica:
         """One request, as the gate makes it."""
         self.tell_time()
         return await self.limiter.take(caller, cached_version)
+
+    async def together(self, caller: Caller, version: Version, times: int) -> list[Decision | None]:
+        """Requests in one turn of the event loop, as of a caller that is cached under a version. None: `ask`
+        did not find out."""
+        self.tell_time()
+        told: list[tuple[Caller, Decision | None]] = []
+        all_told = asyncio.Event()
+
+        def hear(*facts: Any) -> None:
+            told.append(facts)
+            if len(told) == times:
+                all_told.set()
+
+        for _ in range(times):
+            if not self.limiter.ask(caller, version, hear):
+                hear(caller, None)
+        await all_told.wait()
+        assert all(whose is caller for whose, _ in told)
+        return [decision for _, decision in told]
 
     def tell_time(self) -> None:
         """Let the server know where the clock stands, where that is steered."""

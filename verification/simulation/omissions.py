@@ -12,7 +12,7 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Limiter, LimiterState
+from petstore.core.limits.counters import Hear, Limiter, LimiterState
 from petstore.core.limits.decision import Decision
 from petstore.core.versions import NoVersions, Version
 from petstore.limiter.memory import MemoryLimiter
@@ -68,6 +68,9 @@ class _LateLimiter:
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return None
+
+    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+        return False
 
     def keyring_version(self) -> Version | None:
         return _AnyVersion()  # type: ignore[return-value]

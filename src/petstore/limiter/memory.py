@@ -12,7 +12,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.counters import Hear, LimiterState
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide, first_refusal
 from petstore.core.limits.windows import AccountWindows
@@ -41,6 +41,9 @@ class MemoryLimiter:
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         versions = self._versions.try_current()
         return None if versions is None else self.take_at(caller, cached_version, versions, self._now_ms())
+
+    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+        return False
 
     def take_at(
         self, caller: Caller, cached_version: Version | None, versions: Versions, now_ms: int

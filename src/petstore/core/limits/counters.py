@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -12,6 +13,9 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
+
+# Gets the Decision about a request of a Caller; None: `Limiter.take` has to find out.
+Hear = Callable[[Caller, Decision | None], None]
 
 
 class LimiterState(msgspec.Struct):
@@ -40,6 +44,13 @@ class Limiter(Protocol):
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` without waiting. None also where it would have to wait, for some limiters always."""
+        ...
+
+    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+        """`take` without a task: `hear` is called once, in a later turn of the event loop. False: it is not.
+
+        After None nothing was taken, or nobody knows (a lost connection).
+        """
         ...
 
     def keyring_version(self) -> Version | None:

@@ -113,6 +113,10 @@ class FallbackLimiter:
         """Admissions of an outage that Valkey has not counted yet; usually there are none."""
         return bool(self._pending)
 
+    def is_pending(self, account_id: int) -> bool:
+        """Whether the account has some of them."""
+        return account_id in self._pending
+
     def take_pending(self, account_id: int) -> AccountWindows | None:
         """Remove and return the pending admissions of an account."""
         return self._pending.pop(account_id, None)

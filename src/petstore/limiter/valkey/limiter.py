@@ -9,9 +9,9 @@ from petstore.core.clock import Clock
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
-from petstore.core.limits.counters import LimiterState, MergingCounterStore
+from petstore.core.limits.counters import Hear, LimiterState, MergingCounterStore
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import ban_decision, decision_for, refusal_for
+from petstore.core.limits.quota import ban_decision, decisions_for, refusal_for
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
 from petstore.limiter.valkey.calls import (
@@ -27,6 +27,7 @@ from petstore.limiter.valkey.calls import (
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
 from petstore.limiter.valkey.fallback import FallbackLimiter
+from petstore.limiter.valkey.joint import Joints
 from petstore.limiter.valkey.lease import Lease, Leases, Token
 from petstore.limiter.valkey.recovery import RecoveryCache, as_text
 
@@ -53,6 +54,7 @@ class ValkeyLimiter:
         self._clock = clock
         self._observer = client.observer
         self._leases = Leases(client, clock)
+        self._joints = Joints(client, self._calls, clock, self._read_joint)
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         # Before the call is sent: an outage may begin before its reply is read.
@@ -67,10 +69,23 @@ class ValkeyLimiter:
             reply = await self._ask(caller, cached)
         except Unreachable:
             return self._decide_locally(caller, cached_version)
-        return self._read(caller, reply, lease)
+        decisions = self._read(caller, reply, lease)
+        return decisions[0] if decisions else None
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return None
+
+    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+        version, fallback = cached_version, self._fallback
+        if not isinstance(version, Token):
+            return False
+        if self._joints.join(caller, version, hear):
+            return True
+        if version.lease is not self._leases.of_now() or not self._client.is_up:
+            return False
+        if fallback is not None and fallback.is_pending(caller.account_id):
+            return False
+        return self._joints.begin(caller, version, hear)
 
     def keyring_version(self) -> Version | None:
         return self._leases.keyring_version() if self._client.is_up else None
@@ -129,21 +144,25 @@ class ValkeyLimiter:
         self._observer.asked(self._clock.monotonic() - began)
         return replies[0]
 
-    def _read(self, caller: Caller, reply: list[int], lease: Lease) -> Decision | None:
+    def _read(self, caller: Caller, reply: list[int], lease: Lease, requests: int = 1) -> list[Decision]:
+        """The Decisions of so many requests; none where the Caller is outdated."""
         kind = reply[0]
         versions = self._leases.current(reply, lease)
         if kind in (ADMITTED, REFUSED):
             windows = AccountWindows.of(*reply[4:])
             if kind == REFUSED:
-                return refusal_for(windows, caller, reply[3], versions)
+                return [refusal_for(windows, caller, reply[3], versions)]
             self._recovery.note_windows(caller.account_id, windows)
-            return decision_for(windows, caller, reply[3], versions)
+            return decisions_for(windows, caller, reply[3], versions, requests)
         if kind == MOVED:
-            return None
+            return []
         from_ms, until_ms, level, pardoned_ms = reply[4:]
         ban = BanState(level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms)
         self._recovery.note_ban(caller.key_id, ban)
-        return ban_decision(caller, ban, reply[3], versions, began=kind == BAN_BEGAN)
+        return [ban_decision(caller, ban, reply[3], versions, began=kind == BAN_BEGAN)] * requests
+
+    def _read_joint(self, caller: Caller, reply: list[int], version: Token, requests: int) -> list[Decision]:
+        return [] if reply[0] == NEEDS_RECORDS else self._read(caller, reply, version.lease, requests)
 
     def _decide_locally(self, caller: Caller, cached_version: Version | None) -> Decision | None:
         if cached_version is not None:

@@ -1,0 +1,113 @@
+"""Requests that share a call of take.lua: those that arrive in one turn of the event loop.
+
+They cost no task and no future each, and those of one key are asked for together. What is unusual, such as an
+outdated Caller or an outage, is left to ValkeyLimiter.take, which asks anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from petstore.core.clock import Clock
+from petstore.core.keys import Caller
+from petstore.core.limits.counters import Hear
+from petstore.core.limits.decision import Decision
+from petstore.limiter.valkey.calls import TOO_MANY, Calls
+from petstore.limiter.valkey.client import ValkeyClient
+from petstore.limiter.valkey.lease import Token
+
+# Makes the Decisions of so many requests of a caller, in their order, from a reply; none if it has none.
+Read = Callable[[Caller, list[int], Token, int], list[Decision]]
+
+
+# More would hold up Valkey for other processes.
+_KEYS_MAX = 64
+
+
+class _Joint(msgspec.Struct, eq=False, gc=False):
+    """Requests of one key, and who waits for them."""
+
+    caller: Caller
+    version: Token
+    hear: list[Hear]
+
+
+_Turn = dict[int, _Joint]
+
+
+class Joints:
+    """What is asked in this turn, by the id of the key."""
+
+    def __init__(self, client: ValkeyClient, calls: Calls, clock: Clock, read: Read) -> None:
+        self._client = client
+        self._calls = calls
+        self._monotonic = clock.monotonic
+        self._read = read
+        self._open: _Turn = {}
+
+    def join(self, caller: Caller, version: Token, hear: Hear) -> bool:
+        """Wait with others of this turn, if there are some of this very Caller and version."""
+        joint = self._open.get(caller.key_id)
+        if joint is None or joint.caller is not caller or joint.version is not version:
+            return False
+        joint.hear.append(hear)
+        return True
+
+    def begin(self, caller: Caller, version: Token, hear: Hear) -> bool:
+        """Ask for this request, and for those that join it. False while others of the key do so."""
+        turn = self._open
+        if caller.key_id in turn:
+            return False
+        if not turn or len(turn) == _KEYS_MAX:
+            turn = self._open = {}
+            self._send(turn)
+        turn[caller.key_id] = _Joint(caller, version, [hear])
+        return True
+
+    def _send(self, turn: _Turn) -> None:
+        self._client.send(partial(self._encode, turn), partial(self._heard, turn, self._monotonic()))
+
+    def _close(self, turn: _Turn) -> None:
+        """Nobody joins it any more."""
+        if self._open is turn:
+            self._open = {}
+
+    def _encode(self, turn: _Turn) -> bytes:
+        self._close(turn)
+        return self._calls.take_all(
+            [
+                (joint.caller, (joint.version.number, joint.version.lease.ends_ms), len(joint.hear))
+                for joint in turn.values()
+            ]
+        )
+
+    def _heard(self, turn: _Turn, began_seconds: float, replies: Any) -> None:
+        if isinstance(replies, list):
+            self._client.observer.asked(self._monotonic() - began_seconds)
+            for joint, reply in zip(turn.values(), replies, strict=True):
+                self._answer(joint, reply)
+        else:
+            self._close(turn)  # the connection may have been lost before it was sent
+            for joint in turn.values():
+                _tell(joint, [None] * len(joint.hear))
+
+    def _answer(self, joint: _Joint, reply: list[int]) -> None:
+        caller, version, hear = joint.caller, joint.version, joint.hear
+        if reply[0] == TOO_MANY:  # nobody knows which of them, so each is asked for alone
+            self._send({number: _Joint(caller, version, [one]) for number, one in enumerate(hear)})
+        else:
+            _tell(joint, self._read(caller, reply, version, len(hear)) or [None] * len(hear))
+
+
+def _tell(joint: _Joint, decisions: Sequence[Decision | None]) -> None:
+    for hear, decision in zip(joint.hear, decisions, strict=True):
+        try:
+            hear(joint.caller, decision)
+        except Exception as error:  # the others have their answers
+            loop = asyncio.get_running_loop()
+            loop.call_exception_handler({"message": "an answer failed", "exception": error})
