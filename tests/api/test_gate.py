@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from petstore.api.pipeline.request import read_request
 from petstore.core.digests import digest
 from petstore.core.keys import Access, Caller, mint
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import Hear
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
@@ -55,6 +57,11 @@ class LateLimiter(MemoryLimiter):
     def try_take(self, *_: object) -> None:
         """Somebody else has to be asked."""
 
+    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+        decision = super().try_take(caller, cached_version)
+        asyncio.get_running_loop().call_soon(hear, caller, decision)
+        return True
+
     def keyring_version(self) -> Version | None:
         return self.seen
 
@@ -79,7 +86,14 @@ class Entrance:
         head = [(b"host", b"x"), (b"authorization", f"Bearer {KEY}".encode())]
         request = read_request(Exchange(Wire(), "GET", b"/v1/pets", head, ("192.0.2.1", 1)))
         if not self.gate.try_admit(request, Access.READ, False):
-            await self.gate.admit(request, Access.READ, False)
+            told: asyncio.Future[tuple[Caller, Decision | None]] = asyncio.get_running_loop().create_future()
+            decision = None
+            if self.gate.ask(request, lambda *facts: told.set_result(facts)):
+                caller, decision = await told
+            if decision is None:
+                await self.gate.admit(request, Access.READ, False)
+            else:
+                self.gate.note(request, caller, decision, Access.READ, False)
         assert isinstance(request.decision, Decision)
         return request.decision.remaining[0]
 

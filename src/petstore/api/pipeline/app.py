@@ -9,6 +9,7 @@ import asyncio
 import itertools
 import secrets
 from collections.abc import Awaitable, Iterable
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -94,12 +95,34 @@ class ApiApp:
                 answer = self._describe(request, route)
             elif self._gate.try_admit(request, operation.access, operation.deprecated):
                 answer = self._handle(request, operation)
+            elif self._gate.ask(request, partial(self._go_on, request, operation)):
+                return
         except Exception as error:
             answer = self._failure(request, operation.name, error)
         if isinstance(answer, Response):
             self._answer(request, operation, answer)
         else:
-            exchange.task = asyncio.get_running_loop().create_task(self._wait(request, operation, answer))
+            self._begin(request, operation, answer)
+
+    def _go_on(
+        self, request: Request, operation: Operation, caller: Caller, decision: Decision | None
+    ) -> None:
+        """After `ask` of the gate."""
+        answer: Response | Awaitable[Response] | None = None
+        try:
+            if decision is not None:
+                self._gate.note(request, caller, decision, operation.access, operation.deprecated)
+                answer = self._handle(request, operation)
+        except Exception as error:
+            answer = self._failure(request, operation.name, error)
+        if isinstance(answer, Response):
+            self._answer(request, operation, answer)
+        else:
+            self._begin(request, operation, answer)
+
+    def _begin(self, request: Request, operation: Operation, answer: Awaitable[Response] | None) -> None:
+        task = asyncio.get_running_loop().create_task(self._wait(request, operation, answer))
+        request.exchange.task = task
 
     async def _wait(
         self, request: Request, operation: Operation, answer: Response | Awaitable[Response] | None

@@ -22,7 +22,7 @@ from petstore.core.errors import (
     Unauthorized,
 )
 from petstore.core.keys import Access, Caller, KeyRepository, is_wellformed
-from petstore.core.limits.counters import Limiter
+from petstore.core.limits.counters import Hear, Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version
@@ -109,8 +109,20 @@ class Gate:
         decision = self._limiter.try_take(caller, self._cached_version)
         if decision is None:
             return False
-        self._admit(request, caller, decision, needed, deprecated)
+        self.note(request, caller, decision, needed, deprecated)
         return True
+
+    def ask(self, request: Request, hear: Hear) -> bool:
+        """After `try_admit`: ask for the Decision without a task; `hear` gets it, and calls `note`.
+
+        When it gets None, or at once when this is False: call `admit`.
+        """
+        caller = self._cached.get(request.key_digest)
+        if caller is None or (
+            caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms()
+        ):
+            return False
+        return self._limiter.ask(caller, self._cached_version, hear)
 
     async def admit(self, request: Request, needed: Access, deprecated: bool) -> None:
         """After `try_admit`, and like it. Raises StoreUnavailable from the store too."""
@@ -124,12 +136,12 @@ class Gate:
                 self._cached.clear()
         if caller is None or decision is None:
             caller, decision = await self._take_afresh(request)
-        self._admit(request, caller, decision, needed, deprecated)
+        self.note(request, caller, decision, needed, deprecated)
 
-    def _admit(
+    def note(
         self, request: Request, caller: Caller, decision: Decision, needed: Access, deprecated: bool
     ) -> None:
-        """Count and note. Raises Refused."""
+        """Count the request, and note its caller and Decision. Raises Refused."""
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise Refused(_limit_error(decision), decision, caller)
