@@ -168,8 +168,30 @@ async def test_waiting_ends_in_time(server: Server, clock: ManualClock) -> None:
     """With an error that says so, and without a trace: the next in line is served."""
     pool = open_pool(server, clock, size=1, seconds=0.02)
     held = await pool.acquire()
+    waiting = asyncio.create_task(pool.acquire())
+    await until(lambda: pool.waiting == 1)
+    clock.advance(0.03)
     with pytest.raises(StoreUnavailable, match="no connection to it came free in time; nothing was stored"):
-        await pool.acquire()
+        await waiting
+    pool.release(held)
+    assert await pool.acquire() is held
+
+
+async def test_each_waits_for_its_own_time(server: Server, clock: ManualClock) -> None:
+    """Who came later waits longer, and so does who comes when nobody waits any more."""
+    pool = open_pool(server, clock, size=1, seconds=0.02)
+    held = await pool.acquire()
+    for _ in range(2):
+        first = asyncio.create_task(pool.acquire())
+        await until(lambda: pool.waiting == 1)
+        clock.advance(0.01)
+        second = asyncio.create_task(pool.acquire())
+        await until(lambda: pool.waiting == 2)
+        for left, waiting in ((1, first), (0, second)):
+            clock.advance(0.011)
+            with pytest.raises(StoreUnavailable):
+                await waiting
+            assert pool.waiting == left
     pool.release(held)
     assert await pool.acquire() is held
 

@@ -41,7 +41,8 @@ class Pool:
         self._timeout = timeout_seconds
         self._max_waiters = max_waiters
         self._idle: list[tuple[Connection, float]] = []
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[tuple[asyncio.Future[bool], float]] = deque()  # the first one's time ends first
+        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
     @property
@@ -104,28 +105,45 @@ class Pool:
             raise StoreUnavailable(
                 "Too many requests wait for the store; nothing was stored, try again shortly."
             )
-        slot = asyncio.get_running_loop().create_future()
-        self._waiters.append(slot)
+        loop = asyncio.get_running_loop()
+        slot: asyncio.Future[bool] = loop.create_future()
+        waiter = slot, self._clock.monotonic() + self._timeout
+        self._waiters.append(waiter)
+        if self._timer is None:  # one for all waiters: each of its own is a twelfth of a page
+            self._timer = loop.call_later(self._timeout, self._end_waits)
         try:
-            async with asyncio.timeout(self._timeout):
-                await slot
-        except BaseException as error:
+            came = await slot
+        except BaseException:
             if slot.done() and not slot.cancelled():
-                self._free_slot()  # the slot came together with the cancellation
-            elif slot in self._waiters:
-                self._waiters.remove(slot)
-            if isinstance(error, TimeoutError):
-                raise StoreUnavailable(
-                    "The store is busy: no connection to it came free in time; nothing was stored.",
-                    public="The store is busy; nothing was stored. Try again shortly.",
-                ) from error
+                if slot.result():
+                    self._free_slot()  # the slot came together with the cancellation
+            elif waiter in self._waiters:
+                self._waiters.remove(waiter)
             raise
+        if not came:
+            raise StoreUnavailable(
+                "The store is busy: no connection to it came free in time; nothing was stored.",
+                public="The store is busy; nothing was stored. Try again shortly.",
+            )
+
+    def _end_waits(self) -> None:
+        """Of those whose time has come; the others' comes later."""
+        self._timer = None
+        while self._waiters:
+            slot, ends_seconds = self._waiters[0]
+            left_seconds = ends_seconds - self._clock.monotonic()
+            if left_seconds > 0:
+                self._timer = asyncio.get_running_loop().call_later(left_seconds, self._end_waits)
+                return
+            self._waiters.popleft()
+            if not slot.done():
+                slot.set_result(False)
 
     def _free_slot(self) -> None:
         """Hand the slot to the first waiter that is still there."""
         while self._waiters:
-            slot = self._waiters.popleft()
+            slot, _ = self._waiters.popleft()
             if not slot.done():
-                slot.set_result(None)
+                slot.set_result(True)
                 return
         self._free += 1
