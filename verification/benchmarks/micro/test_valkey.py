@@ -7,12 +7,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.decision import Decision
 from petstore.limiter.valkey.connection import connect
 from petstore.limiter.valkey.limiter import ValkeyLimiter
 from petstore.limiter.valkey.opening import open_client
@@ -71,6 +73,41 @@ def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, client
     client = loop.run(open_client(url, PATIENT))
     limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
     every = calls(clients, lambda: limiter.take(CALLER))
+    benchmark(lambda: loop.run(every()))
+    loop.run(client.close())
+
+
+@pytest.mark.parametrize("keys", [1, 64])
+@at_a_time
+def test_640_decisions_of_turns(
+    benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int, keys: int
+) -> None:
+    """The same for cached callers, as the gate asks: each turn of the event loop is a call."""
+    client = loop.run(open_client(url, PATIENT))
+    limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
+    callers = [msgspec.structs.replace(CALLER, key_id=number + 1) for number in range(keys)]
+
+    async def every() -> None:
+        decisions = [await limiter.take(caller) for caller in callers]
+        assert decisions[-1] is not None
+        left, done, version = CALLS, asyncio.Event(), decisions[-1].versions.keyring
+
+        def hear(caller: Caller, decision: Decision | None) -> None:
+            nonlocal left
+            left -= 1
+            if left >= clients:
+                ask(callers[left % keys])
+            elif not left:
+                done.set()
+
+        def ask(caller: Caller) -> None:
+            if not limiter.ask(caller, version, hear):
+                done.set()  # the lease has ended, once in five seconds
+
+        for number in range(clients):
+            ask(callers[number % keys])
+        await done.wait()
+
     benchmark(lambda: loop.run(every()))
     loop.run(client.close())
 
