@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import pytest
@@ -13,6 +13,8 @@ import pytest
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import Answer, Shop, open_shop, outsider, settle
+
+T = TypeVar("T")
 
 REX = {"name": "Rex", "categoryId": 1}
 
@@ -40,7 +42,7 @@ NOTHING_STORED = "The service can't use its store at the moment; nothing was sto
 NOT_READ = "The service can't use its store at the moment. Try again shortly."
 
 
-async def with_log(shop: Shop, path: Path, request: Awaitable[Answer]) -> tuple[Answer, str]:
+async def with_log(shop: Shop, path: Path, request: Awaitable[T]) -> tuple[T, str]:
     """The answer of a request, and what it left in the log, which is closed after it."""
     writer = shop.application.service.log_writer
     with path.open("w+b") as file:
@@ -234,3 +236,23 @@ class TestUnexpected500:
         assert "secret detail" in log
         assert '"request_id":"mine"' in log
         assert broken.key not in log
+
+    @pytest.mark.parametrize("method", ["GET", "POST"], ids=["at once", "in a task"])
+    async def test_an_answer_that_fails_ends_the_connection(
+        self, shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str
+    ) -> None:
+        """Its client does not wait for ever, and the log says what failed."""
+        await shop.ask("GET", "/v1/pets")  # its key is known from here on
+
+        def fail(*_: object) -> bytes:
+            raise KeyError("what failed")
+
+        monkeypatch.setattr("petstore.api.pipeline.app.limit_lines", fail)
+
+        async def ask() -> None:
+            with pytest.raises(ConnectionAbortedError):
+                await shop.send(method, "/v1/pets", {"name": "n", "categoryId": 1})
+
+        _, log = await with_log(shop, tmp_path / "log", ask())
+        assert "what failed" in log
+        assert shop.application.service.api.in_flight == 0

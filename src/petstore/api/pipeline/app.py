@@ -157,8 +157,16 @@ class ApiApp:
         return unless_known(response, request.headers.get(b"if-none-match"))
 
     def _answer(self, request: Request, operation: Operation, response: Response) -> None:
-        """Send and observe a response."""
+        """Send and observe a response. Where that fails, the connection ends: its client must not wait."""
         self.in_flight -= 1
+        try:
+            self._send(request, operation, response)
+        except Exception as error:
+            if not request.exchange.is_answered:
+                request.exchange.abort()
+            self._observer.failed(request, operation.name, error, expected=False)
+
+    def _send(self, request: Request, operation: Operation, response: Response) -> None:
         decision = request.decision or self._gate.describe(request)
         lines = response.lines
         if operation.always_headers is not None:

@@ -48,7 +48,7 @@ class Exchange(Protocol):
     """A request as the HTTP server has read it, with the way to answer it.
 
     `path` and `query` are as they were sent, names of `headers` in lower case. `is_complete`: the whole body
-    has arrived; `task`: the one that answers, if there is one.
+    has arrived; `is_answered`: and the answer is sent; `task`: the one that answers, if there is one.
     """
 
     method: str
@@ -57,6 +57,7 @@ class Exchange(Protocol):
     headers: list[tuple[bytes, bytes]]
     client: tuple[str, int]
     is_complete: bool
+    is_answered: bool
     task: asyncio.Task[None] | None
 
     def take(self) -> bytes:
@@ -67,6 +68,9 @@ class Exchange(Protocol):
 
     def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
         """Send the whole answer, once. `lines`: its header lines without those of framing."""
+
+    def abort(self) -> None:
+        """End the connection without an answer."""
 
 
 class Request(msgspec.Struct, gc=False):
