@@ -123,6 +123,19 @@ class TestGetAndPage:
                 query = PageQuery(limit, status, ids, 0, asked, newest_first)
                 assert await walk(store, query) == expected, query
 
+    async def test_many_pages_at_once(self, store: Store) -> None:
+        """Whoever shares a query gets its own page: first, last, empty and repeated ones, in any order."""
+        pets = await fill(store, 80)
+        queries = [
+            PageQuery(limit, status, None, after)
+            for limit, status in ((2, None), (2, SOLD), (3, SOLD), (100, None))
+            for after in (*range(80, -1, -1), 7, 7, 1_000, INT64_MAX)
+        ]
+        pages = await asyncio.gather(*map(store.pets.page, queries))
+        for query, page in zip(queries, pages, strict=True):
+            left = [pet for pet in pets if pet.id > query.after_id and query.status in (None, pet.status)]
+            assert (page.pets, page.has_more) == (left[: query.limit], len(left) > query.limit), query
+
     async def test_a_hundred_identifiers_and_a_hundred_rows(self, store: Store) -> None:
         """The largest page that can be asked for."""
         pets = await fill(store, 110)

@@ -190,6 +190,10 @@ class TestPlans:
                 await self._check(connection, pets._PAGE, (after, 21), 21)
                 for status in PetStatus:
                     await self._check(connection, pets._PAGE_BY_STATUS, (after, 21, status.value), 21)
+            many = list(range(0, 50_000, 800))
+            await self._check(connection, pets._PAGES, (many, 21), len(many))
+            for status in PetStatus:
+                await self._check(connection, pets._PAGES_BY_STATUS, (many, 21, status.value), len(many))
             await self._check(connection, pets._ONE, (7,), 1)
 
     async def test_a_page_of_orders_reads_little_more_than_it_shows(
@@ -270,6 +274,8 @@ def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PageQuery]:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, list):
+        return f"ARRAY{value}"
     return str(value) if isinstance(value, int) else f"'{value}'"
 
 

@@ -34,7 +34,8 @@ ANIMALS = (
     "INSERT INTO pets (name, category_id, status) SELECT 'pet', g,"
     " (ARRAY['available', 'pending', 'sold'])[1 + g % 3] FROM generate_series(1, 1000) g; ANALYZE pets"
 )
-PAGE = PageQuery(status=PetStatus.AVAILABLE, after_id=30)
+# Of the newest first, since others share their queries.
+PAGE = PageQuery(status=PetStatus.AVAILABLE, after_id=930, newest_first=True)
 READERS = (1, 10, 64)
 PAGES = 640
 OPTIONS = PostgresOptions(connections=10)

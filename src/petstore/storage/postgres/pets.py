@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
-from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, values_of_pet
+from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, PetStatus, values_of_pet
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
+from petstore.storage.postgres.sharing import Shared
 from petstore.transactions.idempotency import lock_number
 from petstore.transactions.journal import encode
 from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
 from petstore.transactions.pets import ADD, ONE, Pets
-from petstore.transactions.rows import NEW_PET, PET, new_pet_places, read_pet, read_pets, read_pets_in, select
+from petstore.transactions.rows import (
+    NEW_PET,
+    PET,
+    PET_BUT_STATUS,
+    new_pet_places,
+    read_pet,
+    read_pets,
+    read_pets_in,
+    select,
+)
 from petstore.transactions.script import CATALOGUE, moment_ms
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres
+_PAGES_MAX = 64  # in one statement, so that decoding its rows holds up nobody for long
+_PATIENCE_SECONDS = 0.01
+
+
+def _pages(page: str, columns: Sequence[str]) -> str:
+    """Many pages in one statement, each a row of arrays with its number. `$1`: the animals before them."""
+    arrays = ", ".join(f"array_agg({column})" for column in columns)
+    return (
+        "SELECT number, page.* FROM unnest($1::bigint[]) WITH ORDINALITY AS place (before, number)"
+        f" CROSS JOIN LATERAL (SELECT {arrays} FROM ({page.replace('$1', 'place.before')}) AS animals)"
+        " AS page"
+    )
+
+
+_PAGES, _PAGES_BY_STATUS = _pages(_PAGE, PET), _pages(_PAGE_BY_STATUS, PET_BUT_STATUS)
 
 
 def _record(first: int) -> str:
@@ -70,21 +98,36 @@ class PostgresPets(Pets):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._postgres = database
+        self._reading: dict[tuple[int, PetStatus | None], Shared[int, dict[int, Page]]] = {}
 
     async def read_page(self, query: PageQuery) -> Page:
-        fetch, status = self._postgres.fetch, query.status
         if query.ids is not None or query.category_id is not None or query.newest_first:
             statement, arguments = page_of(query)
-            pets = read_pets(await fetch(statement.postgres, *arguments))
-        elif status is None:
-            pets = read_pets(await fetch(_PAGE, query.after_id, query.limit + 1))
-        else:
-            rows = await fetch(_PAGE_BY_STATUS, query.after_id, query.limit + 1, status.value)
-            pets = read_pets_in(rows, status)
-        if len(pets) <= query.limit:
-            return Page(pets, False)
-        pets.pop()
-        return Page(pets, True)
+            pets = read_pets(await self._postgres.fetch(statement.postgres, *arguments))
+            return _page(pets, query.limit)
+        listed = query.limit, query.status
+        reading = self._reading.get(listed)
+        if reading is None:
+            reading = self._reading[listed] = Shared(partial(self._read_pages, *listed), _PATIENCE_SECONDS)
+        return (await reading.answer(query.after_id))[query.after_id]
+
+    async def _read_pages(self, limit: int, status: PetStatus | None, wanted: set[int]) -> dict[int, Page]:
+        """The pages of one list after these animals. Together a page takes a fifth of its time alone."""
+        one, many = (_PAGE, _PAGES) if status is None else (_PAGE_BY_STATUS, _PAGES_BY_STATUS)
+        more = limit + 1, *(() if status is None else (status.value,))
+
+        def read(rows: Iterable[Iterable[Any]]) -> Page:
+            return _page(read_pets(rows) if status is None else read_pets_in(rows, status), limit)
+
+        before = list(wanted)
+        if len(before) == 1:
+            return {before[0]: read(await self._postgres.fetch(one, before[0], *more))}
+        pages = {}
+        for first in range(0, len(before), _PAGES_MAX):
+            part = before[first : first + _PAGES_MAX]
+            for number, *columns in await self._postgres.fetch(many, part, *more):
+                pages[part[number - 1]] = read(() if columns[0] is None else zip(*columns, strict=True))
+        return pages
 
     async def get(self, pet_id: int) -> Pet | None:
         row = await self._postgres.fetch_row(_ONE, pet_id)
@@ -116,3 +159,9 @@ class PostgresPets(Pets):
             return added_id, False
 
         return self._postgres.start_work(add, CATALOGUE, autocommit=True)
+
+
+def _page(pets: list[Pet], limit: int) -> Page:
+    """Of a page's animals and one too many, if there is one."""
+    has_more = len(pets) > limit
+    return Page(pets[:limit], has_more)
