@@ -27,7 +27,7 @@ from petstore.storage.postgres.store import PostgresStore
 from petstore.storage.store import Store
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import fresh_database, shell
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
@@ -112,7 +112,7 @@ async def backend(
             is_pooled = request.param == "pgbouncer"
             options = PostgresOptions(prepared=not is_pooled)
             chosen = backend_for(pgbouncer.pooled(url) if is_pooled else url, postgres=options)
-            opened = SharedData(chosen, clock, partial(run, url), exact_versions=False)
+            opened = SharedData(chosen, clock, made.enter_context(shell(url)), exact_versions=False)
         yield opened
         await opened.close()
 

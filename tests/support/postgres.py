@@ -122,23 +122,27 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 @contextlib.contextmanager
 def shell(url: str) -> Iterator[Callable[[str], list[tuple[Any, ...]]]]:
-    """That, for many statements over one connection, whether or not an event loop runs here."""
+    """That, for many statements over one connection, which the first of them makes, whether or not an event
+    loop runs here."""
+    connections: list[asyncpg.Connection] = []
+
+    async def work(sql: str) -> list[tuple[Any, ...]]:
+        if not connections:
+            connections.append(await asyncpg.connect(url, timeout=20))
+        if sql.lstrip().upper().startswith(("SELECT", "SHOW", "EXPLAIN")):
+            return [tuple(row) for row in await connections[0].fetch(sql)]
+        await connections[0].execute(sql)
+        return []
+
+    async def end() -> None:
+        connections[0].terminate()
+
     with contextlib.closing(asyncio.new_event_loop()) as loop:
-        connection = apart(lambda: loop.run_until_complete(asyncpg.connect(url, timeout=20)))
-
-        async def work(sql: str) -> list[tuple[Any, ...]]:
-            if sql.lstrip().upper().startswith(("SELECT", "SHOW", "EXPLAIN")):
-                return [tuple(row) for row in await connection.fetch(sql)]
-            await connection.execute(sql)
-            return []
-
-        async def end() -> None:
-            connection.terminate()
-
         try:
             yield lambda sql: apart(lambda: loop.run_until_complete(work(sql)))
         finally:
-            apart(lambda: loop.run_until_complete(end()))
+            if connections:
+                apart(lambda: loop.run_until_complete(end()))
 
 
 @cache
