@@ -30,6 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let the first worker alone measure what imports run: the others import the same."""
+    others = getattr(session.config, "workerinput", {}).get("workerid", "gw0") != "gw0"
+    with unmeasured() if others else nullcontext():
+        return (yield)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take out what repeats others, and what would skip; keep groups together."""
     left_out = {*repeated_through_pgbouncer(items), *needing_others(items)}
