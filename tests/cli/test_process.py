@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from petstore.core.clock import SystemClock
+from tests.cli.conftest import Cli
+from tests.support.clock import ManualClock
 from tests.support.server import Server, running_server
 from tools.servers.petstore import PROGRAM, environment
 
@@ -278,61 +281,59 @@ def test_a_service_loads_no_tables_for_terminals() -> None:
 def test_beside_a_running_server(tmp_path: Path) -> None:
     """Whatever is done on the command line, the server's next request knows."""
     with running_server(tmp_path) as server:
-        program = Program(tmp_path)
-        assert "petstore.db" in program.run("serve").stderr  # a second one is refused
-        check_keys(program, server)
-        check_states(program, server)
-        check_plan(program, server)
-        check_pets(program, server)
-        assert program.run("db", "check").returncode == 0
+        assert "petstore.db" in Program(tmp_path).run("serve").stderr  # a second one is refused
+        cli = Cli(tmp_path, ManualClock(SystemClock().now_ms()))
+        check_keys(cli, server)
+        check_states(cli, server)
+        check_plan(cli, server)
+        check_pets(cli, server)
+        cli.ok("db", "check")
         copy = str(tmp_path / "copy.db")
-        program.ok("db", "backup", copy)
+        cli.ok("db", "backup", copy)
         consent = ("--yes", str(tmp_path / "petstore.db"))
-        refused = program.run("db", "restore", copy, *consent)
-        assert refused.returncode == 1, refused.stderr
-        assert "stop it first" in refused.stderr
-    assert program.run("db", "restore", copy, *consent).returncode == 0
+        assert "stop it first" in cli.refused(1, "db", "restore", copy, *consent)
+    cli.ok("db", "restore", copy, *consent)
 
 
-def check_keys(program: Program, server: Server) -> None:
+def check_keys(cli: Cli, server: Server) -> None:
     """Issued, rotated and revoked keys act at once."""
-    program.ok("accounts", "add", "shop", "--plan", "free")
-    first = program.ok("keys", "issue", "shop").strip()
+    cli.ok("accounts", "add", "shop", "--plan", "free")
+    first = cli.ok("keys", "issue", "shop").strip()
     assert server.request("GET", "/v1/pets", key=first).status == 200
-    second = program.ok("keys", "rotate", "2", "--overlap", "0").strip()
+    second = cli.ok("keys", "rotate", "2", "--overlap", "0").strip()
     assert server.request("GET", "/v1/pets", key=first).status == 401
     assert server.request("GET", "/v1/pets", key=second).status == 200
-    program.ok("keys", "revoke", "3")
+    cli.ok("keys", "revoke", "3")
     assert server.request("GET", "/v1/pets", key=second).status == 401
 
 
-def check_states(program: Program, server: Server) -> None:
+def check_states(cli: Cli, server: Server) -> None:
     """A level, a suspension and a closing act at once."""
-    program.ok("accounts", "add", "reader", "--plan", "pro")
-    key = program.ok("keys", "issue", "reader", "--access", "read").strip()
+    cli.ok("accounts", "add", "reader", "--plan", "pro")
+    key = cli.ok("keys", "issue", "reader", "--access", "read").strip()
     assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 403
     for command, status in (("suspend", 403), ("resume", 200), ("suspend", 403), ("close", 401)):
-        program.ok("accounts", command, "reader")
+        cli.ok("accounts", command, "reader")
         for _ in range(2):
             assert server.request("GET", "/v1/pets", key=key).status == status
 
 
-def check_plan(program: Program, server: Server) -> None:
+def check_plan(cli: Cli, server: Server) -> None:
     """A change of plan acts on the next request; what is used stays used."""
-    key = program.ok("keys", "issue", "shop").strip()
-    program.ok("accounts", "set-plan", "shop", "--plan", "enterprise", "--per-minute", "4", "--per-day", "9")
+    key = cli.ok("keys", "issue", "shop").strip()
+    cli.ok("accounts", "set-plan", "shop", "--plan", "enterprise", "--per-minute", "4", "--per-day", "9")
     headers = server.request("GET", "/v1/pets", key=key).headers
     assert (headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]) == ("4", "1")
 
 
-def check_pets(program: Program, server: Server) -> None:
+def check_pets(cli: Cli, server: Server) -> None:
     """Animals appear and change for clients at once, and the other way round."""
-    added = program.ok("pets", "add", "Rex", "--category", "1")
+    added = cli.ok("pets", "add", "Rex", "--category", "1")
     assert server.request("GET", "/v1/pets").json() == [
         {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
     ]
     assert added.startswith("1  Rex")
-    program.ok("pets", "set", "1", "--status", "sold")
+    cli.ok("pets", "set", "1", "--status", "sold")
     assert server.request("GET", "/v1/pets?status=available").json() == []
     assert server.post({"name": "Luna", "categoryId": 2}).status == 201
-    assert "Luna" in program.ok("pets", "list")
+    assert "Luna" in cli.ok("pets", "list")
