@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.distribution import keep_groups_together
+from tests.support.distribution import keep_groups_together, keep_status
 from tests.support.machine import forget_settings, memory, needing_others
 from tests.support.measuring import is_measured, leave_to_workers, unmeasured
 from tests.support.service import Shop, open_shop
@@ -46,6 +46,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     keep_groups_together(config, items)
 
 
+pytest_sessionfinish = keep_status
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what stays to the end: modules, and thousands of collected tests.
 
@@ -54,13 +57,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Keep the exit code beside pytest's list of failed tests: tools/again.py needs both."""
-    if not hasattr(session.config, "workerinput"):
-        assert session.config.cache is not None
-        session.config.cache.set("petstore/exit_status", int(exitstatus))
 
 
 @pytest.hookimpl(wrapper=True)

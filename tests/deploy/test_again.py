@@ -31,7 +31,11 @@ _ALWAYS = """
 def test_wrong():
     raise AssertionError
 """
-_CONFTEST = "from tests.conftest import pytest_collection_modifyitems, pytest_sessionfinish  # noqa: F401\n"
+# The hooks of tests/conftest.py that matter here, without what else it imports.
+_CONFTEST = """\
+from tests.support.distribution import keep_groups_together as pytest_collection_modifyitems
+from tests.support.distribution import keep_status as pytest_sessionfinish
+"""
 
 
 class Project:
