@@ -165,6 +165,49 @@ class TestStop:
             assert server.looks == looks
 
 
+async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A start waits three seconds for the port, which the worker that follows this one holds meanwhile."""
+    monkeypatch.setattr(worker, "collect_garbage_seldom", lambda: None)
+    monkeypatch.setattr(worker, "_ORPHAN_SECONDS", 0.01)
+    alarms: list[int] = []
+    monkeypatch.setattr(signal, "alarm", alarms.append)
+    has_ended = asyncio.Event()
+
+    class StalledServer(AcceptingServer):
+        def stop_accepting(self) -> None:
+            self.has_left = True
+            self.listener.close()
+
+        def stop(self, answer_timeout_seconds: float) -> None:
+            asyncio.get_running_loop().call_soon(self._lose_parent)
+
+        def _lose_parent(self) -> None:
+            monkeypatch.setattr(os, "getppid", lambda: 1)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        def end_all(self) -> None:
+            has_ended.set()
+            self.ended += 1
+            self._has_stopped.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        application: Any = Application()
+        server: Any = StalledServer(listener)
+        settings = config.load({"PETSTORE_BODY_TIMEOUT": "60s", "PETSTORE_DRAIN": "1ms"})
+        parent, pipe = socket.socketpair()
+        with parent, pipe:
+            serving = worker.Worker(application, server, settings, Report(pipe.fileno()))
+            ending = asyncio.create_task(serving.serve())
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), REPLACED)
+            await has_ended.wait()
+            assert await ending == worker._CUT_SHORT
+    assert server.has_left
+    assert alarms == [worker.ORPHAN_KILLED_SECONDS]
+    assert application.stopped
+
+
 async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

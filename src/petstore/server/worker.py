@@ -129,9 +129,11 @@ class Worker:
         self._is_replaced = False
         if self._is_orphan:  # the next service needs the port and the database
             signal.alarm(ORPHAN_KILLED_SECONDS)
-            # Keeps the port until the process ends: a start that finds it free must find the database free.
-            os.dup(self._server.listener.fileno())
+            if (port := self._server.listener.fileno()) >= 0:  # a replaced worker has closed it
+                # Kept until the process ends: a start that finds it free must find the database free.
+                os.dup(port)
             self._should_skip_drain.set()
+            asyncio.get_running_loop().call_later(_ORPHAN_SECONDS, self._server.end_all)
         self._should_stop.set()
 
     def _stop_without_drain(self) -> None:
@@ -166,7 +168,7 @@ class Worker:
         """Wait for the accepted requests; False when connections had to be reset."""
         ended_before = self._server.ended
         self._server.stop(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
-        await asyncio.wait([serving], timeout=_ORPHAN_SECONDS if self._is_orphan else self._finish_seconds)
+        await asyncio.wait([serving], timeout=self._finish_seconds)
         if not serving.done():
             self._server.end_all()
             await asyncio.wait([serving], timeout=_SETTLE_SECONDS)
