@@ -142,10 +142,19 @@ class Peer:
         self.application = application
         self.is_draining = False
         self.now = 100.0
+        self._is_reading = False
+        self._soon: list[Callable[[], object]] = []
         self.open: set[Connection] = set()
         self.transport = Transport()
         self.connection = Connection(self)
         self.connection.connection_made(self.transport)
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """What a read asks for is done after it, without a turn of the loop."""
+        if self._is_reading:
+            self._soon.append(callback)
+        else:
+            asyncio.get_running_loop().call_soon(callback)
 
     def opened(self, connection: Connection) -> None:
         self.open.add(connection)
@@ -163,7 +172,11 @@ class Peer:
     def read(self, data: bytes) -> None:
         """One read of the server."""
         self.connection.get_buffer(-1)[: len(data)] = data
+        self._is_reading = True
         self.connection.buffer_updated(len(data))
+        self._is_reading = False
+        while self._soon:
+            self._soon.pop(0)()
 
     def end(self) -> None:
         """The client sends nothing any more, as a transport acts on it."""

@@ -37,6 +37,8 @@ class Server(Protocol):
     is_draining: bool
     now: float  # seconds of the loop's clock, brought up to date about once a second
 
+    def call_soon(self, callback: Callable[[], object]) -> object: ...
+
     def opened(self, connection: Connection) -> None: ...
 
     def closed(self, connection: Connection) -> None: ...
@@ -105,7 +107,7 @@ class Connection(asyncio.BufferedProtocol):
             self._room.set_result(None)
         self._room = None
         if self._queue or self._refusal:
-            asyncio.get_running_loop().call_soon(self._next)
+            self._server.call_soon(self._next)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return _READ
@@ -124,16 +126,16 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(400)
         if self._unfinished > _HEAD_MAX_BYTES:
             self._refuse(414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431)
-        if self._current is None:
-            self._next()
+        if self._current is None and (self._queue or self._refusal):
+            # Not now: uvloop reads before it ends what the store saw in its last turn.
+            self._server.call_soon(self._next)
         self._pause_reading()
 
     def _pause_reading(self) -> None:
         """While the client is ahead of the application. What follows the last answer is read, and dropped."""
-        arriving = self._arriving
-        if not self._is_closing and (
-            self._queue or (arriving is not None and arriving.waiting_bytes > _BODY_AHEAD_BYTES)
-        ):
+        waiting_bytes = 0 if self._arriving is None else self._arriving.waiting_bytes
+        is_ahead = len(self._queue) > (self._current is None) or waiting_bytes > _BODY_AHEAD_BYTES
+        if is_ahead and not self._is_closing:
             self._is_paused = True
             self._transport.pause_reading()
 
@@ -179,9 +181,7 @@ class Connection(asyncio.BufferedProtocol):
     def on_message_complete(self) -> None:
         if self._arriving is not None:
             self._arriving.complete()
-            self._arriving = None
-            self._unfinished = 0
-            self._is_between = True
+            self._arriving, self._unfinished, self._is_between = None, 0, True
 
     def _feed(self, data: bytes) -> bytes:
         """Returns what is left to parse. Raises HttpParserError."""
@@ -239,7 +239,7 @@ class Connection(asyncio.BufferedProtocol):
         if closes or (self._has_ended and not self._queue and not self._refusal):
             self._close()
         elif self._queue or self._refusal:
-            asyncio.get_running_loop().call_soon(self._next)
+            self._server.call_soon(self._next)
         else:
             self.read_on()
 

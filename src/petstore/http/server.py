@@ -60,6 +60,7 @@ class HttpServer:
     async def serve(self) -> None:
         """Until `stop`, and until the last connection has ended then."""
         self.now = asyncio.get_running_loop().time()
+        self.call_soon = asyncio.get_running_loop().call_soon
         if not self._is_stopping:
             await self._accept()
         while not self._is_idle.is_set():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+import uvloop
 
 from petstore.core.digests import digest
 from petstore.core.limits.bans import BanState
@@ -18,6 +20,8 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.versions import Versions
+from petstore.http.exchange import Exchange
+from petstore.http.server import HttpServer
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
@@ -25,6 +29,7 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
+from tests.support.waiting import until
 
 
 async def turn() -> None:
@@ -264,6 +269,36 @@ class TestTurn:
         await turn()
         await turn()
         assert seen[0].catalogue == first.catalogue + 1
+
+    def test_a_request_that_uvloop_reads_sees_a_commit_of_the_turn_before(self, database: str) -> None:
+        """uvloop reads sockets before it runs what was queued, such as the end of what a turn has seen."""
+
+        async def run(listener: socket.socket, client: socket.socket) -> None:
+            versions, seen = LoopReader(open_reader(database, 1_000)), []
+
+            def answer(exchange: Exchange) -> None:
+                seen.append(versions.known().catalogue)
+                exchange.answer(204, b"", None)
+
+            server = HttpServer(answer, listener, 16, 60.0)
+            serving = asyncio.create_task(server.serve())
+            client.connect(listener.getsockname())
+            await until(lambda: len(server) == 1)
+            first: Any = versions.known().catalogue
+            self.write(database)
+            client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            await until(lambda: bool(seen))
+            assert seen == [first + 1]
+            server.stop(1.0)
+            client.close()
+            await serving
+
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            socket.socket() as client,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
+            runner.run(run(listener, client))
 
     async def test_queries_of_a_turn_see_one_state(self, database: str, versions: LoopReader) -> None:
         """What another program commits meanwhile is seen from the next turn on."""
