@@ -98,6 +98,14 @@ class TestOneCall:
         assert replica.watch.round_trips == before + 3
         assert [left(each) for each in answers] == [[58, 57]] * len(callers)
 
+    async def test_so_are_calls_for_requests_of_which_some_are_refused(self, replica: Replica) -> None:
+        """One call for all of them, which admits none, then those for each."""
+        version = await known(replica)
+        before = replica.watch.round_trips
+        answers = await replica.together(CALLER, version, 2 * _KEYS_MAX + 1)
+        assert replica.watch.round_trips == before + 1 + 3
+        assert [one.allowed for one in answers if one] == [True] * 59 + [False] * (2 * _KEYS_MAX - 58)
+
     async def test_other_limits_of_the_same_key_are_not_shared(self, replica: Replica) -> None:
         """The caller was read anew meanwhile."""
         version = await known(replica)

@@ -24,7 +24,6 @@ from petstore.limiter.valkey.lease import Token
 # Makes the Decisions of so many requests of a caller, in their order, from a reply; none if it has none.
 Read = Callable[[Caller, list[int], Token, int], list[Decision]]
 
-
 # More would hold up Valkey for other processes.
 _KEYS_MAX = 64
 
@@ -99,7 +98,9 @@ class Joints:
     def _answer(self, joint: _Joint, reply: list[int]) -> None:
         caller, version, hear = joint.caller, joint.version, joint.hear
         if reply[0] == TOO_MANY:  # nobody knows which of them, so each is asked for alone
-            self._send({number: _Joint(caller, version, [one]) for number, one in enumerate(hear)})
+            alone = [_Joint(caller, version, [one]) for one in hear]
+            for at in range(0, len(alone), _KEYS_MAX):
+                self._send(dict(enumerate(alone[at : at + _KEYS_MAX])))
         else:
             _tell(joint, self._read(caller, reply, version, len(hear)) or [None] * len(hear))
 
