@@ -286,6 +286,7 @@ class TestReload:
         assert signal.SIGKILL not in alone.sent.get(3, [])
         alone.step(after=1)
         assert signal.SIGKILL in alone.sent[3]
+        assert "Worker 0 does not serve after 420 s; killing it." in alone.warnings
 
     def test_without_overlap_a_stop_comes_to_who_waits_too(self, alone: Service) -> None:
         """It has its own time after that of the worker before."""

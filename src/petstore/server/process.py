@@ -162,7 +162,8 @@ class Process:
             self.is_hung = True
             self.warn("worker hung", f"has hung for {self.timeouts.heartbeat_seconds:g} s; killing it.")
         else:
-            sentence = f"does not serve after {self.timeouts.start_seconds:g} s; killing it."
+            seconds = self.waits_seconds + self.timeouts.start_seconds
+            sentence = f"does not serve after {seconds:g} s; killing it."
             self.warn("worker does not serve", sentence)
         self._kill_at = now + self.timeouts.stop_seconds  # then it is tried again
         self.was_killed = True

@@ -29,8 +29,8 @@ def renewed(old: Settings, new: Settings) -> Settings:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise ConfigurationError or StoreUnavailable when a worker that starts with these settings, after the
-    end of the one before, could not reach its database.
+    """Raise ConfigurationError or StoreUnavailable when a worker with these settings could not reach its
+    database, though the one before goes before it serves.
     """
     backend = administration.backend_of(settings)
     if backend.file is None and not settings.valkey_url:
