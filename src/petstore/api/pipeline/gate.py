@@ -117,19 +117,13 @@ class Gate:
 
         When it gets None, or at once when this is False: call `admit`.
         """
-        caller = self._cached.get(request.key_digest)
-        if caller is None or (
-            caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms()
-        ):
-            return False
-        return self._limiter.ask(caller, self._cached_version, hear)
+        caller = self._known(request)
+        return caller is not None and self._limiter.ask(caller, self._cached_version, hear)
 
     async def admit(self, request: Request, needed: Access, deprecated: bool) -> None:
         """After `try_admit`, and like it. Raises StoreUnavailable from the store too."""
-        caller, decision = self._cached.get(request.key_digest), None
-        if caller is not None and (
-            caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms()
-        ):
+        caller, decision = self._known(request), None
+        if caller is not None:
             version = self._cached_version
             decision = await self._limiter.take(caller, version)
             if decision is None and version == self._cached_version:
@@ -137,6 +131,13 @@ class Gate:
         if caller is None or decision is None:
             caller, decision = await self._take_afresh(request)
         self.note(request, caller, decision, needed, deprecated)
+
+    def _known(self, request: Request) -> Caller | None:
+        """The cached Caller, unless the key has expired."""
+        caller = self._cached.get(request.key_digest)
+        if caller is None or caller.expires_at_ms is None or caller.expires_at_ms > self._clock.now_ms():
+            return caller
+        return None
 
     def note(
         self, request: Request, caller: Caller, decision: Decision, needed: Access, deprecated: bool

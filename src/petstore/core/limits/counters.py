@@ -47,7 +47,7 @@ class Limiter(Protocol):
         ...
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
-        """`take` without a task: `hear` is called once, in a later turn of the event loop. False: it is not.
+        """`take` without a task: `hear` is called once, later. False: it is not.
 
         After None nothing was taken, or nobody knows (a lost connection).
         """

@@ -83,10 +83,11 @@ class Connection(asyncio.Protocol):
         try:
             reader.feed(data)
             while (reply := reader.gets()) is not False:
-                hear = waiting.popleft()
+                if not waiting:
+                    raise libvalkey.ProtocolError("a reply to no call")
                 self._answered += 1
-                hear(reply)
-        except (libvalkey.ProtocolError, IndexError) as error:
+                waiting.popleft()(reply)
+        except libvalkey.ProtocolError as error:
             self.give_up(f"it does not speak the protocol of Valkey: {error}")
 
     def _tick(self) -> None:

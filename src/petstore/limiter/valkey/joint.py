@@ -36,11 +36,12 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
     hear: list[Hear]
 
 
+# By the id of the key; what is asked for alone by any number.
 _Turn = dict[int, _Joint]
 
 
 class Joints:
-    """What is asked in this turn, by the id of the key."""
+    """What is asked in this turn of the event loop."""
 
     def __init__(self, client: ValkeyClient, calls: Calls, clock: Clock, read: Read) -> None:
         self._client = client
