@@ -124,7 +124,7 @@ class TestGetAndPage:
                 assert await walk(store, query) == expected, query
 
     async def test_many_pages_at_once(self, store: Store) -> None:
-        """Whoever shares a query gets its own page: first, last, empty and repeated ones, in any order."""
+        """Each gets its own: first, last, empty and repeated ones, in any order, of lists that share queries."""
         pets = await fill(store, 80)
         queries = [
             PageQuery(limit, status, None, after)
