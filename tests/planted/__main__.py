@@ -21,6 +21,8 @@ from tests.support import postgres
 from tests.support.outside import NODE_MODULES
 
 _COPIED = ("src", "clients", "deploy", "tests", "tools", "verification", "pyproject.toml")
+# `.cache`: the databases of benchmarks, a GiB.
+_NOT_COPIED = shutil.ignore_patterns(NODE_MODULES.name, ".cache")
 _PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test did not run
 _TIMEOUT_SECONDS = 600
 # The seed gives tests of many examples the same ones each time. Without Schemathesis pytest starts in a third
@@ -82,7 +84,7 @@ def _copy(source: Path, tree: Path) -> Path:
     tree.mkdir()
     for name in _COPIED:
         if (source / name).is_dir():
-            shutil.copytree(source / name, tree / name, ignore=shutil.ignore_patterns(NODE_MODULES.name))
+            shutil.copytree(source / name, tree / name, ignore=_NOT_COPIED)
         else:
             shutil.copy2(source / name, tree / name)
     (tree / NODE_MODULES.relative_to(ROOT)).symlink_to(NODE_MODULES)
