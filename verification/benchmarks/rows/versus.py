@@ -26,7 +26,10 @@ from verification.benchmarks.rows.shared import Backing, backing
 from verification.benchmarks.rows.writes import BODY
 
 _NOW = "now"
-_ROWS = ("list, unchanged data", "list, random cursors", "POST, 64 connections", "list, access log on")
+_ROWS = (
+    *("list, unchanged data", "list, random cursors", "POST, 64 connections", "list, access log on"),
+    *("one animal", "401", "404"),
+)
 _SHARED = ("shared, list", "shared, random cursors", "shared, POST, 64 connections")
 _WARM_UP_SECONDS = 1.0
 
@@ -63,7 +66,13 @@ def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]
     """The rows on SQLite, of both programs."""
     source, (key, *_) = database(ANIMALS)
     page = _loads(key)[0]
-    loads = dict(zip(_ROWS, (*_loads(key), page), strict=True))
+    others = (
+        page,
+        Load((f"/v1/pets/4711 {key}",)),
+        Load((LIST,), expect=401),
+        Load((f"/v1/pets/999999999 {key}",), expect=404),
+    )
+    loads = dict(zip(_ROWS, (*_loads(key), *others), strict=True))
     with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as started:
 
         def start(version: str, *, access_log: bool) -> servers.Server:
