@@ -124,7 +124,7 @@ class TestGetAndPage:
                 assert await walk(store, query) == expected, query
 
     async def test_many_pages_at_once(self, store: Store) -> None:
-        """Each gets its own: first, last, empty and repeated ones, in any order, of lists that share them."""
+        """Each query gets its own page: the first, the last, an empty or a repeated one, in any order."""
         pets = await fill(store, 80)
         queries = [
             PageQuery(limit, status, None, after)

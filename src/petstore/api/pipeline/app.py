@@ -99,10 +99,7 @@ class ApiApp:
                 return
         except Exception as error:
             answer = self._failure(request, operation.name, error)
-        if isinstance(answer, Response):
-            self._answer(request, operation, answer)
-        else:
-            self._begin(request, operation, answer)
+        self._answer_or_wait(request, operation, answer)
 
     def _go_on(
         self, request: Request, operation: Operation, caller: Caller, decision: Decision | None
@@ -115,14 +112,16 @@ class ApiApp:
                 answer = self._handle(request, operation)
         except Exception as error:
             answer = self._failure(request, operation.name, error)
+        self._answer_or_wait(request, operation, answer)
+
+    def _answer_or_wait(
+        self, request: Request, operation: Operation, answer: Response | Awaitable[Response] | None
+    ) -> None:
         if isinstance(answer, Response):
             self._answer(request, operation, answer)
         else:
-            self._begin(request, operation, answer)
-
-    def _begin(self, request: Request, operation: Operation, answer: Awaitable[Response] | None) -> None:
-        task = asyncio.get_running_loop().create_task(self._wait(request, operation, answer))
-        request.exchange.task = task
+            task = asyncio.get_running_loop().create_task(self._wait(request, operation, answer))
+            request.exchange.task = task
 
     async def _wait(
         self, request: Request, operation: Operation, answer: Response | Awaitable[Response] | None
