@@ -31,6 +31,7 @@ CODES = {
     "conflict": 409,
     "idempotency_key_in_use": 409,
     "gone": 410,
+    "events_gone": 410,
     "precondition_failed": 412,
     "payload_too_large": 413,
     "uri_too_long": 414,

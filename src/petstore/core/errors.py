@@ -179,6 +179,10 @@ class Gone(PetstoreError, code="gone", status=410):
     """The operation was removed on its published date."""
 
 
+class EventsGone(PetstoreError, code="events_gone", status=410):
+    """The store can't continue a bookmark: what follows it was removed, or it is of another data set."""
+
+
 class LinkGone(Gone):
     """A one-time link was used, replaced or is too old."""
 

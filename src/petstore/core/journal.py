@@ -122,10 +122,3 @@ class JournalPage(msgspec.Struct, frozen=True):
         if self.scan_end is not None:
             return self.scan_end.id
         return self.entries[-1].id if self.has_more else None
-
-
-class Position(msgspec.Struct, frozen=True):
-    """A place in the order in which no entry appears late; the default is its beginning."""
-
-    transaction: int = 0
-    id: int = 0

@@ -1,0 +1,196 @@
+"""Events: what clients learn of the journal's entries, and who sees which. They are stored nowhere else.
+
+An event's id names the data set and the entry, a bookmark a place in the order in which no entry appears
+late. Neither is ever used again: a restored store is another data set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from petstore.core.errors import InvalidParameter
+from petstore.core.fields import fields_of, published
+from petstore.core.journal import STORE, Entry
+from petstore.core.limits.plans import WINDOWS
+from petstore.core.moments import iso_moment
+from petstore.core.pets import NewPet
+
+LIMIT_MAX = 100
+WAIT_MAX_SECONDS = 120
+# Waiting requests that an account may have, by its plan.
+WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
+
+# The members of each subject that clients see; entries have others too. But for the store's, an entry without
+# any is no event.
+_PUBLIC = {
+    "pet": tuple(field.member for field in fields_of(published(NewPet))),
+    "category": ("name",),
+    "order": ("petId", "quantity", "shipDate", "status", "complete"),
+    "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
+    "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
+    STORE: (),
+}
+# Of these every account sees all; of others its own.
+SHARED = ("pet", "category", STORE)
+
+
+class EventType(msgspec.Struct, frozen=True):
+    """A type of event, the types of the entries that it is made of, and what it says, as a sentence."""
+
+    name: str
+    entries: tuple[str, ...]
+    what: str
+
+    @property
+    def subject(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether every account sees all events of the type."""
+        return self.subject in SHARED
+
+
+TYPES = (
+    EventType("pet.created", ("pet.added",), "An animal was added."),
+    EventType("pet.updated", ("pet.changed",), "An animal has another name, category or status."),
+    EventType("pet.deleted", ("pet.removed",), "An animal was removed."),
+    EventType("category.updated", ("category.named",), "A category got, changed or lost its name."),
+    EventType("order.created", ("order.placed",), "An order of your account was placed."),
+    EventType(
+        "order.updated",
+        ("order.approved", "order.delivered", "order.cancelled", "order.changed"),
+        "An order of your account has another status or ship date.",
+    ),
+    EventType(
+        "account.updated",
+        ("account.plan_changed", "account.renamed"),
+        "Your account has another plan, limit or name.",
+    ),
+    EventType("account.suspended", ("account.suspended",), "The operator has suspended your account."),
+    EventType("account.resumed", ("account.resumed",), "The suspension of your account has ended."),
+    EventType("account.closed", ("account.closed",), "The operator has closed your account."),
+    EventType("key.issued", ("key.issued",), "Your account has a new key."),
+    EventType("key.rotated", ("key.rotated",), "A key was replaced by another one, and expires."),
+    EventType("key.revoked", ("key.revoked",), "A key was revoked."),
+    EventType("key.unbanned", ("key.unbanned",), "The operator has lifted a key's ban."),
+    EventType(
+        "store.restored",
+        ("store.restored",),
+        "The store was restored from a copy, and may lack its last changes. List the animals anew.",
+    ),
+)
+BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
+# Which events a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
+PATTERNS = {
+    f"{subject}.*": frozenset(entry for kind in TYPES if kind.subject == subject for entry in kind.entries)
+    for subject in dict.fromkeys(kind.subject for kind in TYPES)
+} | {kind.name: frozenset(kind.entries) for kind in TYPES}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """An event as clients see it."""
+
+    id: str
+    type: str
+    timestamp: str
+    data: dict[str, Any]
+
+
+class Position(msgspec.Struct, frozen=True, order=True):
+    """A place in the order in which no entry appears late; the default is its beginning.
+
+    `transaction` is 0 where identifiers are in that order: on SQLite, and of entries that came with the data.
+    """
+
+    transaction: int = 0
+    id: int = 0
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """A place between events of one data set. As text it is opaque to clients."""
+
+    data_set: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"{self.data_set}-{self.position.transaction}-{self.position.id}"
+
+
+_BOOKMARK = re.compile(r"([0-9a-f]{12})-([0-9]{1,19})-([0-9]{1,19})", re.ASCII)
+
+
+def read_bookmark(text: str) -> Bookmark:
+    """Raises InvalidParameter for what is not the text of a Bookmark."""
+    found = _BOOKMARK.fullmatch(text)
+    if found is None:
+        raise InvalidParameter(
+            "after: expected now, or the bookmark in the Link of an earlier answer; an event's id is none."
+        )
+    return Bookmark(found[1], Position(int(found[2]), int(found[3])))
+
+
+def event_of(data_set: str, entry: Entry) -> Event | None:
+    """What clients see of an entry that has a type; None where nothing of it is public.
+
+    `data` has the id and the members that an addition has or that changed, and as `previous` what they were.
+    Null is a member that was or is not there.
+    """
+    public = _PUBLIC[entry.subject]
+    before, after = (_shown(members, public) for members in (entry.before, entry.after))
+    if not before and not after and public:
+        return None
+    kind = BY_ENTRY[entry.type].name
+    data: dict[str, Any] = {"id": entry.subject_id} if public else {}
+    if kind.endswith((".created", ".issued")):
+        data |= after
+    elif kind.endswith(".deleted"):
+        data["previous"] = before
+    elif public:
+        changed = [name for name in public if name in before or name in after]
+        data |= {name: after.get(name) for name in changed}
+        data["previous"] = {name: before.get(name) for name in changed}
+    return Event(f"evt_{data_set}_{entry.id}", kind, iso_moment(entry.at_ms), data)
+
+
+def _shown(members: dict[str, Any] | None, public: tuple[str, ...]) -> dict[str, Any]:
+    return {name: members[name] for name in public if name in members} if members else {}
+
+
+def read_types(patterns: Iterable[str]) -> frozenset[str]:
+    """The types of the entries of events that match. Raises InvalidParameter for what is not in PATTERNS."""
+    try:
+        return frozenset().union(*(PATTERNS[pattern] for pattern in patterns))
+    except KeyError:
+        raise InvalidParameter(f"type: expected {', '.join(PATTERNS)}.") from None
+
+
+class EventQuery(msgspec.Struct, frozen=True):
+    """Which events to read, in their order: at most `limit`, those that `account_id` sees; None sees all.
+
+    `entries`: the types of their entries. `after`: where to begin; None is the journal's first entry.
+    """
+
+    limit: int
+    account_id: int | None
+    entries: frozenset[str] = frozenset(BY_ENTRY)
+    after: Bookmark | None = None
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """`after` is where to go on; `is_behind`: there are entries after it by now."""
+
+    events: list[Event]
+    after: Bookmark
+    is_behind: bool
+
+
+class News(msgspec.Struct, frozen=True):
+    """What came after a place: types of entries with the account that sees them (None: every account)."""
+
+    seen: frozenset[tuple[str, int | None]]
+    position: Position
