@@ -6,28 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.core.journal import Entry, JournalPage, JournalQuery, Position
+from petstore.core.journal import JournalPage, JournalQuery
 from petstore.transactions.journal_pages import page
-from petstore.transactions.rows import ENTRY, read_entry, select
-from petstore.transactions.script import Repository, Script, Statement, read, statement
+from petstore.transactions.rows import ENTRY, select
+from petstore.transactions.script import Repository, Script, read, statement
 
-# SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
-# below the oldest transaction that runs, nothing is added any more.
-_FOLLOWING = Statement(
-    sqlite=f"SELECT {select(ENTRY)}, 0 FROM journal WHERE ?1 >= '0' AND id > ?2 ORDER BY id LIMIT ?3",
-    postgres=f"SELECT {select(ENTRY)}, transaction::text FROM journal"
-    " WHERE (transaction, id) > ($1::text::xid8, $2)"
-    " AND transaction < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY journal.transaction, id LIMIT $3",
-)
-_FOREIGN = Statement(
-    sqlite="SELECT 1 WHERE false",
-    postgres="SELECT 1 FROM journal WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1",
-)
-_ADOPT = Statement(
-    sqlite="SELECT 1 WHERE false",
-    postgres="UPDATE journal SET transaction = '0' WHERE id <="
-    " (SELECT max(id) FROM journal WHERE transaction >= pg_snapshot_xmax(pg_current_snapshot()))",
-)
 RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
 
 # A struct stands for its members under their names in JSON.
@@ -73,30 +56,3 @@ class Journal(Repository):
     def page(self, query: JournalQuery) -> Script[JournalPage]:
         """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
         return page(query)
-
-    async def following(self, position: Position, limit: int) -> tuple[list[Entry], Position]:
-        """The entries after a position, at most `limit`, and the position to go on from.
-
-        Reading on from each position yields each entry once: an entry waits for all transactions that began
-        before its own. In PostgreSQL that is until they have ended.
-        """
-        if await self._database.read(_has_foreign()):
-            await self._database.write(_adopt)
-        return await self._database.read(_following(position, limit))
-
-
-def _following(position: Position, limit: int) -> Script[tuple[list[Entry], Position]]:
-    rows = yield _FOLLOWING, (str(position.transaction), position.id, limit)
-    if rows:
-        position = Position(int(rows[-1][-1]), rows[-1][0])
-    return [read_entry(row[:-1]) for row in rows], position
-
-
-def _has_foreign() -> Script[bool]:
-    """Whether there are entries from a dump of another cluster, which seem to be still to come."""
-    return bool((yield _FOREIGN, ()))
-
-
-def _adopt() -> Script[None]:
-    """Put the foreign entries, and all of their dump, before those of this cluster."""
-    yield _ADOPT, ()

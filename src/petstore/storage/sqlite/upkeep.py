@@ -23,6 +23,7 @@ from petstore.storage.sqlite.connection import open_reader, open_writer, transla
 from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.staging import SIDE_FILES, staged
+from petstore.transactions.events import RENEW
 from petstore.transactions.journal import record
 from petstore.transactions.sign_ins import end_all_access
 
@@ -146,6 +147,8 @@ def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: i
         if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").get:
             entry = record(clock.now_ms(), actor, STORE, 0, "restored", None, {"backup": Path(source).name})
             run(content, entry)
+        if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'data_set'").get:
+            content.execute(RENEW.sqlite)
 
     with lock_for_serving(path):
         if not Path(path).exists():

@@ -1,0 +1,234 @@
+"""The journal as events, for both databases: in the order in which no entry appears late.
+
+SQLite has one writer, so its identifiers are in the order of the commits. PostgreSQL hands them out before:
+below the oldest transaction that runs, in the whole cluster, nothing is added any more. Entries that came
+with the data (up to `base_id`) have transactions of another cluster: they are first, by their identifiers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from petstore.core.errors import EventsGone
+from petstore.core.events import (
+    SHARED,
+    Bookmark,
+    EventPage,
+    EventQuery,
+    News,
+    Position,
+    event_of,
+)
+from petstore.core.journal import STORE
+from petstore.transactions.journal import record
+from petstore.transactions.rows import ENTRY, read_entry, select
+from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
+
+# A request reads at most so many entries.
+SCANNED_MAX = 5_000
+
+# Where the journal is: a copy of it is elsewhere. A cluster that was restored to a moment has a new timeline.
+_PLACE = (
+    "(SELECT system_identifier FROM pg_control_system())::text"
+    " || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+    " || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " || '/' || 'journal'::regclass::oid"
+)
+
+# The entries after a position, $1 and $2: in SQLite; in PostgreSQL those that came with the data, and the
+# others, as soon as nothing is added before them any more.
+_BASE = "(SELECT base_id FROM data_set)"
+_FIRST = "(SELECT base_transaction FROM data_set)"
+_OLDEST = "pg_snapshot_xmin(pg_current_snapshot())"
+_SETTLED = f"id > {_BASE} AND transaction < {_OLDEST}"
+_IN_SQLITE = "FROM journal WHERE id > ?2"
+_CAME = f"FROM journal WHERE id > $2 AND id <= {_BASE}"
+_ADDED = f"FROM journal WHERE (transaction, id) > (greatest($1::text::xid8, {_FIRST}), $2) AND {_SETTLED}"
+_IN_ORDER = "ORDER BY journal.transaction, id"
+
+# The data set, and the last of the next $3 entries with their number.
+_NEXT = Statement(
+    sqlite="SELECT d.identity, true, d.is_whole, 0, d.gone_id, 0, 0, e.id, e.count FROM data_set d, (SELECT"
+    f" max(id) AS id, count(*) AS count FROM (SELECT id {_IN_SQLITE} ORDER BY id LIMIT ?3)) e",
+    postgres=f"SELECT d.identity, d.stamp = {_PLACE}, d.is_whole, d.gone_transaction::text, d.gone_id,"
+    " d.base_id, e.transaction::text, e.id, coalesce(e.count, 0) FROM data_set d LEFT JOIN (SELECT *,"
+    f" count(*) OVER () FROM (SELECT transaction, id {_ADDED} {_IN_ORDER} LIMIT $3) AS next"
+    " ORDER BY transaction DESC, id DESC LIMIT 1) AS e ON true",
+)
+_NEXT_THAT_CAME = Statement(
+    sqlite="SELECT NULL, 0",
+    postgres=f"SELECT max(id), count(*) FROM (SELECT id {_CAME} AND $1::text = '0' ORDER BY id"
+    " LIMIT $3) AS n",
+)
+
+# Of those up to an end, $3 and $4, the first $7 whose types are in $5 and that the account $6 sees.
+_OWNER = (
+    "CASE subject WHEN 'account' THEN subject_id"
+    " WHEN 'order' THEN (SELECT account_id FROM orders o WHERE o.id = journal.subject_id)"
+    " WHEN 'key' THEN (SELECT account_id FROM api_keys k WHERE k.id = journal.subject_id) END"
+)
+_TYPE = "subject || '.' || action"
+_IS_SHARED = f"subject IN ({', '.join(map(repr, SHARED))})"
+_IS_SEEN = f"({_IS_SHARED} OR $6::bigint IS NULL OR $6 = {_OWNER})"
+_IS_ASKED_FOR = f"strpos($5, ',' || {_TYPE} || ',') > 0 AND {_IS_SEEN}"
+_IS_ASKED_FOR_IN_SQLITE = _IS_ASKED_FOR.replace("strpos", "instr").replace("::bigint", "").replace("$", "?")
+_EVENTS = Statement(
+    sqlite=f"SELECT {select(ENTRY)}, 0 {_IN_SQLITE} AND id <= ?4 AND {_IS_ASKED_FOR_IN_SQLITE}"
+    " ORDER BY id LIMIT ?7",
+    postgres=f"SELECT {select(ENTRY)}, transaction::text {_ADDED}"
+    f" AND (transaction, id) <= ($3::text::xid8, $4) AND {_IS_ASKED_FOR} {_IN_ORDER} LIMIT $7",
+)
+_EVENTS_THAT_CAME = Statement(
+    sqlite="SELECT 1 WHERE false",
+    postgres=f"SELECT {select(ENTRY)}, '0' {_CAME} AND $1 = $3::text AND id <= $4 AND {_IS_ASKED_FOR}"
+    " ORDER BY id LIMIT $7",
+)
+
+_NEWS = Statement(
+    sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
+    postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_ADDED} {_IN_ORDER} LIMIT $3",
+)
+_NEWEST = Statement(
+    sqlite="SELECT 0, coalesce(max(id), 0) FROM journal",
+    postgres=f"SELECT coalesce(e.transaction::text, '0'), coalesce(e.id, {_BASE}) FROM (SELECT 1) AS one LEFT"
+    f" JOIN (SELECT transaction, id FROM journal WHERE transaction >= {_FIRST} AND {_SETTLED}"
+    f" {_IN_ORDER.replace(', id', ' DESC, id DESC')} LIMIT 1) AS e ON true",
+)
+_LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
+_STAMP = Statement(
+    "SELECT 1 WHERE false", f"UPDATE data_set SET stamp = {_PLACE} WHERE stamp = '' RETURNING true"
+)
+_IS_ELSEWHERE = Statement("SELECT 1 WHERE false", f"SELECT 1 FROM data_set WHERE stamp <> {_PLACE}")
+RENEW = Statement(
+    "UPDATE data_set SET identity = lower(hex(randomblob(6)))",
+    "UPDATE data_set SET identity = left(replace(gen_random_uuid()::text, '-', ''), 12),"
+    f" stamp = {_PLACE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {_OLDEST}",
+)
+# Who finds that the data were restored.
+_ACTOR = "service"
+
+
+class _Next(NamedTuple):
+    """The data set, and the end of the next entries."""
+
+    identity: str
+    is_in_place: bool  # the journal is where it was when the data set got its identity
+    is_whole: bool
+    gone: Position
+    base_id: int
+    end: Position
+    entries: int
+
+
+class Events(Repository):
+    """The journal of a store as events."""
+
+    async def page(self, query: EventQuery) -> EventPage:
+        """The next events. Raises EventsGone for a bookmark that the store can't continue, and without one
+        unless the journal begins with the first animal."""
+        while (page := await self._database.read(_page(query))) is None:
+            await self._renew()
+        return page
+
+    async def newest(self) -> Bookmark:
+        """The bookmark of this moment: what commits later comes after it."""
+        while (found := await self._database.read(_newest())) is None:
+            await self._renew()
+        return found
+
+    @read
+    def news(self, after: Position) -> Script[News]:
+        """What came after a place of this data set, of at most SCANNED_MAX entries."""
+        rows = yield _NEWS, (str(after.transaction), after.id, SCANNED_MAX)
+        seen = frozenset((row[2], None if row[3] else row[4]) for row in rows)
+        return News(seen, Position(int(rows[-1][0]), rows[-1][1]) if rows else after)
+
+    @write(NO_EFFECT)
+    def note_restore(self, now_ms: int, actor: str) -> Script[None]:
+        """Say that the store was restored from a copy: no bookmark of before goes on."""
+        return _restored(now_ms, actor)
+
+    async def _renew(self) -> None:
+        """Note where the data are; they are another set where that has changed."""
+        now_ms = self._clock.now_ms()
+        await self._database.write(lambda: _note_place(now_ms))
+
+
+def _page(query: EventQuery) -> Script[EventPage | None]:
+    """None where the journal is not in its place."""
+    start = query.after.position if query.after else Position()
+    found = yield from _next(start)
+    if not found.is_in_place:
+        return None
+    _check(query.after, found)
+    end, count, events = found.end, found.entries, _EVENTS
+    if start.transaction == 0 and start.id < found.base_id:
+        ((last_id, came),) = yield _NEXT_THAT_CAME, (str(start.transaction), start.id, SCANNED_MAX)
+        if came:
+            end, count, events = Position(0, last_id), SCANNED_MAX, _EVENTS_THAT_CAME
+    if not count:
+        return EventPage([], Bookmark(found.identity, start), is_behind=False)
+    kinds = f",{','.join(sorted(query.entries))},"
+    rows = yield (
+        events,
+        (
+            str(start.transaction),
+            start.id,
+            str(end.transaction),
+            end.id,
+            kinds,
+            query.account_id,
+            query.limit,
+        ),
+    )
+    is_full = len(rows) == query.limit
+    last = Position(int(rows[-1][-1]), rows[-1][0]) if is_full else end
+    seen = (event_of(found.identity, read_entry(row[:-1])) for row in rows)
+    return EventPage(
+        [event for event in seen if event is not None],
+        Bookmark(found.identity, last),
+        is_behind=last < end or count == SCANNED_MAX,
+    )
+
+
+def _next(start: Position) -> Script[_Next]:
+    ((row,),) = ((yield _NEXT, (str(start.transaction), start.id, SCANNED_MAX)),)
+    identity, is_in_place, is_whole, gone_transaction, gone_id, base_id, transaction, last_id, count = row
+    end = Position(int(transaction), last_id) if count else start
+    gone = Position(int(gone_transaction), gone_id)
+    return _Next(identity, bool(is_in_place), bool(is_whole), gone, base_id, end, count)
+
+
+def _check(after: Bookmark | None, found: _Next) -> None:
+    """Raise EventsGone for a bookmark that can't go on; without one, unless the beginning is there."""
+    if after is None:
+        reason = "" if found.is_whole else "The first events are not kept"
+    elif after.data_set != found.identity:
+        reason = "This bookmark is of another store, or of this one before it was restored from a copy"
+    else:
+        reason = (
+            "" if after.position >= found.gone else "The events after this bookmark are not kept any more"
+        )
+    if reason:
+        raise EventsGone(
+            f"{reason}. Take a new bookmark with after=now, list the animals, then follow the events from it."
+        )
+
+
+def _newest() -> Script[Bookmark | None]:
+    found = yield from _next(Position())
+    if not found.is_in_place:
+        return None
+    ((transaction, last_id),) = yield _NEWEST, ()
+    return Bookmark(found.identity, Position(int(transaction), last_id))
+
+
+def _note_place(now_ms: int) -> Script[None]:
+    if not (yield _STAMP, ()) and (yield _IS_ELSEWHERE, ()):
+        yield from _restored(now_ms, _ACTOR)
+
+
+def _restored(now_ms: int, actor: str) -> Script[None]:
+    yield _LOCK, ()  # else a transaction that runs might add to what came
+    yield RENEW, ()
+    yield from record(now_ms, actor, STORE, 0, "restored", None, {})
