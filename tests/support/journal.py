@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from petstore.core.events import Bookmark, EventPage, EventQuery
 from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
 from petstore.core.pets import MEMBERS
@@ -36,6 +37,11 @@ async def entries(store: Store, about: str | None = None) -> list[Entry]:
     """The whole journal, or of one object; oldest first."""
     query = JournalQuery(10_000, about=None if about is None else read_about(about))
     return (await store.journal.page(query)).entries[::-1]
+
+
+async def followed(store: Store, after: Bookmark | None = None, limit: int = 100) -> EventPage:
+    """The next events of the whole journal."""
+    return await store.events.page(EventQuery(limit, None, after=after))
 
 
 async def written(store: Store, about: str | None = None) -> list[str]:

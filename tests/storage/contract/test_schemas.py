@@ -41,8 +41,8 @@ def test_they_have_the_same_tables_and_columns(sqlite: apsw.Connection, postgres
         "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables"
         " USING (table_schema, table_name) WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
     )
-    # PostgreSQL hands out identifiers before commits, so its journal notes the transaction too; its data may be
-    # a copy without anybody having said so.
+    # PostgreSQL hands out identifiers before commits, so its journal notes the transaction too; its data may
+    # be a copy without anybody having said so.
     own = {("journal", "transaction")}
     own |= {("data_set", name) for name in ("gone_transaction", "stamp", "base_id", "base_transaction")}
     assert {(table, column) for table, column in rows if table not in OWN} - own == sqlite_columns
