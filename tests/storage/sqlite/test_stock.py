@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from petstore.core.errors import StoreFull
-from petstore.core.journal import Position
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.lists.reading import CsvList
 from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
@@ -17,7 +16,7 @@ from petstore.core.stock import StockPlan, StockRow
 from petstore.storage.backend import backend_for
 from petstore.storage.sqlite.stock import SqliteStockImport
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR
+from tests.support.journal import ACTOR, entries
 
 ROWS = [StockRow(line, None, ("x" * 200, 1, None)) for line in range(2, 2_002)]
 
@@ -35,7 +34,7 @@ async def test_a_full_disk_stores_nothing_and_lets_others_write(tmp_path: Path) 
             await load.store()
         added = await store.pets.add(NewPet("Rex", 1), ACTOR)
         assert (await store.pets.page(PageQuery())).pets == [added.pet]
-        assert len((await store.journal.following(Position(), 10))[0]) == 1
+        assert len(await entries(store)) == 1
     await store.close()
 
 
@@ -66,6 +65,6 @@ async def test_a_list_is_stored_however_often_its_animals_change(
         done, _ = await plan_and_store(load, bad, stores=lambda *_: True)
     assert (done.changed, len(changes)) == (1, 4)
     assert await changes[-1] == Pet(1, "Max 3", 2, PetStatus.AVAILABLE)
-    kept = [entry.after for entry in (await store.journal.following(Position(), 10))[0]]
+    kept = [entry.after for entry in await entries(store)]
     assert kept[-2:] == [{"name": "Rex", "categoryId": 2}, {"name": "Max 3"}]
     await store.close()

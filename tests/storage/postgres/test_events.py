@@ -1,0 +1,154 @@
+"""Events on a server where transactions overlap, and whose data may be a copy from elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from petstore.core.errors import EventsGone
+from petstore.core.events import Bookmark
+from petstore.core.pets import NewPet
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, entries, followed
+from tests.support.postgres import PostgresServer, run
+from tests.support.waiting import PATIENCE_SECONDS
+
+REX = NewPet("Rex", 1)
+RECORD = (
+    "INSERT INTO journal (at_ms, actor, subject, subject_id, action, after{more})"
+    " VALUES (0, 'slow', 'pet', 99, 'added', '{{\"name\": \"Max\"}}'{value})"
+)
+# What a restore from another cluster, whose numbers are ahead, looks like to this one.
+ELSEWHERE = "UPDATE data_set SET stamp = 'elsewhere'"
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[Store]:
+    opened = backend_for(database).open(ManualClock())
+    yield opened
+    await opened.close()
+
+
+async def next_ones(store: Store, after: Bookmark | None, count: int) -> tuple[list[int], Bookmark]:
+    """The animals of the events after a bookmark, in pages of one, until there are at least so many.
+
+    Any transaction in the server, one of autovacuum or in another database, may hold them up.
+    """
+    found: list[int] = []
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (page := await followed(store, after, 1)).events or page.is_behind or len(found) < count:
+            found += [event.data.get("id", 0) for event in page.events]
+            after = page.after
+    return found, page.after
+
+
+async def test_a_transaction_that_commits_late_hides_nothing(store: Store, database: str) -> None:
+    """I22: events of a transaction that began later, and has committed, wait for the one that still runs."""
+    await store.pets.add(REX, ACTOR)
+    first, after = await next_ones(store, None, 1)
+    assert first == [1]
+    slow = await asyncpg.connect(database)
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute(RECORD.format(more="", value=""))
+        await store.pets.add(REX, ACTOR)
+        await store.pets.add(REX, ACTOR)
+        assert [entry.subject_id for entry in await entries(store)] == [1, 2, 3]  # for people: at once
+        assert await next_ones(store, after, 0) == ([], after)
+        assert await store.events.newest() == after
+        await slow.execute("COMMIT")
+    finally:
+        await slow.close()
+    assert (await next_ones(store, after, 3))[0] == [99, 2, 3]
+
+
+async def test_a_transaction_that_is_rolled_back_holds_nothing_up(store: Store, database: str) -> None:
+    """Its identifier is a gap."""
+    slow = await asyncpg.connect(database)
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute(RECORD.format(more="", value=""))
+        await store.pets.add(REX, ACTOR)
+        await slow.execute("ROLLBACK")
+    finally:
+        await slow.close()
+    assert (await next_ones(store, None, 1))[0] == [1]
+
+
+async def test_a_dump_of_another_cluster_hides_nothing(store: Store, database: str) -> None:
+    """I22: its transactions may be far ahead of this cluster's: its events come first, once, and whatever is
+    written now comes after them. So do those of the dump's transactions that this cluster has passed."""
+    await store.pets.add(REX, ACTOR)
+    _, before = await next_ones(store, None, 1)
+    for transaction in (3, 2**62, 2**61):
+        run(database, RECORD.format(more=", transaction", value=f", '{transaction}'"))
+    run(database, ELSEWHERE)
+    with pytest.raises(EventsGone, match="restored from a copy"):
+        await followed(store, before)
+    await store.pets.add(REX, ACTOR)
+    first, after = await next_ones(store, None, 6)
+    assert first == [1, 99, 99, 99, 0, 2]  # 0: the restore
+    await store.pets.add(REX, ACTOR)
+    assert (await next_ones(store, after, 1))[0] == [3]
+
+
+async def test_what_is_written_by_a_transaction_from_before_the_restore_was_seen_comes_too(
+    store: Store, database: str
+) -> None:
+    """I22: it has a number from before, and adds its entry after the data got their new identity."""
+    await followed(store)
+    slow = await asyncpg.connect(database)
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute("SELECT pg_current_xact_id()")
+        run(database, ELSEWHERE)
+        now = await store.events.newest()
+        await slow.execute(RECORD.format(more="", value=""))
+        await slow.execute("COMMIT")
+    finally:
+        await slow.close()
+    assert sorted((await next_ones(store, now, 2))[0]) == [0, 99]
+
+
+async def test_a_bookmark_is_gone_after_a_dump_into_another_database(store: Store, database: str) -> None:
+    """The same cluster, and the numbers of its transactions; another data set."""
+    await store.pets.add(REX, ACTOR)
+    before = (await followed(store)).after
+    name = database.partition("?")[0].rpartition("/")[2]
+    run(database, f'CREATE DATABASE "{name}_copy"')
+    copy = database.replace(f"/{name}", f"/{name}_copy")
+    restored = backend_for(copy).open(ManualClock())
+    try:
+        run(copy, f"UPDATE data_set SET identity = '{before.data_set}', stamp = 'the stamp of the first'")
+        await restored.pets.add(REX, ACTOR)
+        with pytest.raises(EventsGone, match="restored from a copy"):
+            await followed(restored, before)
+        assert (await followed(store, before)).events == []
+    finally:
+        await restored.close()
+
+
+async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
+    """A standby that was promoted, or a cluster restored to a moment, may lack what was bookmarked."""
+    with PostgresServer() as primary:
+        primary.start()
+        store = backend_for(primary.url()).open(ManualClock())
+        await store.pets.add(REX, ACTOR)
+        _, before = await next_ones(store, None, 1)
+        await store.close()
+        with PostgresServer() as standby:
+            standby.follow(primary)
+            standby.start()
+            run(standby.url(), "SELECT pg_promote()")
+            promoted = backend_for(standby.url()).open(ManualClock())
+            try:
+                with pytest.raises(EventsGone, match="restored from a copy"):
+                    await followed(promoted, before)
+                assert (await next_ones(promoted, None, 2))[0] == [1, 0]
+            finally:
+                await promoted.close()
