@@ -46,6 +46,10 @@ class Limiter(Protocol):
         """`take` without waiting. None also where it would have to wait, for some limiters always."""
         ...
 
+    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        """`take` of nothing: what is left at this moment. Only a ban refuses."""
+        ...
+
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
         """`take` without a task: `hear` is called once, later. False: it is not.
 

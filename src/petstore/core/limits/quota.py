@@ -8,6 +8,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
@@ -84,17 +86,42 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
     )
 
 
+def standing(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
+    """The Decision for what costs nothing, in windows that are open."""
+    refused = refusal_for(used, caller, now_ms, versions)
+    return replace(refused, allowed=True, retry_after_seconds=0)
+
+
+def look(
+    used: AccountWindows, ban: BanState | None, caller: Caller, now_ms: int, versions: Versions
+) -> Decision:
+    """The same for these records, of which it changes none. Only a ban refuses it."""
+    if ban is not None and caller.pardoned_at_ms <= ban.pardoned_ms:
+        if now_ms < ban.banned_from_ms:
+            ban = copy.copy(ban)
+            follow_clock_in_ban(ban, now_ms)
+        if now_ms < ban.banned_until_ms:
+            return ban_decision(caller, ban, now_ms, versions)
+    return standing(_open(used, now_ms), caller, now_ms, versions)
+
+
 def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Window]:
     """The windows as the account's next request would find them; takes nothing."""
-    rolled = copy.copy(used)
-    follow_clock(rolled, now_ms)
-    roll(rolled, now_ms)
+    opened = _open(used, now_ms)
     return [
         Window(kind.name, limit, kind.seconds, max(0, limit - count), reset_at, count)
         for kind, limit, count, reset_at in zip(
-            WINDOWS, limits, rolled.used, rolled.openings.reset_at, strict=True
+            WINDOWS, limits, opened.used, opened.openings.reset_at, strict=True
         )
     ]
+
+
+def _open(used: AccountWindows, now_ms: int) -> AccountWindows:
+    """A copy, of the windows that are open now."""
+    opened = copy.copy(used)
+    follow_clock(opened, now_ms)
+    roll(opened, now_ms)
+    return opened
 
 
 def decide(

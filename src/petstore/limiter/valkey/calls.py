@@ -43,9 +43,9 @@ class Calls:
         self._numbers = b" ".join([b"%d"] * (len(WINDOWS) + 4))
         self._rule = b"$%d\r\n%b\r\n" % (len(rule), rule)
 
-    def take(self, caller: Caller, cached: Cached, more: tuple[bytes, ...] = ()) -> bytes:
-        """One request. `more`: the script's ARGV 3 to 6, without those at the end that are not needed."""
-        return self.take_all([(caller, cached, 1)], more)
+    def take(self, caller: Caller, cached: Cached, more: tuple[bytes, ...] = (), requests: int = 1) -> bytes:
+        """Requests of a key. `more`: ARGV 3 to 6 of the script, as many as it needs."""
+        return self.take_all([(caller, cached, requests)], more)
 
     def take_all(self, askers: Sequence[Asker], more: tuple[bytes, ...] = ()) -> bytes:
         """The requests of several keys; `more` for a single one."""

@@ -75,9 +75,24 @@ class FallbackLimiter:
 
         A window that opens with a request resets when the oldest request that it counts leaves it.
         """
-        parts = tuple(max(1, limit // self._processes) for limit in caller.limits)
-        part = msgspec.structs.replace(caller, limits=parts)
         now_ms = self._clock.now_ms()
+        part, recent = self._part_of(caller, now_ms)
+        decision = self._limiter.take_at(part, None, NO_VERSIONS, now_ms)
+        assert decision is not None  # without a cached version there always is one
+        if decision.allowed:
+            for requests in recent.values():
+                requests.add(now_ms)
+            self._add_pending(caller.account_id, now_ms)
+        return decision
+
+    def look(self, caller: Caller) -> Decision:
+        """What is left of this process's part."""
+        now_ms = self._clock.now_ms()
+        return self._limiter.look_at(self._part_of(caller, now_ms)[0], NO_VERSIONS, now_ms)
+
+    def _part_of(self, caller: Caller, now_ms: int) -> tuple[Caller, dict[int, _Recent]]:
+        """The caller with this process's part of its limits, and the requests of its windows."""
+        parts = tuple(max(1, limit // self._processes) for limit in caller.limits)
         recent = self._recent.get(caller.account_id)
         if recent is None:
             recent = {at: _Recent(length_ms) for at, length_ms in _SLIDING.items()}
@@ -87,13 +102,7 @@ class FallbackLimiter:
         for at, requests in recent.items():
             opened[at], counts[at] = requests.window(now_ms)
         used.openings, used.used = openings(*opened), tuple(counts)
-        decision = self._limiter.take_at(part, None, NO_VERSIONS, now_ms)
-        assert decision is not None  # without a cached version there always is one
-        if decision.allowed:
-            for requests in recent.values():
-                requests.add(now_ms)
-            self._add_pending(caller.account_id, now_ms)
-        return decision
+        return msgspec.structs.replace(caller, limits=parts), recent
 
     def _add_pending(self, account_id: int, now_ms: int) -> None:
         pending = self._pending.get(account_id)

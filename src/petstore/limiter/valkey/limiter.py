@@ -11,7 +11,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import Hear, LimiterState, MergingCounterStore
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import ban_decision, decisions_for, refusal_for
+from petstore.core.limits.quota import ban_decision, decisions_for, refusal_for, standing
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
 from petstore.limiter.valkey.calls import (
@@ -57,6 +57,12 @@ class ValkeyLimiter:
         self._joints = Joints(client, self._calls, clock, self._read_joint)
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return await self._take(caller, cached_version, 1)
+
+    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return await self._take(caller, cached_version, 0)
+
+    async def _take(self, caller: Caller, cached_version: Version | None, requests: int) -> Decision | None:
         # Before the call is sent: an outage may begin before its reply is read.
         lease, cached = self._leases.of_now(), NOT_CACHED
         if cached_version is not None:
@@ -64,12 +70,12 @@ class ValkeyLimiter:
                 return None
             cached = (cached_version.number, lease.ends_ms)
         if not self._client.is_up:
-            return self._decide_locally(caller, cached_version)
+            return self._decide_locally(caller, cached_version, requests)
         try:
-            reply = await self._ask(caller, cached)
+            reply = await self._ask(caller, cached, requests)
         except Unreachable:
-            return self._decide_locally(caller, cached_version)
-        decisions = self._read(caller, reply, lease)
+            return self._decide_locally(caller, cached_version, requests)
+        decisions = self._read(caller, reply, lease, requests)
         return decisions[0] if decisions else None
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
@@ -98,24 +104,26 @@ class ValkeyLimiter:
     def saved(self) -> None:
         self._recovery.saved()
 
-    async def _ask(self, caller: Caller, cached: Cached) -> list[int]:
+    async def _ask(self, caller: Caller, cached: Cached, requests: int) -> list[int]:
         """The script's reply. Raises Unreachable, and StoreUnavailable where records are restored from it."""
         fallback = self._fallback
-        if fallback is not None and fallback.has_pending:
+        if fallback is not None and fallback.has_pending and requests:
             pending = fallback.take_pending(caller.account_id)
             if pending is not None:
                 return await self._ask_with_pending(fallback, caller, cached, pending)
-        reply = await self._call(self._calls.take(caller, cached))
-        return reply if reply[0] != NEEDS_RECORDS else await self._ask_with_records(caller, cached, reply[1])
+        reply = await self._call(self._calls.take(caller, cached, (), requests))
+        if reply[0] != NEEDS_RECORDS:
+            return reply
+        return await self._ask_with_records(caller, cached, reply[1], requests)
 
     async def _ask_with_records(
-        self, caller: Caller, cached: Cached, epoch: int, *pending: bytes
+        self, caller: Caller, cached: Cached, epoch: int, requests: int, *pending: bytes
     ) -> list[int]:
         """Call with restored records, again when a new epoch has begun meanwhile."""
         for _ in range(_EPOCHS_MAX):
             records = await self._recovery.restore(caller, epoch)
             more = (b"%d" % epoch, *records, *pending)
-            reply = await self._call(self._calls.take(caller, cached, more))
+            reply = await self._call(self._calls.take(caller, cached, more, requests))
             if reply[0] != NEEDS_RECORDS:
                 return reply
             epoch = reply[1]
@@ -131,7 +139,7 @@ class ValkeyLimiter:
         try:
             reply = await self._call(self._calls.take(caller, cached, (b"", b"", b"", text)))
             if reply[0] == NEEDS_RECORDS:
-                reply = await self._ask_with_records(caller, cached, reply[1], text)
+                reply = await self._ask_with_records(caller, cached, reply[1], 1, text)
             counted = reply[0] != MOVED
         finally:
             if not counted:
@@ -144,14 +152,16 @@ class ValkeyLimiter:
         self._observer.asked(self._clock.monotonic() - began)
         return replies[0]
 
-    def _read(self, caller: Caller, reply: list[int], lease: Lease, requests: int = 1) -> list[Decision]:
-        """The Decisions of so many requests; none where the Caller is outdated."""
+    def _read(self, caller: Caller, reply: list[int], lease: Lease, requests: int) -> list[Decision]:
+        """The Decisions of so many requests, or of a look; none where the Caller is outdated."""
         kind = reply[0]
         versions = self._leases.current(reply, lease)
         if kind in (ADMITTED, REFUSED):
             windows = AccountWindows.of(*reply[4:])
             if kind == REFUSED:
                 return [refusal_for(windows, caller, reply[3], versions)]
+            if not requests:
+                return [standing(windows, caller, reply[3], versions)]
             self._recovery.note_windows(caller.account_id, windows)
             return decisions_for(windows, caller, reply[3], versions, requests)
         if kind == MOVED:
@@ -159,15 +169,17 @@ class ValkeyLimiter:
         from_ms, until_ms, level, pardoned_ms = reply[4:]
         ban = BanState(level=level, banned_from_ms=from_ms, banned_until_ms=until_ms, pardoned_ms=pardoned_ms)
         self._recovery.note_ban(caller.key_id, ban)
-        return [ban_decision(caller, ban, reply[3], versions, began=kind == BAN_BEGAN)] * requests
+        return [ban_decision(caller, ban, reply[3], versions, began=kind == BAN_BEGAN)] * max(1, requests)
 
     def _read_joint(self, caller: Caller, reply: list[int], version: Token, requests: int) -> list[Decision]:
         return [] if reply[0] == NEEDS_RECORDS else self._read(caller, reply, version.lease, requests)
 
-    def _decide_locally(self, caller: Caller, cached_version: Version | None) -> Decision | None:
+    def _decide_locally(
+        self, caller: Caller, cached_version: Version | None, requests: int
+    ) -> Decision | None:
         if cached_version is not None:
             return None
         self._observer.decided_locally()
         if self._fallback is None:
             raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
-        return self._fallback.take(caller)
+        return self._fallback.take(caller) if requests else self._fallback.look(caller)

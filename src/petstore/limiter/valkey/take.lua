@@ -8,7 +8,8 @@
 -- KEYS  versions of catalogue and keyring, sets of their writers, epoch; of each key the windows of its account and
 --       its ban; all in one slot
 -- ARGV  1  "minimum_rejections window grace forgiven_after duration ..."
---       of each key "limit ... pardoned_ms cached_version cached_until_ms requests", 0 0 for an uncached Caller
+--       of each key "limit ... pardoned_ms cached_version cached_until_ms requests", 0 0 for an uncached Caller;
+--       0 requests: what is left, and nothing of the account is written
 --       then, of a single key, where they are needed:
 --       3  the epoch in which the store was read, "" if it was not; its records of 4 the account, 5 the key
 --       6  "opened used ...": counts of an outage that are pending for this account
@@ -132,7 +133,7 @@ for at = 1, (#KEYS - 5) / 2 do repeat
     account_changed = true
   end
 
-  local admitted = not banned{{ and used_@ + requests <= limit_@}}
+  local admitted = not banned and (requests == 0 or{{ used_@ + requests <= limit_@ and}} true)
   if admitted then
     {{used_@ = used_@ + requests
     }}account_changed = true
@@ -175,7 +176,7 @@ for at = 1, (#KEYS - 5) / 2 do repeat
   end
 
   {{opened_@ = floor(opened_@ / @UNIT)
-  }}if account_changed then
+  }}if account_changed and requests > 0 then
     written[account_name] = format('{{%.0f %.0f }}%s'{{, opened_@, used_@}}, epoch)
     redis.call('SET', account_name, written[account_name], 'PX', 2 * DAY)
   end
