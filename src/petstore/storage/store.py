@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.versions import VersionSource
@@ -24,6 +25,10 @@ class Store(Parts, ABC):
     @abstractmethod
     def load(self) -> StoreLoad:
         """The load at this moment, for metrics."""
+
+    @abstractmethod
+    def hear_commits(self, heard: Callable[[], None]) -> None:
+        """Call `heard` on the event loop after each commit of this process."""
 
     @abstractmethod
     async def probe(self) -> None:

@@ -132,6 +132,20 @@ class Gate:
             caller, decision = await self._take_afresh(request)
         self.note(request, caller, decision, needed, deprecated)
 
+    async def admit_again(self, request: Request) -> None:
+        """After a wait: note the Decision of this moment, which costs nothing. Raises Refused for a key that
+        has ended since, or is banned."""
+        caller, decision = self._known(request), None
+        if caller is not None:
+            decision = await self._limiter.look(caller, self._cached_version)
+        if caller is None or decision is None:
+            caller = await self._find(request)
+            decision = await self._limiter.look(caller)
+            assert decision is not None  # None only answers an outdated version
+        request.caller, request.decision = caller, decision
+        if not decision.allowed:
+            raise Refused(_limit_error(decision), decision, caller)
+
     def _known(self, request: Request) -> Caller | None:
         """The cached Caller, unless the key has expired."""
         caller = self._cached.get(request.key_digest)
@@ -157,9 +171,17 @@ class Gate:
     async def _take_afresh(self, request: Request) -> tuple[Caller, Decision]:
         """Read the caller from the store, take one, and cache the caller unless a key has changed since."""
         version = self._limiter.keyring_version()
-        key_digest = request.key_digest
+        caller = await self._find(request)
+        decision = await self._limiter.take(caller)
+        assert decision is not None  # None only answers an outdated version
+        if version is not None and version == decision.versions.keyring:
+            self._cache(version, request.key_digest, caller)
+        return caller, decision
+
+    async def _find(self, request: Request) -> Caller:
+        """Read the caller from the store. Raises Refused."""
         self.key_reads += 1
-        caller = await self._keys.find_caller(key_digest)
+        caller = await self._keys.find_caller(request.key_digest)
         if caller is None:
             raise self._unauthorized(request, "unknown")
         # Only here, after the digest matched, does the answer depend on revocation and expiry.
@@ -169,11 +191,7 @@ class Gate:
             raise self._unauthorized(request, "expired", caller)
         if caller.suspended_at_ms is not None:
             raise Refused(_suspended(), self.describe(request), caller, "suspended")
-        decision = await self._limiter.take(caller)
-        assert decision is not None  # None only answers an outdated version
-        if version is not None and version == decision.versions.keyring:
-            self._cache(version, key_digest, caller)
-        return caller, decision
+        return caller
 
     def _cache(self, version: Version, key_digest: bytes, caller: Caller) -> None:
         """All cached callers are of one version of the keyring."""

@@ -56,13 +56,25 @@ def read_list(parameters: Parameters, names: tuple[str, ...], statuses: Mapping[
     """What a list is asked for. Raises InvalidParameter for a parameter that is not among `names`, else for
     one that stands twice, else for the first bad value of `id`, `limit` and `status`.
     """
+    given, listed = read_given(parameters, names, "id")
+    ids = _read_ids(listed) if listed else None
+    return ListRequest(given, ids, read_limit(given), read_one_of(statuses, given, "status"))
+
+
+def read_given(
+    parameters: Parameters, names: tuple[str, ...], repeatable: str
+) -> tuple[dict[str, str], list[str]]:
+    """The text of each parameter that may stand once, by name, and those of the one that may stand often.
+
+    Raises InvalidParameter for a parameter that is not among `names`, else for one that stands twice.
+    """
     given: dict[str, str] = {}
     listed: list[str] = []
     repeated = ""
     for name, _, value in parameters:
         if name not in names:
             raise unknown_parameter(name, names)
-        if name == "id":
+        if name == repeatable:
             listed.append(value)
         elif name in given:
             repeated = name
@@ -70,9 +82,12 @@ def read_list(parameters: Parameters, names: tuple[str, ...], statuses: Mapping[
             given[name] = value
     if repeated:
         raise InvalidParameter(f"{repeated}: sent more than once; send it once.")
-    ids = _read_ids(listed) if listed else None
-    limit = read_one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
-    return ListRequest(given, ids, limit, read_one_of(statuses, given, "status"))
+    return given, listed
+
+
+def read_limit(given: Mapping[str, str]) -> int:
+    """The length of a page."""
+    return read_one_of(_LIMITS, given, "limit", _LIMIT_EXPECTED) or PAGE_LIMIT_DEFAULT
 
 
 def read_one_of(

@@ -66,6 +66,9 @@ class Exchange(Protocol):
     async def more(self) -> None:
         """Wait until more of the body has arrived. Raises EOFError when it can't be whole any more."""
 
+    async def gone(self) -> None:
+        """Wait until the client has closed the connection, or its side of it."""
+
     def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
         """Send the whole answer, once. `lines`: its header lines without those of framing."""
 
@@ -75,8 +78,8 @@ class Exchange(Protocol):
 
 class Request(msgspec.Struct, gc=False):
     """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another;
-    `began` is on the monotonic clock. The gate sets `caller`, of the key if that exists, and `decision`, by
-    which the request is admitted or refused; `cause` is gate.Refused's.
+    `began` is on the monotonic clock, `waited` are seconds without work. The gate sets `caller`, of the key
+    if that exists, and `decision`, by which the request is admitted or refused; `cause` is gate.Refused's.
 
     `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
     that of the target and the lines in bytes, with four more for each line: its colon, space and end.
@@ -91,6 +94,7 @@ class Request(msgspec.Struct, gc=False):
     size: int
     request_id: bytes
     began: float = 0.0
+    waited: float = 0.0
     key_digest: bytes = b""
     caller: Caller | None = None
     decision: Decision | AddressDecision | None = None

@@ -60,6 +60,7 @@ class Database(scripts.Database):
         self._pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
         )
+        self.heard_commit: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
 
@@ -168,6 +169,7 @@ class Database(scripts.Database):
                 if autocommit
                 else await _in_time(transaction.carry_out(work))
             )
+            self.heard_commit()
             if self._observer is not None:
                 self._observer.committed(1, self._clock.monotonic() - began)
             return result

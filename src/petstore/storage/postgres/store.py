@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.versions import NoPublisher, Publisher
@@ -55,6 +57,9 @@ class PostgresStore(Store):
 
     def load(self) -> StoreLoad:
         return self._database.load()
+
+    def hear_commits(self, heard: Callable[[], None]) -> None:
+        self._database.heard_commit = heard
 
     async def probe(self) -> None:
         await self._probing.answer(None)

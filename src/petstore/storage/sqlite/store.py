@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 import apsw
@@ -60,6 +61,9 @@ class SqliteStore(Store):
 
     def load(self) -> StoreLoad:
         return StoreLoad(writes_waiting=self.writer.waiting)
+
+    def hear_commits(self, heard: Callable[[], None]) -> None:
+        self.writer.heard_commit = heard
 
     async def probe(self) -> None:
         with translated():

@@ -61,6 +61,7 @@ class Writer:
         self._closed = False
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.heard_commit: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
 
     @property
@@ -175,6 +176,7 @@ class Writer:
     def _answer(self, group: list[_Ticket]) -> None:
         """Runs on the event loop."""
         self._waiting -= len(group)
+        self.heard_commit()
         for ticket in group:
             if ticket.future.done():
                 continue

@@ -1,0 +1,121 @@
+"""Requests that wait for events: one look at the journal for all of them, and none while nobody waits.
+
+A commit of this process is looked for at once, those of other processes every LOOK_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from contextlib import suppress
+
+import msgspec
+from msgspec.structs import replace
+
+from petstore.core.errors import StoreUnavailable
+from petstore.core.events import WAITS, EventPage, EventQuery, Position
+from petstore.core.keys import Caller
+from petstore.transactions.events import Events
+
+LOOK_SECONDS = 0.1
+# Between two looks, however many commits there are.
+_PAUSE_SECONDS = 0.005
+
+
+class _Waiter(msgspec.Struct, eq=False):
+    """`woken`: whether there may be an event; False when the wait is over."""
+
+    query: EventQuery
+    woken: asyncio.Future[bool]
+
+    def wake(self, has_news: bool = True) -> None:
+        if not self.woken.done():
+            self.woken.set_result(has_news)
+
+    def end(self, _: object = None) -> None:
+        self.wake(False)
+
+
+class Waits:
+    """The requests of this process that wait. Set `committed` after each commit."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._by_account: Counter[int] = Counter()
+        self._waiters: set[_Waiter] = set()
+        self.committed = asyncio.Event()
+        self._position = Position()  # of the last look
+        self._looking: asyncio.Task[None] | None = None
+        self._has_ended = False
+
+    def __len__(self) -> int:
+        return self._by_account.total()
+
+    def can_wait(self, caller: Caller) -> bool:
+        """Whether the account has fewer waiting requests than its plan allows."""
+        return self._by_account[caller.account_id] < WAITS[caller.plan]
+
+    async def wait(
+        self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]
+    ) -> EventPage:
+        """The page that follows an empty one, as soon as it has an event; an empty one after so many seconds,
+        at a stop, or when the client is gone."""
+        self._by_account[caller.account_id] += 1
+        over = asyncio.ensure_future(gone)
+        timer = asyncio.get_running_loop().call_later(seconds, over.cancel)
+        try:
+            while await self._await_news(replace(query, after=page.after), over):
+                page = await self._events.page(replace(query, after=page.after))
+                if page.events or page.is_behind:
+                    break
+        finally:
+            timer.cancel()
+            over.cancel()
+            self._by_account[caller.account_id] -= 1
+        return page
+
+    async def _await_news(self, query: EventQuery, over: asyncio.Future[None]) -> bool:
+        """Wait until there may be an event after the query's bookmark; False when it is over."""
+        if self._has_ended or over.done():
+            return False
+        assert query.after is not None
+        if self._looking is None:
+            self._position = query.after.position
+            self._looking = asyncio.create_task(self._look_on())
+        elif (
+            self._position > query.after.position
+        ):  # it may have passed an event before it knew of this waiter
+            return True
+        waiter = _Waiter(query, asyncio.get_running_loop().create_future())
+        self._waiters.add(waiter)
+        over.add_done_callback(waiter.end)
+        try:
+            return await waiter.woken
+        finally:
+            self._waiters.discard(waiter)
+
+    def end(self) -> None:
+        """Answer all that wait; nobody waits any more."""
+        self._has_ended = True
+        for waiter in self._waiters:
+            waiter.end()
+
+    async def _look_on(self) -> None:
+        while self._waiters or self._by_account.total():
+            self.committed.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self.committed.wait()
+            with suppress(StoreUnavailable):
+                await self._look()
+            await asyncio.sleep(_PAUSE_SECONDS)
+        self._looking = None
+
+    async def _look(self) -> None:
+        news = await self._events.news(self._position)
+        self._position = news.position
+        for waiter in self._waiters if news.seen else ():
+            query = waiter.query
+            if any(kind in query.entries and owner in (None, query.account_id) for kind, owner in news.seen):
+                waiter.wake()
