@@ -18,6 +18,7 @@ from tests.api.world import (
     AVAILABLE,
     CANCELLED,
     DELIVERED,
+    EVENTS,
     FOREIGN,
     HELD,
     MISSING,
@@ -65,6 +66,7 @@ GOOD: dict[str, Call] = {
     "updateOrder": Call("PATCH", f"{ORDERS}/{PLACED}", {"status": "approved"}),
     "cancelOrder": Call("DELETE", f"{ORDERS}/{PLACED}"),
     "listCategories": Call("GET", "/v1/categories"),
+    "listEvents": Call("GET", EVENTS),
     "getUsage": Call("GET", "/v1/usage"),
 }
 # The methods of each path, by one of its operations.
@@ -74,6 +76,7 @@ ALLOWED = {
     "listOrders": "GET, HEAD, OPTIONS, POST",
     "cancelOrder": "DELETE, OPTIONS, PATCH",
     "listCategories": "GET, HEAD, OPTIONS",
+    "listEvents": "GET, HEAD, OPTIONS",
     "getUsage": "GET, HEAD, OPTIONS",
 }
 
@@ -157,7 +160,7 @@ _PATHS = [
     "/v1/pets/../pets", "/v1/%2e%2e/v1/pets", "/v1/pets;a=b", "/v1/pets\\1",
     "/v1/pets.json", "/v1/v1/pets", "/v1/store/orders/", "/v1/store/orders/1/", "/v1/store", "/v1/metrics",
     "/v1/healthz", "/v1/openapi.json", "/v1/*", "/v1/{petId}", "/v1/pets/{petId}/x", "/v1/%00",
-    "/v1/%ff%fe", "/v1/é", "/v1/" + "a/" * 2_000, "/v1/categories/", "/v1/keys", "/v1/events",
+    "/v1/%ff%fe", "/v1/é", "/v1/" + "a/" * 2_000, "/v1/categories/", "/v1/keys", "/v1/events/",
 ]  # fmt: skip
 _MEDIA_TYPES = [
     None, "", " ", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain",
@@ -216,6 +219,15 @@ _IDEMPOTENCY_KEYS = [
 _CURSORS = [
     "x", "", "AAAAAAAAAAKsMSDc", "AAAAAAAAAAKsMSDcc", "AAAAAAAAAAK%2BMSDc", "%00" * 16, "A" * 4_000,
 ]  # fmt: skip
+_BOOKMARKS = [
+    "", "NOW", "now%20", "0", "evt_000000000000_1", "000000000000-0", "000000000000-0-0-0", "00000000000-0-0",
+    "00000000000G-0-0", "00000000000A-0-0", "000000000000--1-0", "000000000000-0-+1",
+    "000000000000-0-%EF%BC%91", f"000000000000-{'9' * 20}-0", "000000000000-0-0%0A", "A" * 4_000,
+]  # fmt: skip
+_TYPES = [
+    "", "*", "pet", "pet.", "pet.*.*", "PET.*", "pet.added", "pet.created%20", "pet.created,", "pet.*,x",
+    "pet.*&type=x", "person.*", "%FF",
+]  # fmt: skip
 _TOO_LONG = ["65537", "100000000", "9" * 20, "00000000000000065537"]
 # What the message says about a parameter, and values that it does not take; those of `id` after a good one.
 _PARAMETERS: dict[str, tuple[str, list[str]]] = {
@@ -233,6 +245,9 @@ _PARAMETERS: dict[str, tuple[str, list[str]]] = {
     "scope": ("scope: expected own or all.", ["", "ALL", "*", "other"]),
     "categoryId": (f"categoryId: expected an integer from {-MAX - 1} to {MAX}.", _CATEGORIES),
     "order": ("order: expected id or -id.", _ORDERINGS),
+    "after": ("after: expected now, or the bookmark in the Link of an earlier answer", _BOOKMARKS),
+    "type": ("type: expected pet.*, category.*, order.*", _TYPES),
+    "wait": ("wait: expected an integer from 0 to 120.", ["121", *_LIMITS[2:]]),
 }
 
 
@@ -244,7 +259,13 @@ def order(method: str, *ids: int, document: object = None) -> list[Call]:
     return [Call(method, f"{ORDERS}/{each}", document) for each in ids]
 
 
-_CODES = {403: "forbidden", 404: "not_found", 409: "conflict", 422: "idempotency_key_reused"}
+_CODES = {
+    403: "forbidden",
+    404: "not_found",
+    409: "conflict",
+    410: "events_gone",
+    422: "idempotency_key_reused",
+}
 # Another animal than was posted, each by one member.
 _OTHERS: list[dict[str, object]] = [
     {"name": "Again"}, {"name": "again "}, {"categoryId": 2}, {"status": "sold"},
@@ -253,6 +274,9 @@ _DATED = {"shipDate": "2026-11-21T00:00:00Z"}
 _ALL = [f"{ORDERS}?scope=all{more}" for more in ("", "&id=1", "&status=placed", "&cursor=x")]
 # What an operation refuses because of the store or the key's level: status, what the message names, requests.
 OWN: dict[str, list[tuple[int, str, list[Call]]]] = {
+    "listEvents": [
+        (410, "This bookmark is of another store", [Call("GET", f"{EVENTS}?after={'0' * 12}-0-1")])
+    ],
     "createPet": [(422, "", [repeated(PETS, {**POSTED[PETS], **other}) for other in _OTHERS])],
     "getPet": [(404, "There is no such animal.", pet("GET", MISSING, 2**53 + 1, MAX))],
     "updatePet": [
@@ -364,7 +388,7 @@ def _of_parameters(row: Operation) -> Iterator[tuple[str, list[Way]]]:
     for name in named:
         message, values = _PARAMETERS[name if name != "status" else f"{row.name} status"]
         yield message, [query(f"{name}={value}") for value in values]
-        if name != "id":
+        if name not in {"id", "type"}:
             encoded = f"%{ord(name[0]):x}{name[1:]}"
             twice = [query(f"{name}={values[0]}&{other}=1") for other in (name, encoded)]
             yield f"{name}: sent more than once", twice
@@ -373,15 +397,11 @@ def _of_parameters(row: Operation) -> Iterator[tuple[str, list[Way]]]:
             query("&".join(["id=1"] * 101)), query("id=1&id=" + ",".join(["1"] * 100)),
         ]  # fmt: skip
     # Of several faults one is the answer, whatever their order in the query.
-    order = [f"{name}: " for name in ("id", "limit", "status", "scope", "categoryId", "order", "cursor")]
-    faults = [
-        (name, f"{name.removesuffix(': ')}={'' if name == 'cursor: ' else 'x'}")
-        for name in order
-        if name.removesuffix(": ") in named
-    ]
+    order = ("id", "limit", "wait", "status", "scope", "categoryId", "order", "cursor", "type", "after")
+    faults = [(f"{name}: ", f"{name}={'' if name == 'cursor' else 'x'}") for name in order if name in named]
     for number, (name, _) in enumerate(faults):
         yield name, [query("&".join(fault for _, fault in reversed(faults[number:])))]
-    if named:
+    if "cursor" in named:
         every = "cursor=x&status=x&limit=0&limit=0&id=0"
         yield "limit: sent more than once", [query(every)]
         yield "page: not a parameter", [query(f"{every}&page=2")]

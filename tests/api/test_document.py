@@ -21,6 +21,7 @@ from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.errors import BY_CODE
+from petstore.core.events import PATTERNS
 from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
@@ -248,6 +249,15 @@ class TestForGenerators:
         assert [name for name, _, _ in keys] == ["Idempotency-Key"] * 2
         assert keys[0] != keys[1]
 
+    def test_every_type_of_event_can_be_asked_for(self) -> None:
+        """Each by its name, and with those of its group."""
+        [types] = [
+            parameter["schema"]["items"]["enum"]
+            for parameter in map(contract.resolve, documented()["/events", "GET"]["parameters"])
+            if parameter["name"] == "type"
+        ]
+        assert types == list(PATTERNS)
+
     def test_every_tag_is_described(self) -> None:
         """An operation has one, and those of the document are used."""
         tags = {tag for operation in documented().values() for tag in operation["tags"]}
@@ -255,6 +265,7 @@ class TestForGenerators:
             "pets",
             "categories",
             "orders",
+            "events",
             "usage",
         ]
         assert tags == {tag["name"] for tag in contract.document()["tags"]}

@@ -18,6 +18,7 @@ from tests.api.world import (
     BACKENDS,
     CANCELLED,
     DELIVERED,
+    EVENTS,
     FOREIGN,
     ORDERS,
     PLACED,
@@ -78,6 +79,7 @@ CHANGES: dict[str, list[Change]] = {
         Change(Call("DELETE", f"{ORDERS}/{PLACED}", None, "write"), 204, ("order.cancelled", "pet.changed")),
     ],
     "listCategories": [],
+    "listEvents": [],
     "getUsage": [],
 }
 
@@ -93,6 +95,7 @@ UNCHANGED: dict[str, list[Call]] = {
     "updateOrder": [Call("PATCH", f"{ORDERS}/{DELIVERED}", {"status": "delivered"})],
     "cancelOrder": [Call("DELETE", f"{ORDERS}/{CANCELLED}", None, "write")],
     "listCategories": [Call("GET", "/v1/categories", None, "read")],
+    "listEvents": [Call("GET", EVENTS, None, "read")],
     "getUsage": [Call("GET", "/v1/usage", None, "read")],
 }
 

@@ -28,7 +28,7 @@ AVAILABLE, PENDING, SOLD, SPARE = 1, 2, 3, 4
 PLACED, APPROVED, DELIVERED, CANCELLED, FOREIGN = 1, 2, 3, 4, 5
 HELD, RESERVED = 5, 6  # the animals of the orders PLACED and APPROVED
 MISSING = 999
-PETS, ORDERS = "/v1/pets", "/v1/store/orders"
+PETS, ORDERS, EVENTS = "/v1/pets", "/v1/store/orders", "/v1/events"
 # What was posted once to each of these, with its Idempotency-Key.
 POSTED: dict[str, dict[str, object]] = {PETS: {"name": "again", "categoryId": 1}, ORDERS: {"petId": 10}}
 

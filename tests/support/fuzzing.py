@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -34,6 +35,8 @@ _MAY_MEET = ["2xx", "304", "404", "409", "412", "422"]
 # What a request that violates the document is answered; too much of anything is 413, 414 or 431.
 _MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
 _PLENTY = 1_000_000_000
+_BOOKMARK = re.compile(r"[0-9a-f]{12}-[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
+_SECONDS = re.compile(r"[1-9][0-9]?|1[01][0-9]|120", re.ASCII)
 _CALLER = Caller(1, 1, (_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
 
 
@@ -177,8 +180,9 @@ def service_behind(door: Door, backend: str, folder: Path) -> Iterator[Behind]:
 def speak_as_a_client(case: schemathesis.Case) -> None:
     """What no schema expresses.
 
-    A cursor comes from the service, for its filters. `1.0` is an integer to JSON Schema, and none to us. A
-    header is text; 0 counts as one to Schemathesis, whatever the pattern says.
+    A cursor comes from the service, for its filters, and a bookmark too. Nobody waits for events. `1.0` is an
+    integer to JSON Schema, and none to us. A header is text; 0 counts as one to Schemathesis, whatever the
+    pattern says.
     """
     if isinstance(case.body, dict):
         for name, value in case.body.items():
@@ -186,6 +190,10 @@ def speak_as_a_client(case: schemathesis.Case) -> None:
                 case.body[name] = int(value)
     for name, value in case.headers.items():
         case.headers[name] = "*" if (name, str(value)) == ("If-Match", "0") else str(value)
+    if _BOOKMARK.fullmatch(str(case.query.get("after"))):
+        case.query["after"] = "now"
+    if _SECONDS.fullmatch(str(case.query.get("wait"))):
+        case.query["wait"] = 0
     cursor, bind = case.query.get("cursor"), _BINDINGS.get(case.operation.definition.raw["operationId"])
     if bind is not None and isinstance(cursor, str) and len(cursor) == 16 and cursor.isascii():
         filters = {name: value for name, value in case.query.items() if name != "cursor"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.api.categories import CategoryOperations
+from petstore.api.events import EVENT_PARAMETERS, EventOperations
 from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
@@ -13,7 +14,11 @@ READ, WRITE, MANAGE = Access
 
 
 def operations(
-    pets: PetOperations, categories: CategoryOperations, orders: OrderOperations, usage: UsageOperations
+    pets: PetOperations,
+    categories: CategoryOperations,
+    orders: OrderOperations,
+    usage: UsageOperations,
+    events: EventOperations,
 ) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
@@ -30,5 +35,6 @@ def operations(
         Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),
         Operation("PATCH", "/v1/store/orders/{orderId}", "updateOrder", orders.update_order, MANAGE),
+        Operation("GET", "/v1/events", "listEvents", events.list_events, READ, EVENT_PARAMETERS),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

@@ -36,6 +36,7 @@ STATUSES = {
     "updateOrder": (200, 404, 409, 412, *_WITH_A_BODY),
     "cancelOrder": (204, 404, 409, 412, *_ANY),
     "listCategories": (200, 304, *_ANY),
+    "listEvents": (200, 304, 410, *_ANY),
     "getUsage": (200, 304, *_ANY),
     "none": (204, 404, 405, *_ANY),
     "site": (200, 404, 405, 500),
@@ -167,6 +168,7 @@ class Levels(msgspec.Struct):
     limiter_up: int = 1
     in_outage: int = 0
     in_flight: int = 0
+    events_waiting: int = 0
     connections: int = 0
     writes_waiting: int = 0
     pool_in_use: int = 0
@@ -210,6 +212,7 @@ SHOWN_LEVELS = {
     ),
     "in_outage": Shown("petstore_limiter_outage", "Processes that can't reach the shared counters."),
     "in_flight": Shown("petstore_requests_in_flight", "Requests under /v1 that are being answered."),
+    "events_waiting": Shown("petstore_events_waiting", "Requests that wait for an event."),
     "connections": Shown("petstore_connections", "Connections of clients, by open descriptors."),
     "writes_waiting": Shown("petstore_store_writes_waiting", "Writes in SQLite's queue."),
     "pool_in_use": Shown("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),

@@ -33,6 +33,7 @@ class Request(Protocol):
     method: str
     headers: dict[bytes, bytes]
     request_id: bytes
+    waited: float
     caller: Caller | None
     cause: str | None
 
@@ -77,8 +78,9 @@ class ApiObserver:
     ) -> None:
         name, status, caller = operation.name, response.status, request.caller
         latencies = self._latencies.get((name, status)) or self._latencies_of(name, status)
-        latencies.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1  # Histogram.observe without the call
-        latencies.total += seconds
+        worked = seconds - request.waited
+        latencies.counts[bisect_left(LATENCY_BOUNDS, worked)] += 1  # Histogram.observe without the call
+        latencies.total += worked
         if status in {401, 429}:
             self._count_refusal(status, decision, caller, request.cause)
         if self._incidents.bans and caller is not None and isinstance(decision, Decision):

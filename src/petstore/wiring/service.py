@@ -14,6 +14,7 @@ import msgspec
 
 from petstore.api.categories import CategoryOperations
 from petstore.api.deprecation import Deprecation
+from petstore.api.events import EventOperations
 from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
 from petstore.api.operations import operations
 from petstore.api.orders import OrderOperations
@@ -24,6 +25,7 @@ from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.response import date_header
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
+from petstore.api.waits import Waits
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.usage import UsageMeter
@@ -54,6 +56,7 @@ class Service(msgspec.Struct, kw_only=True):
 
     store: Store
     api: ApiApp
+    waits: Waits
     site: AsgiBridge
     flusher: CounterFlusher
     endpoints: Endpoints
@@ -70,8 +73,9 @@ class Service(msgspec.Struct, kw_only=True):
         self.metrics.read_from(read)
 
     def begin_drain(self) -> None:
-        """Say at /readyz that traffic should go elsewhere."""
+        """Say at /readyz that traffic should go elsewhere, and answer the requests that wait for events."""
         self.endpoints.draining = True
+        self.waits.end()
 
     async def stop(self) -> None:
         """Save the counters, carry out what was accepted, then close the store, Valkey and the log."""
@@ -168,7 +172,9 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     """The third stage: both applications, and the tasks beside them."""
     settings, clock, log_writer, metrics, counts_directory, opened = process
     store, flusher = storage.store, counting.flusher
-    api = _build_api(process, storage, counting)
+    waits = Waits(store.events)
+    store.hear_commits(waits.committed.set)
+    api = _build_api(process, storage, counting, waits)
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(process, storage, flusher)
     unwatched = {route.path for route in endpoints.routes()}
@@ -191,6 +197,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     return Service(
         store=store,
         api=api,
+        waits=waits,
         site=AsgiBridge(watched, lambda: date_header(clock.now_ms() // 1_000)),
         flusher=flusher,
         endpoints=endpoints,
@@ -200,7 +207,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     )
 
 
-def _build_api(process: _Process, storage: Storage, counting: _Counting) -> ApiApp:
+def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: Waits) -> ApiApp:
     settings, clock, metrics = process.settings, process.clock, process.metrics
     gate = Gate(
         keys=storage.store.keys,
@@ -218,7 +225,7 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting) -> ApiA
     )
     _, documentation = _references(settings)
     api = ApiApp(
-        operations=_build_operations(settings, clock, storage.store),
+        operations=_build_operations(settings, clock, storage.store, gate, waits),
         gate=gate,
         cors=Cors(settings.cors_origins),
         clock=clock,
@@ -229,7 +236,8 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting) -> ApiA
     def read(counts: Counts, levels: Levels) -> None:
         counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)
         counts.key_reads, levels.cached_keys = gate.key_reads, gate.cached_keys
-        levels.in_flight = api.in_flight
+        levels.events_waiting = len(waits)
+        levels.in_flight = api.in_flight - levels.events_waiting
 
     metrics.read_from(read)
     return api
@@ -241,7 +249,9 @@ def _references(settings: Settings) -> tuple[str, str]:
     return base, f"{base.removesuffix(PREFIX)}/docs"
 
 
-def _build_operations(settings: Settings, clock: Clock, store: Store) -> list[Operation]:
+def _build_operations(
+    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits
+) -> list[Operation]:
     base, documentation = _references(settings)
     body_timeout_seconds = settings.body_timeout_ms / 1_000
     removal_at = int(settings.removal_date.timestamp())
@@ -259,7 +269,11 @@ def _build_operations(settings: Settings, clock: Clock, store: Store) -> list[Op
         body_timeout_seconds=body_timeout_seconds,
     )
     categories = CategoryOperations(categories=store.categories)
-    return operations(pets, categories, orders, UsageOperations(usage=store.usage))
+    usage = UsageOperations(usage=store.usage)
+    events = EventOperations(
+        events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
+    )
+    return operations(pets, categories, orders, usage, events)
 
 
 def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlusher) -> Endpoints:

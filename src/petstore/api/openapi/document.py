@@ -17,7 +17,7 @@ INTERFACE_VERSION = "1.0.0"
 _REMARK = "The contract of the Pet Store Service. The same in JSON: /openapi.json. To read: /docs/reference."
 _ORDER = ("openapi", "info", "servers", "externalDocs", "security", "tags", "paths", "components")
 # Paths are served in this order.
-_PARTS = ("pets", "pet", "categories", "orders", "order", "usage", "shared", "errors")
+_PARTS = ("pets", "pet", "categories", "orders", "order", "events", "usage", "shared", "errors")
 
 
 class OpenApiDocument:
