@@ -1,0 +1,217 @@
+"""The feed of events: its bookmark, its waits, and what they cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from petstore.api.events import RETRY_SECONDS
+from petstore.core.limits.plans import PRO
+from petstore.core.moments import iso_moment
+from tests.api.world import BACKENDS, EVENTS
+from tests.support.journal import ACTOR
+from tests.support.postgres import fresh_database
+from tests.support.service import Answer, Shop, open_shop, settle
+from tests.support.valkey import emptied_url
+from tests.support.waiting import until
+
+# Longer than any test: what ends a wait is something else.
+LONG = "wait=120"
+
+
+@pytest.fixture(params=BACKENDS)
+async def store_of_each(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
+    """A shop on each store, with the counters that go with it."""
+    if request.param == "sqlite":
+        async with open_shop(tmp_path) as shop:
+            yield shop
+        return
+    with fresh_database() as url:
+        settings = {"database_url": url, "valkey_url": emptied_url(), "replicas": "1"}
+        async with open_shop(tmp_path, **settings) as shop:
+            yield shop
+
+
+def after(answer: Answer) -> str:
+    """The address of the next request."""
+    return answer.links["next"]
+
+
+async def now(shop: Shop, query: str = "") -> str:
+    return after(await shop.ask("GET", f"{EVENTS}?after=now{query}"))
+
+
+def types_of(answer: Answer) -> list[str]:
+    return [event["type"] for event in answer.json()]
+
+
+async def begin(shop: Shop, target: str, key: str | None = None) -> asyncio.Task[Answer]:
+    """A request that waits by the time this returns."""
+    waits = shop.application.service.waits
+    before = len(waits)
+    asking = asyncio.ensure_future(shop.ask("GET", target, key=key))
+    await until(lambda: len(waits) > before or asking.done())
+    await settle()
+    return asking
+
+
+class TestPages:
+    """What an answer has."""
+
+    async def test_an_answer_has_the_events_and_always_a_bookmark(self, shop: Shop) -> None:
+        """Every parameter is kept in it; an empty answer has one too."""
+        begin = await shop.ask("GET", f"{EVENTS}?after=now&type=pet.*&type=order.created&limit=3")
+        assert begin.json() == []
+        assert after(begin).startswith(f"{EVENTS}?limit=3&type=pet.*&type=order.created&after=")
+        await shop.post({"name": "Rex", "categoryId": 1})
+        answer = await shop.ask("GET", after(begin))
+        [event] = answer.json()
+        assert event["id"].startswith("evt_")
+        assert (event["type"], event["timestamp"]) == ("pet.created", iso_moment(shop.clock.now_ms()))
+        assert event["data"] == {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
+        again = await shop.ask("GET", after(answer))
+        assert again.json() == []
+        assert after(again) == after(answer)
+
+    async def test_further_events_are_announced(self, shop: Shop) -> None:
+        """The header is absent where the bookmark is at the end."""
+        start = await now(shop)
+        for _ in range(3):
+            await shop.post({"name": "Rex", "categoryId": 1})
+        first = await shop.ask("GET", f"{start}&limit=2".replace("limit=20&", ""))
+        assert (len(first.json()), first.headers.get("events-behind")) == (2, "true")
+        last = await shop.ask("GET", after(first))
+        assert (len(last.json()), last.headers.get("events-behind")) == (1, None)
+
+    async def test_types_stand_apart_or_with_commas(self, shop: Shop) -> None:
+        start = await now(shop)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        await shop.patch(1, {"status": "sold"})
+        await shop.ask("DELETE", "/v1/pets/1")
+        for query in ("&type=pet.created&type=pet.deleted", "&type=pet.created,pet.deleted"):
+            assert types_of(await shop.ask("GET", start + query)) == ["pet.created", "pet.deleted"]
+
+    async def test_what_has_not_changed_is_304(self, shop: Shop) -> None:
+        """By the tag of an answer, empty or not."""
+        start = await now(shop)
+        answer = await shop.ask("GET", start)
+        known = await shop.ask("GET", start, [("if-none-match", answer.headers["etag"])])
+        assert (known.status, known.links) == (304, answer.links)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        assert (await shop.ask("GET", start, [("if-none-match", answer.headers["etag"])])).status == 200
+
+
+class TestWaits:
+    """With `wait` an empty answer is held back."""
+
+    async def test_a_commit_ends_a_wait(self, store_of_each: Shop) -> None:
+        """At once, with the event."""
+        shop = store_of_each
+        waiting = await begin(shop, f"{await now(shop)}&{LONG}")
+        assert not waiting.done()
+        await shop.post({"name": "Rex", "categoryId": 1})
+        answer = await waiting
+        assert types_of(answer) == ["pet.created"]
+        assert "wait=120" in after(answer)
+
+    async def test_a_commit_of_another_process_ends_a_wait(self, store_of_each: Shop) -> None:
+        """Nobody tells this one: it looks."""
+        shop = store_of_each
+        shop.store.hear_commits(lambda: None)
+        waiting = await begin(shop, f"{await now(shop)}&{LONG}")
+        await shop.post({"name": "Rex", "categoryId": 1})
+        assert types_of(await waiting) == ["pet.created"]
+
+    async def test_the_time_ends_a_wait(self, shop: Shop) -> None:
+        """Empty, with the bookmark to go on from."""
+        start = await now(shop)
+        answer = await shop.ask("GET", f"{start}&wait=1")
+        assert answer.json() == []
+        assert after(answer).replace("&wait=1", "") == start
+
+    async def test_an_event_of_somebody_else_or_another_type_ends_no_wait(self, store_of_each: Shop) -> None:
+        """The first one that the request asks for, and may see, does."""
+        shop = store_of_each
+        other, _ = await shop.open_account("other", "enterprise", 1_000, 1_000)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        await shop.post({"name": "Max", "categoryId": 1})
+        waiting = await begin(shop, f"{await now(shop, '&type=order.*')}&{LONG}")
+        await shop.send("POST", "/v1/store/orders", {"petId": 1}, key=other)
+        await shop.post({"name": "Mia", "categoryId": 1})
+        assert not waiting.done()
+        await shop.send("POST", "/v1/store/orders", {"petId": 2})
+        answer = await waiting
+        assert [(event["type"], event["data"]["petId"]) for event in answer.json()] == [("order.created", 2)]
+
+    async def test_events_that_are_there_are_not_waited_for(self, shop: Shop) -> None:
+        start = await now(shop)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        waiting = asyncio.ensure_future(shop.ask("GET", f"{start}&{LONG}"))
+        assert types_of(await waiting) == ["pet.created"]
+
+    async def test_a_plan_bounds_the_waits_of_an_account(self, shop: Shop) -> None:
+        """One more is answered at once and says when to try again. Other accounts and plans have more."""
+        free, _ = await shop.open_account("free", "free")
+        start = f"{await now(shop, '&type=pet.*')}&{LONG}"
+        waiting = [await begin(shop, start, free)]
+        refused = await shop.ask("GET", start, key=free)
+        assert (refused.status, refused.json()) == (200, [])
+        assert refused.headers["retry-after"] == str(RETRY_SECONDS)
+        waiting.append(await begin(shop, start))
+        await shop.store.accounts.set_plan("free", PRO, ACTOR)
+        waiting += [await begin(shop, start, free) for _ in range(4)]
+        assert (await shop.ask("GET", start, key=free)).headers["retry-after"]
+        assert not any(each.done() for each in waiting)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        assert [types_of(await each) for each in waiting] == [["pet.created"]] * 6
+
+    async def test_a_wait_costs_one_and_says_what_is_left_at_its_end(self, store_of_each: Shop) -> None:
+        """What other requests took meanwhile shows; the wait takes nothing more."""
+        shop = store_of_each
+        key, _ = await shop.open_account("metered", "enterprise", 100, 1_000)
+        waiting = await begin(shop, f"{await now(shop)}&{LONG}", key)
+        between = await shop.ask("GET", "/v1/pets", key=key)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        end = await waiting
+        left = int(between.headers["x-ratelimit-remaining"])
+        assert int(end.headers["x-ratelimit-remaining"]) == left
+        next_one = await shop.ask("GET", "/v1/pets", key=key)
+        assert int(next_one.headers["x-ratelimit-remaining"]) == left - 1
+
+    async def test_a_key_that_is_revoked_meanwhile_gets_no_event(self, store_of_each: Shop) -> None:
+        """Nor does one whose account is suspended."""
+        shop = store_of_each
+        revoked, key_id = await shop.open_account("leaked", "free")
+        suspended, _ = await shop.open_account("late", "free")
+        start = f"{await now(shop)}&{LONG}"
+        waiting = [await begin(shop, start, key) for key in (revoked, suspended)]
+        await shop.store.keys.revoke(key_id, ACTOR)
+        await shop.store.accounts.suspend("late", ACTOR)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        answers = [await each for each in waiting]
+        assert [(answer.status, answer.code) for answer in answers] == [
+            (401, "unauthorized"),
+            (403, "account_suspended"),
+        ]
+
+    async def test_a_drain_answers_all_and_nobody_waits_any_more(self, shop: Shop) -> None:
+        """Empty, with the bookmark; later ones at once."""
+        start = f"{await now(shop)}&{LONG}"
+        waiting = [await begin(shop, start) for _ in range(20)]
+        shop.application.begin_drain()
+        answers: list[Any] = [await each for each in waiting]
+        assert [answer.json() for answer in answers] == [[]] * 20
+        assert {after(answer) for answer in answers} == {after(await shop.ask("GET", start))}
+        assert len(shop.application.service.waits) == 0
+
+    async def test_a_restore_ends_a_wait_with_what_to_do(self, shop: Shop) -> None:
+        """Its bookmark is of another data set."""
+        waiting = await begin(shop, f"{await now(shop)}&{LONG}")
+        await shop.store.events.note_restore(ACTOR)
+        answer = await waiting
+        assert (answer.status, answer.code) == (410, "events_gone")
+        assert "after=now" in answer.json()["message"]
