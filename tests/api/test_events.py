@@ -31,8 +31,7 @@ async def store_of_each(request: pytest.FixtureRequest, tmp_path: Path) -> Async
             yield shop
         return
     with fresh_database() as url:
-        settings = {"database_url": url, "valkey_url": emptied_url(), "replicas": "1"}
-        async with open_shop(tmp_path, **settings) as shop:
+        async with open_shop(tmp_path, database_url=url, valkey_url=emptied_url(), replicas="1") as shop:
             yield shop
 
 

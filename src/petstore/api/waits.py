@@ -73,6 +73,8 @@ class Waits:
             timer.cancel()
             over.cancel()
             self._by_account[caller.account_id] -= 1
+            if not self._by_account[caller.account_id]:
+                del self._by_account[caller.account_id]
         return page
 
     async def _await_news(self, query: EventQuery, over: asyncio.Future[None]) -> bool:
@@ -83,9 +85,8 @@ class Waits:
         if self._looking is None:
             self._position = query.after.position
             self._looking = asyncio.create_task(self._look_on())
-        elif (
-            self._position > query.after.position
-        ):  # it may have passed an event before it knew of this waiter
+        elif self._position > query.after.position:
+            # The look may have passed an event before it knew of this waiter.
             return True
         waiter = _Waiter(query, asyncio.get_running_loop().create_future())
         self._waiters.add(waiter)
@@ -102,15 +103,17 @@ class Waits:
             waiter.end()
 
     async def _look_on(self) -> None:
-        while self._waiters or self._by_account.total():
-            self.committed.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self.committed.wait()
-            with suppress(StoreUnavailable):
-                await self._look()
-            await asyncio.sleep(_PAUSE_SECONDS)
-        self._looking = None
+        try:
+            while self._by_account:
+                self.committed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await self.committed.wait()
+                with suppress(StoreUnavailable):
+                    await self._look()
+                await asyncio.sleep(_PAUSE_SECONDS)
+        finally:
+            self._looking = None
 
     async def _look(self) -> None:
         news = await self._events.news(self._position)
