@@ -87,6 +87,7 @@ class TestPages:
         assert (len(last.json()), last.headers.get("events-behind")) == (1, None)
 
     async def test_types_stand_apart_or_with_commas(self, shop: Shop) -> None:
+        """As `id` does in other lists."""
         start = await now(shop)
         await shop.post({"name": "Rex", "categoryId": 1})
         await shop.patch(1, {"status": "sold"})
@@ -147,6 +148,7 @@ class TestWaits:
         assert [(event["type"], event["data"]["petId"]) for event in answer.json()] == [("order.created", 2)]
 
     async def test_events_that_are_there_are_not_waited_for(self, shop: Shop) -> None:
+        """The answer comes at once."""
         start = await now(shop)
         await shop.post({"name": "Rex", "categoryId": 1})
         waiting = asyncio.ensure_future(shop.ask("GET", f"{start}&{LONG}"))

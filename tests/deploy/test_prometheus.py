@@ -31,6 +31,7 @@ TROUBLE = {
     "PetstoreLimiterOutage": {"petstore_limiter_outage": "0x50 1x80"},
     "PetstoreCountersNotSaved": {"petstore_counters_saved_timestamp_seconds": "0x130"},
     "PetstoreStoreCrowded": {"petstore_store_writes_waiting": "600x130", "petstore_pool_waiting": "0x130"},
+    "PetstoreEventsHeld": {"petstore_events_held_seconds": "0x50 1+60x80"},
     "PetstoreCommitsSlow": {
         'petstore_store_commit_seconds_bucket{le="0.25"}': "0+9x130",
         'petstore_store_commit_seconds_bucket{le="1.0"}': "0+10x130",

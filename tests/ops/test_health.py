@@ -36,11 +36,15 @@ class Parts:
     async def ask_limiter(self) -> None:
         """Valkey is watched by the limiter itself."""
 
+    async def look_at_events(self) -> None:
+        """See test_held_events.py."""
+
     async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
         """Ready, store up, limiter up."""
         watched = Health(
             probe=self.probe,
             ask_limiter=self.ask_limiter,
+            look_at_events=self.look_at_events,
             trouble=lambda: self.trouble,
             in_outage=lambda: self.in_outage,
             limiter_outage=limiter_outage,
@@ -80,7 +84,12 @@ async def test_requests_are_served_without_the_background_process(
         pass
 
     watched = health.Health(
-        probe=well, ask_limiter=well, trouble=lambda: None, in_outage=lambda: False, background=lambda: runs
+        probe=well,
+        ask_limiter=well,
+        look_at_events=well,
+        trouble=lambda: None,
+        in_outage=lambda: False,
+        background=lambda: runs,
     )
     assert watched.checks().get("background") == shown
     assert watched.is_ready

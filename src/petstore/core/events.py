@@ -189,6 +189,13 @@ class EventPage(msgspec.Struct, frozen=True):
     is_behind: bool
 
 
+class Held(msgspec.Struct, frozen=True):
+    """What waits for a transaction that began before it: for how long the oldest has waited, and for whom."""
+
+    seconds: float
+    by: str
+
+
 class News(msgspec.Struct, frozen=True):
     """What came after a place: types of entries with the account that sees them (None: every account)."""
 

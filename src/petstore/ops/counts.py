@@ -169,6 +169,7 @@ class Levels(msgspec.Struct):
     in_outage: int = 0
     in_flight: int = 0
     events_waiting: int = 0
+    events_held_seconds: float = 0.0
     connections: int = 0
     writes_waiting: int = 0
     pool_in_use: int = 0
@@ -213,6 +214,9 @@ SHOWN_LEVELS = {
     "in_outage": Shown("petstore_limiter_outage", "Processes that can't reach the shared counters."),
     "in_flight": Shown("petstore_requests_in_flight", "Requests under /v1 that are being answered."),
     "events_waiting": Shown("petstore_events_waiting", "Requests that wait for an event."),
+    "events_held_seconds": Shown(
+        "petstore_events_held_seconds", "How long a transaction has held back the oldest event.", max
+    ),
     "connections": Shown("petstore_connections", "Connections of clients, by open descriptors."),
     "writes_waiting": Shown("petstore_store_writes_waiting", "Writes in SQLite's queue."),
     "pool_in_use": Shown("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),

@@ -33,6 +33,7 @@ class Health:
         *,
         probe: Callable[[], Awaitable[None]],
         ask_limiter: Callable[[], Awaitable[None]],
+        look_at_events: Callable[[], Awaitable[None]],
         trouble: Callable[[], str | None],
         in_outage: Callable[[], bool],
         limiter_outage: str | None = None,
@@ -40,6 +41,7 @@ class Health:
     ) -> None:
         self._probe = probe
         self._ask_limiter = ask_limiter
+        self._look_at_events = look_at_events
         self._trouble = trouble
         self._in_outage = in_outage
         self._limiter_outage = limiter_outage
@@ -90,5 +92,7 @@ class Health:
             try:
                 await self.look()
                 await self._ask_limiter()
+                if self._store == _OK:
+                    await self._look_at_events()
             except Exception as error:
                 _log.error("a step of the round failed", exc_info=error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from petstore.core.events import Held
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad
@@ -33,6 +34,10 @@ class Store(Parts, ABC):
     @abstractmethod
     async def probe(self) -> None:
         """Raise StoreUnavailable unless the store answers."""
+
+    async def held_events(self) -> Held | None:
+        """What is committed and not yet an event, where transactions overlap. Raises StoreUnavailable."""
+        return None
 
     @abstractmethod
     async def try_write(self) -> None:

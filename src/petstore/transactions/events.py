@@ -145,7 +145,7 @@ class Events(Repository):
 
     @write(NO_EFFECT)
     def note_restore(self, now_ms: int, actor: str) -> Script[None]:
-        """Say that the store was restored from a copy: no bookmark of before goes on."""
+        """Say that the store was restored from a copy: earlier bookmarks end."""
         return _restored(now_ms, actor)
 
     async def _renew(self) -> None:

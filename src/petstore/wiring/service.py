@@ -35,6 +35,7 @@ from petstore.ops.counts import Counts, Levels
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.health import Health
+from petstore.ops.held_events import HeldEvents
 from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
@@ -277,10 +278,12 @@ def _build_operations(
 
 
 def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlusher) -> Endpoints:
-    settings, metrics = process.settings, process.metrics
+    settings, metrics, held = process.settings, process.metrics, HeldEvents(storage.store.held_events)
+    metrics.read_from(held.read)
     health = Health(
         probe=storage.store.probe,
         ask_limiter=storage.ask,
+        look_at_events=held.look,
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -152,3 +153,25 @@ async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
                 assert (await next_ones(promoted, None, 2))[0] == [1, 0]
             finally:
                 await promoted.close()
+
+
+async def test_the_session_that_holds_events_back_is_named(store: Store, database: str) -> None:
+    """With its program and what it does, and for how long the oldest event has waited."""
+    slow = await asyncpg.connect(database, server_settings={"application_name": "report"})
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute("CREATE TEMPORARY TABLE numbers (number int)")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await store.pets.add(REX, ACTOR)
+            # The oldest transaction of the server may for a moment be somebody else's.
+            while (held := await store.held_events()) is None or "report" not in held.by:
+                pass
+        assert held.by.startswith(f"session {slow.get_server_pid()} of petstore (report)")
+        assert "idle in transaction: CREATE TEMPORARY TABLE" in held.by
+        [entry] = await entries(store)
+        assert abs(held.seconds - (time.time() - entry.at_ms / 1_000)) < PATIENCE_SECONDS
+    finally:
+        await slow.close()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while await store.held_events() is not None:
+            pass

@@ -1,4 +1,4 @@
-"""Names the sessions that hold up a migration, for operators."""
+"""Names the sessions that hold up a migration, or events, for operators."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import asyncpg
 from petstore.storage.postgres.pool import Connection
 
 _QUERY_LENGTH = 60
+_SESSION = """a.pid, coalesce(a.usename, a.backend_type) AS who, a.application_name AS program,
+    host(a.client_addr) AS address, a.xact_start AS since, a.state, a.query"""
 # A session that was waited for is in a transaction from before the wait, or holds the lock of migrations.
 # The server hides start, address and query of other users' sessions from a user without pg_read_all_stats.
 _HOLDERS = """
-SELECT DISTINCT a.pid, coalesce(a.usename, a.backend_type) AS who, a.application_name AS program,
-    host(a.client_addr) AS address, a.xact_start AS since, a.state, a.query
+SELECT DISTINCT {session}
 FROM pg_locks l JOIN pg_stat_activity a USING (pid) LEFT JOIN pg_class c ON c.oid = l.relation
 WHERE l.granted AND l.pid <> pg_backend_pid()
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -21,6 +22,16 @@ WHERE l.granted AND l.pid <> pg_backend_pid()
             AND (l.classid::bigint << 32 | l.objid::bigint) = {lock})
 ORDER BY since NULLS LAST, pid LIMIT 3
 """
+# The oldest entry that is committed and waits for an older transaction, and the session of that one: none
+# while it is prepared. Entries of another cluster are from its future, or came with the data.
+HELD_EVENTS = f"""
+SELECT extract(epoch FROM clock_timestamp()) - held.at_ms / 1000.0 AS seconds, {_SESSION}
+FROM (SELECT at_ms FROM journal WHERE transaction >= pg_snapshot_xmin(pg_current_snapshot())
+        AND transaction < pg_snapshot_xmax(pg_current_snapshot()) AND id > (SELECT base_id FROM data_set)
+    ORDER BY journal.transaction, id LIMIT 1) AS held
+LEFT JOIN pg_stat_activity a
+    ON a.backend_xid::text::bigint = pg_snapshot_xmin(pg_current_snapshot())::text::bigint & 4294967295
+"""
 
 
 async def find(connection: Connection, lock: int, waited: str) -> list[str]:
@@ -28,11 +39,14 @@ async def find(connection: Connection, lock: int, waited: str) -> list[str]:
     the holder of the advisory lock.
     """
     async with connection.transaction():
-        rows = await connection.fetch(_HOLDERS.format(lock=lock, waited=waited))
-    return [_describe(row) for row in rows]
+        rows = await connection.fetch(_HOLDERS.format(session=_SESSION, lock=lock, waited=waited))
+    return [describe(row) for row in rows]
 
 
-def _describe(row: asyncpg.Record) -> str:
+def describe(row: asyncpg.Record) -> str:
+    """A session in words."""
+    if row["pid"] is None:
+        return "a prepared transaction, or one that has just ended"
     place = ", ".join(filter(None, (row["program"], row["address"])))
     parts = [f"session {row['pid']} of {row['who']}{f' ({place})' if place else ''}"]
     if row["since"]:

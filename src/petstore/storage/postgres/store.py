@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.events import Held
 from petstore.core.versions import NoPublisher, Publisher
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres import holders
 from petstore.storage.postgres.counters import PostgresCounters
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
@@ -66,6 +68,10 @@ class PostgresStore(Store):
 
     async def _probe(self, _: set[None]) -> None:
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
+
+    async def held_events(self) -> Held | None:
+        row = await self._database.fetch_row(holders.HELD_EVENTS)
+        return Held(float(row["seconds"]), holders.describe(row)) if row else None
 
     async def try_write(self) -> None:
         try:
