@@ -216,6 +216,18 @@ def test_no_table_is_forgotten(cli: Cli) -> None:
         "stock_upload_parts",
         "jobs",
     )
-    for own in ("versions", "schema_steps", *ends):
+    for own in ("versions", "schema_steps", "data_set", *ends):
         tables.pop(own)
     assert {table.name: table.columns for table in TABLES} == tables
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_the_copy_is_another_data_set_with_the_same_journal(shop: Cli, server: str, is_whole: bool) -> None:
+    """No bookmark of the file goes on there; whether the journal begins with the first animal is copied."""
+    with apsw.Connection(str(shop.database)) as outside:
+        outside.execute("UPDATE data_set SET is_whole = ?", (is_whole,))
+        [(identity,)] = outside.execute("SELECT identity FROM data_set").fetchall()
+    shop.ok(*copy(shop, server))
+    [(copied, beginning)] = run(server, "SELECT identity, is_whole FROM data_set")
+    assert copied != identity
+    assert beginning == is_whole

@@ -90,6 +90,7 @@ async def _copy(
         for table in TABLES:
             if table.has_identity:
                 await target.go_on_after(table.name, source.last_identifier(table.name))
+        await target.note_beginning(is_whole=source.has_whole_journal())
     return copied
 
 

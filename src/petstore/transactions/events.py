@@ -25,7 +25,7 @@ from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
 
 # A request reads at most so many entries.
-SCANNED_MAX = 5_000
+SCANNED_MAX = 2_000
 
 # Where the journal is: a copy of it is elsewhere. A cluster that was restored to a moment has a new timeline.
 _PLACE = (

@@ -48,6 +48,10 @@ class Target:
                 "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
             )
 
+    async def note_beginning(self, *, is_whole: bool) -> None:
+        """Whether the journal begins with the first animal; otherwise nobody may follow it from there."""
+        await self._connection.execute("UPDATE data_set SET is_whole = $1", is_whole)
+
     async def analyze(self, tables: Sequence[str]) -> None:
         """Update the planner's statistics, which are those of empty tables."""
         for table in tables:

@@ -34,6 +34,11 @@ class Source:
         with translated():
             yield from self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
+    def has_whole_journal(self) -> bool:
+        """Whether the journal begins with the first animal."""
+        with translated():
+            return bool(self._connection.execute("SELECT is_whole FROM data_set").get)
+
     def last_identifier(self, table: str) -> int:
         """The greatest identifier ever assigned, also when its row is gone."""
         with translated():
