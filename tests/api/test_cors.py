@@ -13,9 +13,9 @@ from tests.support.service import Shop, open_shop
 ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
-    "Accept-Patch", "Allow", "Date", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location",
-    "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit",
-    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+    "Accept-Patch", "Allow", "Date", "Deprecation", "ETag", "Events-Behind", "Idempotency-Replayed", "Link",
+    "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate",
+    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, followed
-from tests.support.postgres import PostgresServer, run
+from tests.support.postgres import PostgresServer, plain_user, run
 from tests.support.waiting import PATIENCE_SECONDS
 
 REX = NewPet("Rex", 1)
@@ -132,6 +132,18 @@ async def test_a_bookmark_is_gone_after_a_dump_into_another_database(store: Stor
         assert (await followed(store, before)).events == []
     finally:
         await restored.close()
+
+
+async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, database: str) -> None:
+    """With the rights that it needs to serve, and no other."""
+    await store.pets.add(REX, ACTOR)
+    run(database, ELSEWHERE)
+    with plain_user(database, "SELECT, INSERT, UPDATE, DELETE") as plain:
+        serving = backend_for(plain).open(ManualClock())
+        try:
+            assert (await next_ones(serving, None, 2))[0] == [1, 0]
+        finally:
+            await serving.close()
 
 
 async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
