@@ -102,6 +102,13 @@ class Waits:
         for waiter in self._waiters:
             waiter.end()
 
+    async def close(self) -> None:
+        """The same, and the end of the look; before the store is closed."""
+        self.end()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
     async def _look_on(self) -> None:
         try:
             while self._by_account:

@@ -174,6 +174,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     settings, clock, log_writer, metrics, counts_directory, opened = process
     store, flusher = storage.store, counting.flusher
     waits = Waits(store.events)
+    opened.push_async_callback(waits.close)
     store.hear_commits(waits.committed.set)
     api = _build_api(process, storage, counting, waits)
     measure(backend, clock, metrics, store, flusher, log_writer)
