@@ -26,13 +26,11 @@ _ROW = ("position", "line", "source_key", *NEW_PET)
 STAGED = (*_ROW, "entry")
 _PAGE_ROWS = 500
 _DEFAULTS = [None if field.is_required else field.default for field in FIELDS]
-
-
 _COLUMNS = ", ".join(f"{field.name} {{{'number' if field.kind is int else 'text'}}}" for field in FIELDS)
 _TABLES = [
     Statement(
         f"CREATE TEMP TABLE {columns}".format(number="INTEGER", text="TEXT"),
-        f"CREATE TEMP TABLE {columns} ON COMMIT DROP".format(number="bigint", text='text COLLATE "C"'),
+        f"CREATE TEMP TABLE {columns}".format(number="bigint", text='text COLLATE "C"'),
     )
     for columns in (
         "stock_rows (position {number} PRIMARY KEY, line {number}, source_key {text},"
@@ -46,10 +44,6 @@ _TABLES = [
 ]
 _BY_KEY = statement("CREATE INDEX IF NOT EXISTS stock_rows_by_key ON stock_rows (source_key)")
 _ANALYZE = Statement("SELECT 1", "ANALYZE stock_rows")
-# Imports plan and store one after the other, so that none adds what another is adding. SQLite has one writer.
-_ONE_AT_A_TIME = Statement(
-    "SELECT 1", "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0))"
-)
 _CLEAR = [
     statement(f"DELETE FROM {table}")
     for table in ("stock_new", "stock_changes", "stock_entries", "stock_conflicts")
@@ -86,7 +80,7 @@ _FIND_CHANGES = statement(
     " FROM stock_rows r CROSS JOIN pet_sources s CROSS JOIN pets p"
     " WHERE s.source_key = r.source_key AND p.id = s.pet_id AND"
     f" ({_any(_differ(each, _wanted(each, f'p.{each.name}'), f'p.{each.name}') for each in FIELDS)})"
-    f" AND {_ALONE}",
+    f" AND {_ALONE} AND NOT EXISTS (SELECT 1 FROM stock_new n WHERE n.position = r.position)",
     lock=" FOR UPDATE OF p",
 )
 _FIND_NEW = Statement(
@@ -172,10 +166,10 @@ _RECORD_CHANGED = statement(
 )
 
 
-def begin() -> Script[None]:
-    """Make the temporary tables."""
+def begin(end: str = "") -> Script[None]:
+    """Make the temporary tables; `end` ends PostgreSQL's statements."""
     for table in _TABLES:
-        yield table, ()
+        yield Statement(table.sqlite, table.postgres + end), ()
 
 
 def _write_entries() -> Script[None]:
@@ -237,21 +231,23 @@ class Import:
             yield self._count, row.line, row.source_key, *row.values, encode(added)
 
     def _plan(self) -> Script[StockPlan]:
-        """Fill the tables of the plan. PostgreSQL locks the animals that change until the end."""
+        """Fill the tables of the plan. PostgreSQL's statements each see a later state: a key that another
+        import adds meanwhile counts as new, so that the plan is not stored.
+        """
         with_keys = self._key_name is not None
         if with_keys:
             yield _BY_KEY, ()
         yield _ANALYZE, ()
-        yield _ONE_AT_A_TIME, ()
         for table in _CLEAR:
             yield table, ()
         if with_keys:
             yield _FIND_SAME, ()
+        yield _FIND_NEW, ()
+        if with_keys:
             yield _FIND_CHANGES, ()
             yield _FIND_REFUSED, ()
             yield _DROP_REFUSED, ()
             yield from _write_entries()
-        yield _FIND_NEW, ()
         ((rows, added, changed, rejected),) = yield _COUNT, ()
         self._has_work = added + changed > 0 or self._upload is not None
         return StockPlan(added, changed, rows - added - changed - rejected, rejected)

@@ -14,7 +14,9 @@ from petstore.core import imports as uploads
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
 from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpack
+from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.pets import NewPet, PageQuery, PetChange
+from petstore.core.stock import StockImport, StockPlan
 from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS, Job
@@ -214,6 +216,30 @@ class TestStore:
         assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
         assert counted(upload) == (2, 0, 0, 2, 0)
         assert (await work(store, upload_id, STORING)).state is UploadState.STORED
+
+    async def test_an_animal_that_changes_before_it_is_stored(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After the plan of this very run too: nothing is stored but what was agreed to."""
+        await work(store, (await sent_and_checked(store)).id, STORING)
+        upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
+        (rex, _) = (await store.pets.page(PageQuery(2))).pets
+
+        async def change_and_store(load: StockImport, bad: BadRows, *, stores: Any) -> Any:
+            make = load.plan
+
+            async def plan(*, locked: bool = False) -> StockPlan:
+                planned = await make(locked=locked)
+                await store.pets.change(rex.id, PetChange(name="Max"), OTTO)
+                return planned
+
+            monkeypatch.setattr(load, "plan", plan)
+            return await plan_and_store(load, bad, stores=stores)
+
+        monkeypatch.setattr(imports, "plan_and_store", change_and_store)
+        upload = await work(store, upload.id, STORING)
+        assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
+        assert counted(upload) == (2, 0, 0, 2, 0)
 
     async def test_an_old_report(self, store: Store) -> None:
         """Who agrees to a report that a later check has replaced is told to look again."""

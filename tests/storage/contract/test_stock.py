@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import io
 
 import pytest
 
 from petstore.core.limits.plans import resolve_plan
+from petstore.core.lists.importing import BadRows, plan_and_store
+from petstore.core.lists.reading import CsvList
 from petstore.core.orders import NewOrder
-from petstore.core.pets import NewPet, PageQuery, PetChange
+from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
 from petstore.core.stock import StockPlan, StockRow
 from petstore.storage.store import Store
 from petstore.transactions.journal import encode
 from tests.support.backends import SharedData
-from tests.support.postgres import LOCK_WAITS
-from tests.support.waiting import until
+from tests.support.journal import ACTOR, entries
 
-ACTOR = "cli:alice"
 JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE subject = 'pet' ORDER BY id"
 
 
@@ -216,15 +217,13 @@ class TestInterruption:
 
 class TestOthersMeanwhile:
     async def test_a_plan_that_no_longer_holds_is_not_stored(self, backend: SharedData) -> None:
-        """An animal that changes after the plan makes the import plan anew, or waits for its end."""
+        """An animal that changes after the plan makes the import plan anew."""
         store, other = backend.open(), backend.open()
         await run_import(store, ("A1", "Rex", 1, None), ("A2", "Mia", 1, None))
         (first, _) = await animals(store)
         async with store.stock.importing(ACTOR, "sku") as load:
             await load.stage(rows(("A1", "Max", 1, None), ("A9", "New", 1, None)))
             await load.plan()
-            if not backend.exact_versions:
-                return  # PostgreSQL has locked the animal
             await other.pets.change(first[0], PetChange(name="Bo"), "api:shop/key 1")
             assert await load.store() is None
             assert len(await animals(store)) == 2
@@ -248,23 +247,36 @@ class TestOthersMeanwhile:
         assert sorted((plan.added, plan.unchanged) for plan in plans) == [(0, 50), (0, 50), (50, 0)]
         assert len(await animals(stores[0])) == 50
 
-    async def test_an_import_waits_for_the_one_that_has_planned(self, backend: SharedData) -> None:
-        """PostgreSQL's: the second one of a list finds what the first one has added."""
-        if backend.exact_versions:
-            return
+    async def test_a_list_is_stored_however_often_its_animals_change(
+        self, backend: SharedData, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The last of some plans holds its animals; a change of then waits for the import."""
         store, other = backend.open(), backend.open()
+        await run_import(store, ("A", "Rex", 1, None))
+        ((pet_id, *_),) = await animals(store)
+        changes: list[asyncio.Task[Pet]] = []
         async with store.stock.importing(ACTOR, "sku") as load:
-            await load.stage(rows(("A1", "Rex", 1, None)))
-            await load.plan()
-            second = asyncio.create_task(run_import(other, ("A1", "Rex", 1, None)))
-            await until(lambda: second.done() or backend.execute(LOCK_WAITS) != [(0,)])
-            await load.store()
-        assert await second == StockPlan(0, 0, 1, 0)
+            await load.stage(rows(("A", "Rex", 2, None)))
+            make = load.plan
+
+            async def plan(*, locked: bool = False) -> StockPlan:
+                planned = await make(locked=locked)
+                change = other.pets.change(pet_id, PetChange(name=f"Max {len(changes)}"), ACTOR)
+                changes.append(asyncio.ensure_future(change))
+                if not locked:
+                    await changes[-1]
+                return planned
+
+            monkeypatch.setattr(load, "plan", plan)
+            bad = BadRows(CsvList(io.BytesIO(b"sku,name,categoryId"), "sku"), None)
+            done, _ = await plan_and_store(load, bad, stores=lambda *_: True)
+        assert (done.changed, len(changes)) == (1, 4)
+        assert await changes[-1] == Pet(pet_id, "Max 3", 2, PetStatus.AVAILABLE)
+        kept = [entry.after for entry in await entries(store)]
+        assert kept[-2:] == [{"name": "Rex", "categoryId": 2}, {"name": "Max 3"}]
 
     async def test_a_list_that_another_import_has_added_is_planned_again(self, backend: SharedData) -> None:
-        """However late; PostgreSQL's imports plan one after the other."""
-        if not backend.exact_versions:
-            return
+        """However late."""
         store, other = backend.open(), backend.open()
         async with store.stock.importing(ACTOR, "sku") as load:
             await load.stage(rows(("A1", "Rex", 1, None)))

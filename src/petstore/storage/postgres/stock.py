@@ -1,7 +1,8 @@
-"""Imports of stock lists into a server: one transaction, from the COPY of the rows to the commit.
+"""Imports of stock lists into a server, on a connection of their own, which keeps the rows and the plan.
 
-It may take longer than a writer stays announced. So it is announced when all is written, just before its
-commit: until then no other process can read any of it.
+Each statement is a transaction of its own until one stores all: entries of the journal wait for whatever
+transaction has written, if only to a temporary table. PgBouncer lends a session for one transaction, so
+behind it the whole import is one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
+
+import asyncpg
 
 from petstore.core.clock import Clock
 from petstore.core.imports import UploadRun
@@ -20,13 +23,20 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection, close_connection
-from petstore.storage.postgres.transaction import run_locking
+from petstore.storage.postgres.transaction import run_locking, run_script
 from petstore.transactions import stock
 from petstore.transactions.script import Script, T
 from petstore.transactions.stock import STAGED, Import, Stock
 
-# All is written by then: what is left is the sync of the server's log.
+# To store may take longer than a writer stays announced. So it is announced just before its commit, until
+# which nobody else can read any of it: what is left is the sync of the server's log.
 _COMMIT_SECONDS = WRITER_SECONDS - 1
+# Imports store one after the other, so that none adds what another is adding, and nobody changes the animals
+# of their plans.
+_LOCK = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0));"
+    " SELECT 1 FROM stock_changes c JOIN pets p ON p.id = c.pet_id FOR UPDATE OF p"
+)
 
 
 class PostgresStock(Stock):
@@ -50,10 +60,10 @@ class PostgresStock(Stock):
             raise translate(error, NOTHING_STORED) from error
         try:
             opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name, upload)
-            await opened.begin()
+            await opened.begin(in_one=not self._options.prepared)
             yield opened
         finally:
-            await close_connection(connection)  # which rolls back what was not committed
+            await close_connection(connection)  # which drops the tables, and rolls back an open transaction
 
 
 class PostgresStockImport(Import):
@@ -72,10 +82,11 @@ class PostgresStockImport(Import):
         self._connection = connection
         self._publisher = publisher
 
-    async def begin(self) -> None:
-        """Begin the transaction and make its temporary tables."""
-        await self._known(self._connection.execute("BEGIN"))
-        await self._run(stock.begin())
+    async def begin(self, *, in_one: bool) -> None:
+        """Make the temporary tables; with `in_one` in the only transaction."""
+        if in_one:
+            await self._known(self._connection.execute("BEGIN"))
+        await self._run(stock.begin(" ON COMMIT DROP" if in_one else ""))
 
     async def stage(self, rows: Sequence[StockRow]) -> None:
         records = self._staged(rows)
@@ -84,13 +95,23 @@ class PostgresStockImport(Import):
         )
 
     async def plan(self, *, locked: bool = False) -> StockPlan:
-        """Every plan holds: it locks the animals that change."""
-        return await self._run(self._plan())
+        if not locked:
+            return await self._run(self._plan())
+        await self._known(self._lock())
+        return await self._known(run_locking(self._connection, self._plan()))
 
     async def store(self) -> float | None:
         if not self._has_work:
             return 0.0
-        if not await self._run(self._store(self._clock.now_ms())):
+        undo = await self._known(self._lock())
+        try:
+            is_stored = await run_locking(self._connection, self._store(self._clock.now_ms()))
+        except asyncpg.UniqueViolationError:  # another import has added an animal of the same key
+            is_stored = False
+        except Exception as error:
+            raise translate(error, NOTHING_STORED) from error
+        if not is_stored:
+            await self._known(self._connection.execute(undo))
             return None
         ending = asyncio.ensure_future(self._commit())
         try:
@@ -112,8 +133,19 @@ class PostgresStockImport(Import):
                     await asyncio.sleep(_COMMIT_SECONDS)
                 raise translate(error, OUTCOME_UNKNOWN) from error
 
+    async def _lock(self) -> str:
+        """Begin to store; what undoes it."""
+        begin, undo = "BEGIN", "ROLLBACK"
+        if self._connection.is_in_transaction():
+            begin, undo = "SAVEPOINT storing", "ROLLBACK TO storing"
+        await self._connection.execute(f"{begin}; {_LOCK}")
+        return undo
+
     async def _run(self, script: Script[T]) -> T:
-        return await self._known(run_locking(self._connection, script))
+        fetch = self._connection.fetch
+        return await self._known(
+            run_script(script, lambda statement, arguments: fetch(statement.postgres, *arguments))
+        )
 
     async def _known(self, work: Awaitable[T]) -> T:
         """Await what comes before the commit: after a failure nothing is stored."""
