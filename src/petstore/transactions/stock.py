@@ -125,9 +125,12 @@ _REJECTED = statement(
     f" ORDER BY f.position LIMIT {_PAGE_ROWS}"
 )
 
+# An animal may be as it was, and in an order by now.
 _MOVED = statement(
-    "SELECT 1 FROM stock_changes c LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL"
-    f" OR {_any(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)} LIMIT 1"
+    "SELECT 1 FROM stock_changes c JOIN stock_rows r ON r.position = c.position"
+    " LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL"
+    f" OR {_any(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)}"
+    f" OR (r.status <> c.status AND EXISTS (SELECT 1 {_OPEN_ORDER})) LIMIT 1"
 )
 # SQLite's identifiers follow the last one, which nobody else moves meanwhile. In PostgreSQL other processes
 # add animals, so each ordinal becomes an identifier.

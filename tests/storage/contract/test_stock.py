@@ -247,6 +247,21 @@ class TestOthersMeanwhile:
         assert sorted((plan.added, plan.unchanged) for plan in plans) == [(0, 50), (0, 50), (50, 0)]
         assert len(await animals(stores[0])) == 50
 
+    async def test_an_animal_that_was_ordered_since_is_planned_again(self, backend: SharedData) -> None:
+        """Also where it looks as it did: an open order decides its status."""
+        store, other = backend.open(), backend.open()
+        await run_import(store, ("A1", "Rex", 1, "pending"))
+        ((pet_id, *_),) = await animals(store)
+        account = await other.accounts.add("shop", resolve_plan("free"), ACTOR)
+        async with store.stock.importing(ACTOR, "sku") as load:
+            await load.stage(rows(("A1", "Rex", 1, "available")))
+            await load.plan()
+            await other.pets.change(pet_id, PetChange(status=PetStatus.AVAILABLE), ACTOR)
+            await other.orders.place(account.id, NewOrder(pet_id), ACTOR)
+            assert await load.store() is None
+            assert await load.plan() == StockPlan(0, 0, 0, 1)
+        assert [pet[3] for pet in await animals(store)] == ["pending"]
+
     async def test_a_list_is_stored_however_often_its_animals_change(
         self, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:
