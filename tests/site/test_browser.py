@@ -21,8 +21,8 @@ from tests.support.browser import (
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 PAGES = (
-    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/errors", "/docs/changelog",
-    "/docs/deprecation",
+    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/events", "/docs/errors",
+    "/docs/changelog", "/docs/deprecation",
 )  # fmt: skip
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
 _GROUND = "getComputedStyle(document.body).backgroundColor"

@@ -17,8 +17,8 @@ from tests.support.service import Shop, open_shop
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PAGES = (
-    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/errors", "/docs/changelog",
-    "/docs/deprecation",
+    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/events", "/docs/errors",
+    "/docs/changelog", "/docs/deprecation",
 )  # fmt: skip
 DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
 OPS = ["/healthz", "/readyz", "/metrics"]

@@ -54,6 +54,11 @@ class EventType(msgspec.Struct, frozen=True):
         """Whether every account sees all events of the type."""
         return self.subject in SHARED
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of its subject that `data` may have."""
+        return _PUBLIC[self.subject]
+
 
 TYPES = (
     EventType("pet.created", ("pet.added",), "An animal was added."),

@@ -30,6 +30,7 @@ SECTIONS = (
         "Look up",
         (
             Page("docs/reference", "Reference", "reference.html", "Reference"),
+            Page("docs/events", "Events", "events.html", "Events"),
             Page("docs/errors", "Errors", "errors.md"),
         ),
     ),
@@ -45,3 +46,5 @@ PAGES = tuple(page for _, pages in SECTIONS for page in pages)
 START = Page("", "", "start.html", "Pet Store Service")
 # The address of each document's page.
 DOCUMENTS = {page.source: page.path for page in PAGES if page.source.endswith(".md")}
+# Pages that are no documents: a document names them so, in code.
+MADE = {f"/{page.path}": page.path for page in PAGES if page.path not in DOCUMENTS.values()}

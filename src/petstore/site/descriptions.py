@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 # Marked by a label beside the text.
 _ADDITION = re.compile(r"^An addition[:.]\s+")
+# Becomes a link of the reference, which is a page beside it.
+_PAGE = re.compile(r"(?<!\S)/docs/(\w+)")
 # A sentence ends before a capital or code; an abbreviation such as "e.g." is followed by neither.
 _END = re.compile(r"(?<=[.)]) (?=[A-Z`])")
 
@@ -32,5 +34,5 @@ def split(text: str) -> tuple[Markup, Markup]:
 
 
 def _without_label(text: str) -> str:
-    said = _ADDITION.sub("", text)
+    said = _PAGE.sub(r"[\g<0>](\1)", _ADDITION.sub("", text))
     return said[:1].upper() + said[1:]

@@ -1,7 +1,7 @@
 """The Markdown documents of the repository as HTML.
 
 Headings have the anchors that GitHub gives them, code is coloured. Links to documents that are served lead to
-their pages; links to other files of the repository become plain text.
+their pages, and so does the path of another page, in code; links to other files become plain text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from petstore.site.contents import DOCUMENTS
+from petstore.site.contents import DOCUMENTS, MADE
 
 _LOWEST_LISTED = 3
 
@@ -111,6 +111,10 @@ def _linked(tokens: list[Token], root: str) -> Iterator[Token]:
             reference = _within_the_site(str(token.attrs["href"]), root)
             keeps = reference is not None
             token.attrs["href"] = reference or ""
+        elif token.type == "code_inline" and token.content in MADE:
+            yield Token("link_open", "a", 1, attrs={"href": root + MADE[token.content]})
+            yield token
+            token = Token("link_close", "a", -1)
         if keeps or not token.type.startswith("link_"):
             yield token
 

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from petstore.core.packaged import Resource
-from petstore.site import documents, reference
+from petstore.site import documents, events, reference
 from petstore.site.contents import PAGES, SECTIONS, START, Page
 
 _PAGES = {page.path: page for page in (START, *PAGES)}
@@ -54,7 +54,12 @@ class TemplateRenderer:
             document = documents.render(self._documents.joinpath(page.source).read_text(), root)
             values["contents"] = document.contents()
             return self._render("document.html", document.title, values, document=document)
-        own = {"reference": reference.read(self._contract)} if path == "docs/reference" else {}
+        own: dict[str, Any] = {}
+        if path == "docs/reference":
+            own["reference"] = reference.read(self._contract)
+        elif path == "docs/events":
+            own["groups"] = events.read()
+            values["contents"] = events.contents(own["groups"])
         return self._render(page.source, page.title, values, **own)
 
     def error(self, status: int, message: str, root: str) -> str:
