@@ -34,6 +34,8 @@ _VOLATILE = (
     (re.compile(r";t=\d+"), ";t=SECONDS"),
     (re.compile(r"^schema version +\d+$"), "schema version NEWEST"),
     (re.compile(r"cursor=[\w-]+"), "cursor=CURSOR"),
+    (re.compile(r"evt_[0-9a-f]{12}_\d+"), "EVENT"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "MOMENT"),
     (re.compile(r"\s+"), " "),
 )
 

@@ -245,3 +245,60 @@ def test_the_gate_closes_after_a_429(tmp_path: Path) -> None:
         *_, printed = play(chosen("python", *parts), tmp_path, surroundings(server))
     assert printed == ["200"]
     assert server.pause_before_the_last("GET") >= RETRY_AFTER
+
+
+FOLLOWS = """
+seen = mirror()
+pets = next(seen)
+first = min(pets)
+api.patch(f"{base}/pets/{first}", json={"name": "Max"})
+api.patch(f"{base}/pets/{first}", json={"categoryId": 7})
+added = api.post(f"{base}/pets", json={"name": "Tim", "categoryId": 1}).json()["id"]
+api.delete(f"{base}/pets/{added}")
+added = api.post(f"{base}/pets", json={"name": "Tom", "categoryId": 1}).json()["id"]
+for _ in range(5):
+    next(seen)
+listed = {pet["id"]: pet for pet in walk(f"{base}/pets?limit=100")}
+print(pets == listed, pets[first]["name"], pets[added]["name"])
+"""
+BEGINS_ANEW = """
+real, gone = link, [f"{base}/events?type=pet.*&after=000000000000-0-0"]
+
+
+def link(response):
+    return gone.pop() if gone else real(response)
+
+
+seen = mirror()
+pets = next(seen)
+print(next(seen) is not pets, gone)
+"""
+IN_JS = """
+const found = new Set();
+for await (const event of follow(`${base}/events?limit=1&type=pet.*`)) {
+  found.add(event.id);
+  if (found.size === 3) break;
+}
+console.log(found.size);
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.xdist_group("docs-samples")
+@pytest.mark.parametrize(
+    ("language", "opening", "driver", "expected"),
+    [
+        ("python", "requests.Session()", FOLLOWS, "True Max Tom"),
+        ("python", "requests.Session()", BEGINS_ANEW, "True []"),
+        ("js", "process.env.KEY", IN_JS, "3"),
+    ],
+    ids=["follows", "begins anew", "js"],
+)
+def test_who_follows_gets_every_change(
+    language: str, opening: str, driver: str, expected: str, server: Server, tmp_path: Path
+) -> None:
+    """The guide's copy is what the list shows, also after a 410; each page leads to the next one."""
+    parts = (opening, "def walk(", "def send(", "def mirror(", "async function send(", "function* follow(")
+    played = [*chosen(language, *parts), Sample(language, driver, 0)]
+    *_, printed = play(played, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
+    assert printed == [expected]
