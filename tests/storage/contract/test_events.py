@@ -119,7 +119,7 @@ async def test_an_event_says_what_the_change_was_and_nothing_that_is_not_public(
 
 
 async def test_another_account_sees_what_is_shared_and_nothing_else(store: Store) -> None:
-    """Neither orders nor keys nor the account, whatever it asks for; the operator sees all."""
+    """I24: neither orders nor keys nor the account, whatever it asks for; the operator sees all."""
     await changes_everything(store)
     assert data_of(await all_after(store, EventQuery(100, 2))) == SHARED
     own = read_types(["order.*", "key.*", "account.*"])
@@ -131,7 +131,7 @@ async def test_another_account_sees_what_is_shared_and_nothing_else(store: Store
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 100])
 async def test_every_event_comes_once_in_pages_of_any_length(store: Store, limit: int) -> None:
-    """The same events, with the same identities; behind the last one there is nothing."""
+    """I23: the same events, with the same identities; behind the last one there is nothing."""
     await changes_everything(store)
     events = await all_after(store, EventQuery(limit, 1))
     assert events == await all_after(store, EventQuery(100, 1))
@@ -249,8 +249,8 @@ async def shown(store: Store) -> dict[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_mirror_that_follows_shows_what_the_store_shows(backend: SharedData, seed: int) -> None:
-    """Of the whole journal, where nothing is changed before it is created; and by the recipe: a bookmark, the
-    list page by page while others write, then the events from there on."""
+    """I23: of the whole journal, where nothing is changed before it is created; and by the recipe: a
+    bookmark, the list page by page while others write, then the events from there on."""
     store, other = backend.open(), backend.open()
     await store.accounts.add("shop", FREE, ACTOR)
     chance = random.Random(seed)
