@@ -37,6 +37,7 @@ OPERATIONS = {
     "cancelOrder": ("DELETE", "/store/orders/{id}"),
     "updateOrder": ("PATCH", "/store/orders/{id}"),
     "getUsage": ("GET", "/usage"),
+    "listEvents": ("GET", "/events"),
 }
 
 
@@ -62,6 +63,9 @@ class Call(Generic[T]):
     address: str | None = None  # of a next page, instead of path and query
     pages: int = 0  # of the walk, before this call's
     landmark: str | None = None  # the address of an earlier page
+    wait_seconds: int = 0  # for which the service may hold the answer back
+    # A follower's: it goes on for ever, not before this monotonic time, and leaves calls to others.
+    follows_at: float | None = None
 
     @property
     def method(self) -> str:
@@ -151,13 +155,13 @@ def get_pet(pet_id: int) -> Call[Pet]:
 
 def get_pet_by_path(pet_id: int) -> Call[Pet]:
     """GET /pets/{petId}, deprecated."""
-    return Call("getPet", _tagged(_reads(models.read_pet)), id=_id(pet_id))
+    return Call("getPet", _tagged(reads(models.read_pet)), id=_id(pet_id))
 
 
 def create_pet(name: str, category_id: int, status: PetStatus | None, key: str | None) -> Call[Pet]:
     """POST /pets."""
     document = _given(name=name, categoryId=category_id, status=status)
-    read = _tagged(_reads(models.read_pet))
+    read = _tagged(reads(models.read_pet))
     return Call("createPet", read, document=document, idempotency_key=_idempotency_key(key))
 
 
@@ -166,7 +170,7 @@ def update_pet(
 ) -> Call[Pet]:
     """PATCH /pets/{petId}."""
     document = _some(name=name, categoryId=category_id, status=status)
-    read = _tagged(_reads(models.read_pet))
+    read = _tagged(reads(models.read_pet))
     return Call("updatePet", read, id=_id(pet_id), document=document, if_match=_etag(if_match))
 
 
@@ -191,7 +195,7 @@ def get_order(order_id: int) -> Call[Order]:
 
 def place_order(pet_id: int, key: str | None) -> Call[Order]:
     """POST /store/orders."""
-    read = _tagged(_reads(models.read_order))
+    read = _tagged(reads(models.read_order))
     return Call("placeOrder", read, document={"petId": _id(pet_id)}, idempotency_key=_idempotency_key(key))
 
 
@@ -208,21 +212,23 @@ def update_order(
         raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
     shipped = None if ship_date is None else ship_date.isoformat(timespec="milliseconds")
     document = _some(status=status, shipDate=shipped)
-    read = _tagged(_reads(models.read_order))
+    read = _tagged(reads(models.read_order))
     return Call("updateOrder", read, id=_id(order_id), document=document, if_match=_etag(if_match))
 
 
 def list_categories() -> Call[tuple[Category, ...]]:
     """GET /categories."""
-    return Call("listCategories", _reads(models.read_array(models.read_category)))
+    return Call("listCategories", reads(models.read_array(models.read_category)))
 
 
 def get_usage() -> Call[Usage]:
     """GET /usage."""
-    return Call("getUsage", _reads(models.read_usage))
+    return Call("getUsage", reads(models.read_usage))
 
 
-def _reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
+def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
+    """Reads the document of an answer; raises UnexpectedAnswer when it is not the contract's."""
+
     def read_answer(answer: Answer) -> T:
         try:
             return read(document_of(answer))
@@ -233,7 +239,7 @@ def _reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
 
 
 def _page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
-    read_items = _reads(models.read_array(read))
+    read_items = reads(models.read_array(read))
     return lambda answer: Page(read_items(answer), next_page(answer))
 
 
@@ -243,7 +249,7 @@ def _tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
 
 def _only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
     """The one that was asked for by its identifier: the tag of its list is its own."""
-    read_items = _reads(models.read_array(read))
+    read_items = reads(models.read_array(read))
 
     def read_first(answer: Answer) -> _Tagged:
         items = read_items(answer)

@@ -11,6 +11,7 @@ import ipaddress
 import logging
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from typing import Any
@@ -96,9 +97,13 @@ def is_loopback(host: str) -> bool:
 
 
 class Silence(float):
-    """Seconds of silence that a step of a request takes: `timeout`, or what is left until `ends_at`."""
+    """Seconds of silence that a step of a request takes: `timeout`, or what is left until `ends_at`.
+
+    A read of a thread runs inside `reading`, which gets its connection.
+    """
 
     now: Callable[[], Silence]
+    reading: Callable[[Any], AbstractContextManager[None]] = nullcontext
 
     def __new__(cls, timeout: float, ends_at: float, clock: Callable[[], float]) -> Silence:
         silence = super().__new__(cls, max(0.0, min(timeout, ends_at - clock())))
@@ -110,7 +115,7 @@ def watch(event: str, info: Mapping[str, Any]) -> None:
     """Let the reads of a new connection end with the call that reads."""
     if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
         stream = info["return_value"]
-        stream.read = partial(_read, stream.read)
+        stream.read = partial(_read, stream, stream.read)
 
 
 async def watch_async(event: str, info: Mapping[str, Any]) -> None:
@@ -118,11 +123,12 @@ async def watch_async(event: str, info: Mapping[str, Any]) -> None:
     watch(event, info)
 
 
-def _read(read: Callable[[int, float], Any], max_bytes: int, timeout: Silence) -> Any:
+def _read(stream: Any, read: Callable[[int, float], Any], max_bytes: int, timeout: Silence) -> Any:
     left = timeout.now()
     if not left:
         raise httpx2.ReadTimeout("The seconds of the call are over.")
-    return read(max_bytes, left)
+    with timeout.reading(stream):
+        return read(max_bytes, left)
 
 
 class Connection:
@@ -144,10 +150,17 @@ class Connection:
         return other
 
     def request(
-        self, call: Call[Any], step: Send, watch: Callable[[str, Mapping[str, Any]], object]
+        self,
+        call: Call[Any],
+        step: Send,
+        watch: Callable[[str, Mapping[str, Any]], object],
+        reading: Callable[[Any], AbstractContextManager[None]] = nullcontext,
     ) -> dict[str, Any]:
         """The arguments of httpx2's `stream`."""
-        silence = Silence(self.options.timeout, step.ends_at, self.runtime.monotonic)
+        timeout, clock = self.options.timeout, self.runtime.monotonic
+        silence = Silence(timeout, step.ends_at, clock)
+        until_answer = Silence(timeout + call.wait_seconds, step.ends_at, clock)
+        until_answer.reading = reading
         headers = {**call.headers, "Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
         return {
             "method": call.method,
@@ -156,7 +169,7 @@ class Connection:
             "headers": headers,
             "content": call.content,
             "extensions": {
-                "timeout": dict.fromkeys(("pool", "connect", "write", "read"), silence),
+                "timeout": {"pool": silence, "connect": silence, "write": silence, "read": until_answer},
                 "trace": watch,
             },
         }

@@ -35,8 +35,12 @@ class Waiter(Protocol):
 
 @dataclass(eq=False)
 class Permit:
-    """One try of a call. It is under way from `take` until its outcome is reported."""
+    """One try of a call. It is under way from `take` until its outcome is reported.
 
+    One that `waits` for an event may take minutes, so no other call waits for its answer.
+    """
+
+    waits: bool = False
     sent_at: float = NEVER
 
 
@@ -73,6 +77,10 @@ class Limiter:
         spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
         return max([self._hold_until, self._caution.resumes_at(now), *spent])
 
+    def ample_at(self) -> float:
+        """When each window has more than half its limit left, in proportion to the time until its end."""
+        return max([window.ample_at() for window in self._windows.values()], default=-NEVER)
+
     def is_cautious(self, now: float) -> bool:
         """Whether all wait since another refusal might bring a ban nearer, with calls left or not."""
         return self._caution.resumes_at(now) >= self.held_until(now)
@@ -103,14 +111,14 @@ class Limiter:
 
     def _probe_at(self, ended: float, now: float) -> float:
         """When to send the one call that finds out what a new window has."""
-        return NEVER if any(permit.sent_at >= ended for permit in list(self._in_flight)) else now
+        return NEVER if any(permit.sent_at >= ended for permit in self._answered_soon()) else now
 
     def _room_at(self, now: float) -> float:
         """Never more calls at once than remain; a lost one may have been counted."""
         uncertain = len(self._in_flight) + len(self._lost)
         full = [self._end(window) for window in self._windows.values() if window.remaining <= uncertain]
-        if self._in_flight:
-            if full or len(self._in_flight) >= self._width:
+        if active := len(self._answered_soon()):
+            if full or active >= self._width:
                 return min(full, default=NEVER)
         elif full and not self._caution.dares(now):
             return max(full)
@@ -123,6 +131,9 @@ class Limiter:
             ]
             return max(used_up, default=now)
         return now
+
+    def _answered_soon(self) -> list[Permit]:
+        return [permit for permit in list(self._in_flight) if not permit.waits]
 
     def _end(self, window: KnownWindow) -> float:
         jitter = window.jitter * _JITTER_SECONDS if self._others_until > window.ends_at else 0.0

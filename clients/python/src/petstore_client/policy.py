@@ -6,9 +6,11 @@ steps out, client.py with threads and aio.py with asyncio.
 
 from __future__ import annotations
 
+import math
+import sys
 import warnings
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from petstore_client.answers import Answer, Fault
@@ -86,6 +88,8 @@ class Exchange(Generic[T]):
     def __init__(
         self, call: Call[T], options: Options, limiter: Limiter, runtime: Runtime, waiter: Waiter
     ) -> None:
+        if call.follows_at is not None:
+            options = replace(options, tries=sys.maxsize, seconds=math.inf)
         self._call = call
         self._options = options
         self._limiter = limiter
@@ -94,7 +98,7 @@ class Exchange(Generic[T]):
         now = runtime.monotonic()
         # A try that is cut short leaves an unknown outcome, so each begins with time for its answer.
         self._begins_by = now + options.seconds - min(_LEAST_SECONDS_OF_A_TRY, options.seconds / 10)
-        self._ends_at = now + (options.seconds or options.timeout)
+        self._ends_at = now + (options.seconds or options.timeout) + call.wait_seconds
         self._idle_since = now
         self._sent = 0
         self._first_sent: tuple[float, float] | None = None  # by both clocks
@@ -106,7 +110,7 @@ class Exchange(Generic[T]):
     def steps(self) -> Steps:
         """Run the call. Returns the successful answer, or raises the error."""
         while True:
-            permit = Permit()
+            permit = Permit(waits=self._call.wait_seconds > 0)
             try:
                 send = yield from self._slot(permit)
                 self._sent += 1
@@ -138,10 +142,22 @@ class Exchange(Generic[T]):
             self._unknown = self._call.changes
             raise self._ended(error) from None
 
+    def _leave_to_others(self, follows_at: float) -> Generator[Step, Outcome, str]:
+        """Wait while a follower's call is early, or would take what it leaves to others; returns why."""
+        reason = ""
+        while (opens_at := max(ample_at := self._limiter.ample_at(), follows_at)) > (
+            now := self._runtime.monotonic()
+        ):
+            reason = reason or ("half of the limit is for others" if ample_at > now else "")
+            yield Wait(min(opens_at - now, _LONGEST_WAIT_SECONDS))
+        return reason
+
     def _slot(self, permit: Permit) -> Generator[Step, Outcome, Send]:
         """Wait until the call may be sent."""
         limiter, clock = self._limiter, self._runtime.monotonic
         reason = ""
+        if self._call.follows_at is not None:
+            reason = yield from self._leave_to_others(self._call.follows_at)
         limiter.enter(self._waiter)
         while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
             held_until = limiter.held_until(now)

@@ -58,6 +58,13 @@ class KnownWindow:
         """Restart the comparison; `unsettled` calls of this process may not be counted yet."""
         self._base, self._own = self.remaining, unsettled
 
+    def ample_at(self) -> float:
+        """When one more call leaves half the limit, in proportion to the time until the window's end."""
+        if not self._length:
+            return -math.inf
+        enough_for = 2 * max(self.remaining - 1, 0) / max(self.limit, 1) * self._length
+        return self.ends_at - enough_for
+
     def left_at(self, now: float) -> float:
         """An estimate of the calls left now, at the recent rate of all processes.
 
