@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from petstore_client.errors import ApiError, UnexpectedAnswer, api_error
 from petstore_client.limits import LONGEST_WAIT_SECONDS, service_time
@@ -98,8 +98,7 @@ def check_removal(answer: Answer) -> None:
 
 def next_page(answer: Answer) -> str | None:
     """The address of the next page (RFC 8288), resolved against the answer's; None on the last page."""
-    links: list[tuple[str, str]] = _LINK.findall(answer.headers.get("link", ""))
-    reference = next((reference for reference, parameters in links if _NEXT.search(parameters)), None)
+    reference = _next_reference(answer)
     if reference is None:
         return None
     try:
@@ -116,6 +115,20 @@ def next_page(answer: Answer) -> str | None:
     if address == answer.url:
         raise UnexpectedAnswer("The next page is this one again. The walk would not end.")
     return address
+
+
+def bookmark_of(answer: Answer) -> str:
+    """The text of `after` in the link to the next events; raises UnexpectedAnswer without one."""
+    reference = _next_reference(answer) or ""
+    try:
+        return parse_qs(urlsplit(reference[:_LONGEST_ADDRESS]).query)["after"][0]
+    except (ValueError, KeyError):
+        raise UnexpectedAnswer(f"{_host(answer.url)} sent events without a bookmark.") from None
+
+
+def _next_reference(answer: Answer) -> str | None:
+    links: list[tuple[str, str]] = _LINK.findall(answer.headers.get("link", ""))
+    return next((reference for reference, parameters in links if _NEXT.search(parameters)), None)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -147,6 +147,14 @@ class Gone(ApiError, code="gone"):
     """The operation was removed on its published date."""
 
 
+class EventsGone(Gone, code="events_gone"):
+    """The service can't continue from this bookmark: later events are not kept, or the store was restored.
+
+    What you know of the animals may be out of date. Take the bookmark of `events.list(after="now")`, list
+    the animals, then follow from that bookmark.
+    """
+
+
 class PreconditionFailed(ApiError, code="precondition_failed"):
     """It has changed since the tag in `If-Match` was read; nothing was changed."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -51,6 +51,44 @@ class Category:
 
     id: int
     name: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change, such as `pet.updated`. Ignore types that you do not know: there may be further ones.
+
+    `data` has the `id` of the object, with all its members when it is new, else with those that changed;
+    `previous` has what they were. Its members are named as in the contract, such as `categoryId`.
+    """
+
+    id: str
+    type: str
+    timestamp: datetime
+    data: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class EventPage(Sequence[Event]):
+    """Events in their order, the oldest first.
+
+    `after` is the bookmark behind them: give it to the next call. `is_behind`: there are further events by
+    now. `retry_after_seconds`: the call did not wait, since as many of the account's requests wait as may.
+    """
+
+    events: tuple[Event, ...]
+    after: str
+    is_behind: bool = False
+    retry_after_seconds: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @overload
+    def __getitem__(self, index: int) -> Event: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Event, ...]: ...
+    def __getitem__(self, index: int | slice) -> Event | tuple[Event, ...]:
+        return self.events[index]
 
 
 @dataclass(frozen=True)
@@ -140,6 +178,16 @@ def read_order(document: Any) -> Order:
 def read_category(document: Any) -> Category:
     """A Category of the contract."""
     return Category(member(document, "id", int), member(document, "name", str))
+
+
+def read_event(document: Any) -> Event:
+    """An Event of the contract."""
+    return Event(
+        member(document, "id", str),
+        member(document, "type", str),
+        moment(document, "timestamp"),
+        member(document, "data", dict),
+    )
 
 
 def read_usage(document: Any) -> Usage:
