@@ -17,7 +17,10 @@ from tests.support.server import Server, running_server
 
 FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
-DRIVERS = {"client.py", "pool.py", "aio.py", "connection.py", "runtime.py"}
+DRIVERS = {
+    *("client.py", "follow.py", "pool.py", "connection.py", "runtime.py"),
+    *("aio.py", "aio_follow.py"),
+}
 _OUTSIDE = {"asyncio", "httpx2", "os", "random", "socket", "time"}
 
 

@@ -72,7 +72,7 @@ def test_an_animal_has_the_same_public_members_everywhere() -> None:
 
 def test_both_clients_have_the_same_methods() -> None:
     """Names, arguments and their documentation differ in nothing but the awaiting."""
-    for name in ("Pets", "Orders", "Categories"):
+    for name in ("Pets", "Orders", "Categories", "Events"):
         sync, tasks = getattr(client, name), getattr(aio, f"Async{name}")
         methods = [method for method in vars(sync) if not method.startswith("_")]
         assert methods == [method for method in vars(tasks) if not method.startswith("_")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore_client.aio import AsyncPetstore
+from petstore_client.aio_follow import AsyncFollow
 from petstore_client.client import Petstore
 from petstore_client.connection import __version__
 from petstore_client.errors import (
@@ -10,6 +11,7 @@ from petstore_client.errors import (
     ApiError,
     ConfigurationError,
     Conflict,
+    EventsGone,
     Forbidden,
     Gone,
     HeadersTooLarge,
@@ -40,9 +42,12 @@ from petstore_client.errors import (
     UnsupportedMediaType,
     UriTooLong,
 )
+from petstore_client.follow import Follow
 from petstore_client.limits import Limits, Window
 from petstore_client.models import (
     Category,
+    Event,
+    EventPage,
     KeyState,
     Order,
     OrderScope,
@@ -60,10 +65,15 @@ from petstore_client.runtime import Runtime
 __all__ = [
     "AccountSuspended",
     "ApiError",
+    "AsyncFollow",
     "AsyncPetstore",
     "Category",
     "ConfigurationError",
     "Conflict",
+    "Event",
+    "EventPage",
+    "EventsGone",
+    "Follow",
     "Forbidden",
     "Gone",
     "HeadersTooLarge",

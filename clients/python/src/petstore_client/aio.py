@@ -13,6 +13,7 @@ from typing import Self, TypeVar
 import httpx2
 
 from petstore_client import calls
+from petstore_client.aio_follow import AsyncEvents
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
 from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
@@ -57,6 +58,7 @@ class AsyncPetstore:
         self.pets = AsyncPets(self)
         self.orders = AsyncOrders(self)
         self.categories = AsyncCategories(self)
+        self.events = AsyncEvents(self._run, pool, connection.runtime.monotonic)
 
     @property
     def limits(self) -> Limits | None:
@@ -76,7 +78,8 @@ class AsyncPetstore:
         return other
 
     async def close(self) -> None:
-        """Close the connections of this event loop, those of calls under way once they end.
+        """Close the connections of this event loop, those of calls under way once they end, and end what
+        follows events in it.
 
         A later call opens new ones.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import threading
 from collections.abc import Generator, Iterable
 from datetime import datetime
 from types import TracebackType
@@ -15,6 +14,7 @@ from petstore_client import calls
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call, Page
 from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch
+from petstore_client.follow import Events, Waiter
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
@@ -59,6 +59,7 @@ class Petstore:
         self.pets = Pets(self)
         self.orders = Orders(self)
         self.categories = Categories(self)
+        self.events = Events(self._run, pool, connection.runtime.monotonic)
 
     @property
     def limits(self) -> Limits | None:
@@ -78,7 +79,10 @@ class Petstore:
         return other
 
     def close(self) -> None:
-        """Close the connections, those of calls under way once they end. A later call opens new ones."""
+        """Close the connections, those of calls under way once they end, and end what follows events.
+
+        A later call opens new ones.
+        """
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -92,9 +96,9 @@ class Petstore:
     def __repr__(self) -> str:
         return f"<Petstore {self._connection.address}>"
 
-    def _run(self, call: Call[T]) -> T:
+    def _run(self, call: Call[T], waiter: Waiter | None = None) -> T:
         connection = self._connection
-        waiter = _Waiter()
+        waiter = waiter or Waiter()
         exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
         try:
             answer = self._carry_out(exchange.steps(), call, waiter)
@@ -102,16 +106,17 @@ class Petstore:
             exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
         return exchange.result(answer)
 
-    def _carry_out(self, steps: Steps, call: Call[T], waiter: _Waiter) -> Answer:
+    def _carry_out(self, steps: Steps, call: Call[T], waiter: Waiter) -> Answer:
         connection = self._connection
         outcome: Outcome = None
         try:
             while True:
+                waiter.check()
                 with connection.limiter.lock:
                     step = steps.send(outcome)
                 if isinstance(step, Send):
                     connection.log(call, step)
-                    outcome = self._send(call, step)
+                    outcome = self._send(call, step, waiter)
                 else:
                     connection.runtime.wait(waiter.event, step.seconds)
                     waiter.event.clear()
@@ -123,11 +128,12 @@ class Petstore:
             with connection.limiter.lock:
                 steps.close()
 
-    def _send(self, call: Call[T], step: Send) -> Answer | Fault:
+    def _send(self, call: Call[T], step: Send, waiter: Waiter) -> Answer | Fault:
         content = bytearray()
+        request = self._connection.request(call, step, watch, waiter.reading)
         with self._pool.lease() as http:
             try:
-                with http.stream(**self._connection.request(call, step, watch)) as response:
+                with http.stream(**request) as response:
                     for piece in response.iter_bytes():
                         content += piece
                         if len(content) > LARGEST_ANSWER:
@@ -260,13 +266,3 @@ class Categories:
     def list(self) -> builtins.list[Category]:
         """All of them, by ascending id. read."""
         return [*self._client._run(calls.list_categories())]
-
-
-class _Waiter:
-    """Sleeps on an event of its own."""
-
-    def __init__(self) -> None:
-        self.event = threading.Event()
-
-    def wake(self) -> None:
-        self.event.set()

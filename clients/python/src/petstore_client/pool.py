@@ -11,14 +11,22 @@ import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary, WeakSet
 
 import httpx2
 
 from petstore_client.connection import is_loopback
 from petstore_client.errors import ConfigurationError
 from petstore_client.runtime import reset_in_child
+
+
+class _Follower(Protocol):
+    """A call that goes on for ever."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class Pool:
@@ -34,6 +42,7 @@ class Pool:
         self._lock = threading.Lock()
         self._http: httpx2.Client | None = None
         self._users: Counter[httpx2.Client] = Counter()
+        self._followers: WeakSet[_Follower] = WeakSet()
 
     @contextmanager
     def lease(self) -> Iterator[httpx2.Client]:
@@ -60,10 +69,18 @@ class Pool:
         except (ValueError, ImportError, OSError) as error:
             raise _unusable(error) from error
 
+    def add_follower(self, follower: _Follower) -> None:
+        """One that ends when the pool is closed."""
+        with self._lock:
+            self._followers.add(follower)
+
     def close(self) -> None:
         with self._lock:
+            followers, self._followers = list(self._followers), WeakSet()
             http, self._http = self._http, None
             idle = http not in self._users
+        for follower in followers:
+            follower.close()
         if http is not None and idle:
             http.close()
 
@@ -80,6 +97,7 @@ class AsyncPool:
         """Drop all connections. Called after a fork too: the inherited ones belong to the parent."""
         self._of_loops: dict[asyncio.AbstractEventLoop, httpx2.AsyncClient] = {}
         self._users: Counter[httpx2.AsyncClient] = Counter()
+        self._followers: WeakKeyDictionary[_Follower, asyncio.AbstractEventLoop] = WeakKeyDictionary()
 
     @asynccontextmanager
     async def lease(self) -> AsyncIterator[httpx2.AsyncClient]:
@@ -106,8 +124,15 @@ class AsyncPool:
         except (ValueError, ImportError, OSError) as error:
             raise _unusable(error) from error
 
+    def add_follower(self, follower: _Follower) -> None:
+        """One of the running loop that ends when its connections are closed."""
+        self._followers[follower] = asyncio.get_running_loop()
+
     async def close(self) -> None:
-        http = self._of_loops.pop(asyncio.get_running_loop(), None)
+        ending = asyncio.get_running_loop()
+        for follower in [each for each, loop in list(self._followers.items()) if loop is ending]:
+            follower.close()
+        http = self._of_loops.pop(ending, None)
         if http is not None and not self._users[http]:
             await http.aclose()
 
