@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
-from petstore_client import AsyncPetstore, Petstore, Runtime
+from petstore_client import AsyncFollow, AsyncPetstore, Event, Petstore, Runtime
 
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
@@ -96,6 +96,8 @@ class Driven:
     def _driven(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **keywords: Any) -> Any:
             made = method(*arguments, **keywords)
+            if isinstance(made, AsyncFollow):
+                return DrivenFollow(made, self._loop)
             if isinstance(made, AsyncIterator):
                 made = _all(made)
             elif isinstance(made, AsyncPetstore):
@@ -103,6 +105,27 @@ class Driven:
             return self._loop.run_until_complete(made) if inspect.isawaitable(made) else made
 
         return call
+
+
+class DrivenFollow(Iterator[Event]):
+    """An AsyncFollow as if it were a Follow."""
+
+    def __init__(self, inner: AsyncFollow, loop: asyncio.AbstractEventLoop) -> None:
+        self._inner = inner
+        self._loop = loop
+
+    @property
+    def after(self) -> str | None:
+        return self._inner.after
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def __next__(self) -> Event:
+        try:
+            return self._loop.run_until_complete(anext(self._inner))
+        except StopAsyncIteration:
+            raise StopIteration from None
 
 
 async def _all(items: AsyncIterator[Any]) -> list[Any]:
