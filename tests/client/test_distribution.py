@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 from collections.abc import Iterator
 from importlib.metadata import requires, version
 from pathlib import Path
+from typing import Any
 
 import petstore_client
 import pytest
 
+from petstore.core.clock import SystemClock
+from petstore.storage.backend import backend_for
 from tests.architecture.sources import ROOT, functions
 from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
+from tests.support.journal import ACTOR
 from tests.support.server import Server, running_server
+from tests.support.waiting import wait_for
 
 FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
@@ -75,17 +81,50 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
+def check_mirror(server: Server, names: dict[str, Any]) -> None:
+    """Wait until the example's mirror has what the service has, before and after a restore."""
+    petstore, mirrored = server.client(), names["names"]
+    shown = {pet.id: pet.name for pet in petstore.pets.list()}
+    assert {"Rex", "Mia"} <= set(shown.values())
+    wait_for(lambda: bool(mirrored == shown), "the mirror to have the animals")
+
+    async def restore() -> None:
+        store = backend_for(f"sqlite:///{server.database}").open(SystemClock())
+        try:
+            await store.events.note_restore(ACTOR)
+        finally:
+            await store.close()
+
+    asyncio.run(restore())
+    last = petstore.pets.create(name="Last", category_id=1)
+    wait_for(lambda: mirrored == shown | {last.id: last.name}, "the mirror to go on after a restore")
+
+
 @pytest.mark.e2e
 def test_the_examples_run_one_after_another(
-    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each goes on where the one before ended, as a reader would."""
+    """Each goes on where the one before ended, as a reader would. The mirror has what the service has, also
+    after a restore, and ends with its client."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PETSTORE_URL", f"http://127.0.0.1:{server.port}")
     monkeypatch.setenv("PETSTORE_KEY", server.key)
     assert len(EXAMPLES) >= 5
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     for number, example in enumerate(EXAMPLES, 1):
+        if "petstore.close()" in example:
+            check_mirror(server, names)
         exec(compile(example, f"{README.name}, example {number}", "exec"), names)
+    names["mirroring"].join(20)
+    assert not names["mirroring"].is_alive()
     printed = capsys.readouterr().out
-    for expected in ("1 available", "Rex", "Mia", "of 60 calls until", "There is no animal", "free"):
+    for expected in (
+        "1 available",
+        "Rex",
+        "Mia",
+        "of 60 calls until",
+        "There is no animal",
+        "free",
+        "pet.created",
+    ):
         assert expected in printed

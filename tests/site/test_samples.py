@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("site-s
 # Each goes on where the one before it ended: the order is placed, approved and cancelled, the animal sold.
 ORDER = (
     "listPets", "listCategories", "getUsage", "getPet", "createPet", "placeOrder", "listOrders",
-    "updateOrder", "cancelOrder", "updatePet", "deletePet",
+    "updateOrder", "cancelOrder", "updatePet", "deletePet", "listEvents",
 )  # fmt: skip
 MORE_THAN_A_PAGE = 25
 # How each language runs, says that the next sample begins, and keeps the names of one sample to itself.
@@ -91,6 +91,7 @@ def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path:
     expected = {
         "listCategories": "Dogs", "getUsage": "enterprise", "getPet": "Animal 7", "createPet": "Rex",
         "placeOrder": "placed", "listOrders": "placed", "updateOrder": "approved", "updatePet": "sold",
+        "listEvents": "pet.created",
     }  # fmt: skip
     assert {name: text in printed[name] for name, text in expected.items()} == dict.fromkeys(expected, True)
     assert not (printed["cancelOrder"] + printed["deletePet"]).strip()

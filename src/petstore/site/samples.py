@@ -27,8 +27,14 @@ CLIENT_CALLS = {
     "updateOrder": "client.orders.update({})",
     "cancelOrder": "client.orders.cancel({})",
     "getUsage": "client.usage({})",
+    "listEvents": "client.events.list({})",
 }
-_REMARKS = {"getPet": "# Deprecated, and warns so: client.pets.get(...) is the replacement."}
+_REMARKS = {
+    "getPet": "# Deprecated, and warns so: client.pets.get(...) is the replacement.",
+    "listEvents": "# client.events.follow(...) goes on for ever.",
+}
+# `Link` of these leads on always: a walk would not end.
+_ENDLESS = ("listEvents",)
 _NEW_KEY = "A new key for each {noun}, the same one when you try again."
 
 
@@ -68,7 +74,8 @@ def _curl(call: Call) -> str:
     if call.is_paged:
         parts.append("--include")
     remarks = [f"# {_NEW_KEY.format(noun=call.noun)}\n"] if call.idempotency_key else []
-    remarks += ["# The header Link leads to the next page.\n"] if call.is_paged else []
+    further = "events to come" if call.operation in _ENDLESS else "next page"
+    remarks += [f"# The header Link leads to the {further}.\n"] if call.is_paged else []
     return "".join(remarks) + " \\\n  ".join(parts)
 
 
@@ -96,7 +103,7 @@ def _client(call: Call) -> str:
 
 
 def _requests(call: Call) -> str:
-    if call.is_paged:
+    if call.is_paged and call.operation not in _ENDLESS:
         return _requests_walk(call)
     arguments = [f'"{call.address}"']
     if call.query:
@@ -150,7 +157,7 @@ while address:
 
 def _fetch(call: Call) -> str:
     key = "Authorization: `Bearer ${process.env.PETSTORE_KEY}`"
-    if call.is_paged:
+    if call.is_paged and call.operation not in _ENDLESS:
         return _fetch_walk(call, key)
     headers = [key]
     if call.body is not None:
