@@ -7,12 +7,16 @@ with the data (up to `base_id`) have transactions of another cluster: they are f
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from petstore.core.errors import EventsGone
 from petstore.core.events import (
     SHARED,
     Bookmark,
+    Event,
     EventPage,
     EventQuery,
     News,
@@ -88,11 +92,14 @@ _NEWS = Statement(
     sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
     postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_ADDED} {_IN_ORDER} LIMIT $3",
 )
-_NEWEST = Statement(
-    sqlite="SELECT 0, coalesce(max(id), 0) FROM journal",
-    postgres=f"SELECT coalesce(e.transaction::text, '0'), coalesce(e.id, {_BASE}) FROM (SELECT 1) AS one LEFT"
-    f" JOIN (SELECT transaction, id FROM journal WHERE transaction >= {_FIRST} AND {_SETTLED}"
-    f" {_IN_ORDER.replace(', id', ' DESC, id DESC')} LIMIT 1) AS e ON true",
+# The place before the newest $1 entries; none where there are no more.
+_BEFORE = Statement(
+    sqlite="SELECT 0, id FROM journal ORDER BY id DESC LIMIT 1 OFFSET ?1",
+    postgres="SELECT e.transaction::text, e.id FROM ((SELECT transaction, id FROM journal"
+    f" WHERE transaction >= {_FIRST} AND {_SETTLED} {_IN_ORDER.replace(', id', ' DESC, id DESC')}"
+    f" LIMIT $1::bigint + 1) UNION ALL (SELECT '0'::xid8, id FROM journal WHERE id <= {_BASE}"
+    " ORDER BY id DESC LIMIT $1::bigint + 1)) AS e ORDER BY e.transaction DESC, e.id DESC LIMIT 1"
+    " OFFSET $1::bigint",
 )
 _LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
 _STAMP = Statement(
@@ -130,11 +137,30 @@ class Events(Repository):
             await self._renew()
         return page
 
-    async def newest(self) -> Bookmark:
-        """The bookmark of this moment: what commits later comes after it."""
-        while (found := await self._database.read(_newest())) is None:
+    async def newest(self, but: int = 0) -> Bookmark:
+        """The bookmark of this moment: what commits later comes after it, and before that the newest `but`
+        entries."""
+        while (found := await self._database.read(_newest(but))) is None:
             await self._renew()
         return found
+
+    async def latest(self, query: EventQuery, scan_max: int = SCANNED_MAX) -> EventPage:
+        """The newest events that match, in their order, of the newest `scan_max` entries and what comes
+        meanwhile. The query's `after` is not used."""
+        back, start = query.limit, await self.newest(query.limit)
+        while True:
+            found = deque[Event](maxlen=query.limit)
+            page = EventPage([], start, is_behind=True)
+            while page.is_behind:
+                page = await self.page(replace(query, limit=SCANNED_MAX, after=page.after))
+                found.extend(page.events)
+            if len(found) == query.limit or back >= scan_max:
+                break
+            back = min(back * 10, scan_max)
+            before, start = start, await self.newest(back)
+            if start == before:  # the journal has no more
+                break
+        return EventPage(list(found), page.after, is_behind=False)
 
     @read
     def news(self, after: Position) -> Script[News]:
@@ -215,12 +241,12 @@ def _check(after: Bookmark | None, found: _Next) -> None:
         )
 
 
-def _newest() -> Script[Bookmark | None]:
+def _newest(but: int) -> Script[Bookmark | None]:
     found = yield from _next(Position())
     if not found.is_in_place:
         return None
-    ((transaction, last_id),) = yield _NEWEST, ()
-    return Bookmark(found.identity, Position(int(transaction), last_id))
+    places = [Position(int(transaction), last_id) for transaction, last_id in (yield _BEFORE, (but,))]
+    return Bookmark(found.identity, max([found.gone, *places]))
 
 
 def _note_place(now_ms: int) -> Script[None]:

@@ -160,6 +160,54 @@ async def test_a_search_for_rare_events_goes_on_where_it_stopped(
     assert pages > 3
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7, 100])
+async def test_the_latest_events_are_the_last_ones_of_all(backend: SharedData, limit: int) -> None:
+    """However rare, of what came with the data too; the bookmark behind them leads to what comes next."""
+    store = backend.open()
+    assert (await store.events.latest(EventQuery(limit, None))).events == []
+    await changes_everything(store)
+    await store.events.note_restore(ACTOR)
+    await changes_more(store)
+    rare = read_types(["key.revoked", "store.*"])
+    for query in (EventQuery(limit, None), EventQuery(limit, 2), EventQuery(limit, 1, rare)):
+        everything = await all_after(store, query)
+        latest = await store.events.latest(query, 1_000)
+        assert latest.events == everything[-limit:]
+        assert (await followed(store, latest.after)).events == []
+    await store.pets.add(REX, ACTOR)
+    await settled(store)
+    assert [event.type for event in (await followed(store, latest.after)).events] == ["pet.created"]
+
+
+async def changes_more(store: Store) -> None:
+    """Another account has a key and an order."""
+    await store.keys.issue("other", "test", ACTOR)
+    await store.pets.add(REX, ACTOR)
+    await store.orders.place(2, NewOrder(2), ACTOR)
+
+
+async def test_a_search_for_the_latest_events_ends(store: Store) -> None:
+    """After as many entries as it may read."""
+    await changes_everything(store)
+    await settled(store)
+    query = EventQuery(1, None, read_types(["pet.created"]))
+    assert (await store.events.latest(query, 10)).events == []
+    assert len((await store.events.latest(query, 100)).events) == 1
+
+
+async def test_the_latest_events_begin_where_the_journal_does(backend: SharedData) -> None:
+    """Where the first entries are not kept, and where those before were recorded nowhere."""
+    store = backend.open()
+    for _ in range(3):
+        await store.pets.add(REX, ACTOR)
+    await settled(store)
+    gone = (await followed(store, None, 2)).after.position
+    backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {gone.id}")
+    if gone.transaction:
+        backend.execute(f"UPDATE data_set SET gone_transaction = '{gone.transaction}'")
+    assert [event.data["id"] for event in (await store.events.latest(EventQuery(9, None))).events] == [3]
+
+
 async def test_news_name_the_types_and_who_sees_them(store: Store) -> None:
     """Those after the place, once each."""
     await store.accounts.add("shop", FREE, ACTOR)

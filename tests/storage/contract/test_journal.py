@@ -145,6 +145,7 @@ READS = {
     *(
         "events.page",
         "events.newest",
+        "events.latest",
         "events.news",
         "categories.all",
         "usage.report",
