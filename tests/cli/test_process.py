@@ -212,6 +212,41 @@ class TestPrompt:
         assert key not in rest
 
 
+class TestFollow:
+    def test_events_come_once_each_until_ctrl_c(self, program: Program) -> None:
+        """Each as a whole line as soon as it is there; then 130, and the bookmark behind the last one."""
+        program.ok("pets", "add", "Rex", "--category", "1")
+        with self.follower(program, "--limit", "1", "--json") as follower:
+            assert follower.stdout is not None
+            assert json.loads(follower.stdout.readline())["data"]["name"] == "Rex"
+            for name in ("Mia", "Bo"):
+                program.ok("pets", "add", name, "--category", "1")
+                assert json.loads(follower.stdout.readline())["data"]["name"] == name
+            follower.send_signal(signal.SIGINT)
+            rest, remarks = follower.communicate(timeout=_SECONDS)
+        assert (follower.returncode, rest) == (130, "")
+        program.ok("pets", "add", "Li", "--category", "1")
+        assert program.ok("events", "--after", remarks.split()[-1]).endswith(
+            "name: Li, categoryId: 1, status: available\n"
+        )
+
+    def test_a_restore_ends_it(self, program: Program) -> None:
+        """What followed then would not be what is there."""
+        program.ok("pets", "add", "Rex", "--category", "1")
+        with self.follower(program) as follower:
+            assert follower.stdout is not None
+            follower.stdout.readline()
+            program.ok("db", "mark-restored")
+            rest, remarks = follower.communicate(timeout=_SECONDS)
+        assert (follower.returncode, rest) == (1, "")
+        assert "restored from a copy. Leave out --after" in remarks
+
+    def follower(self, program: Program, *options: str) -> subprocess.Popen[str]:
+        command: list[str | Path] = [PROGRAM, "events", "--follow", *options]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, env=program.environment, **pipes)
+
+
 @pytest.mark.slow
 class TestConfirmation:
     """What ends access for good asks on a terminal, and only there."""
@@ -231,6 +266,15 @@ class TestConfirmation:
         process, ours = at_a_terminal(program, b"revoked", "keys", "revoke", "2", "--yes")
         assert process.wait(_SECONDS) == 0
         assert "[y/N]" not in read_all(ours)
+
+    def test_a_mark_of_a_restore_names_the_database(self, program: Program) -> None:
+        """Anything but yes leaves the bookmarks as they are."""
+        for answer, code, events in ((b"\n", 1, 0), (b"y\n", 0, 1)):
+            process, ours = at_a_terminal(program, b"anew. [y/N]:", "db", "mark-restored")
+            os.write(ours, answer)
+            assert process.wait(_SECONDS) == code
+            assert ("Nothing was changed." in read_all(ours)) == (code == 1)
+            assert program.ok("events").count("store.restored") == events
 
     def test_a_closing_tells_how_many_keys_it_ends(self, program: Program) -> None:
         """Anything but yes leaves the account open."""

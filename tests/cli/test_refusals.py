@@ -73,6 +73,9 @@ WRONG_USAGE = [
     ("journal --since 2026-02-30", "is no time"),
     ("journal --limit 10001", "'--limit'"),
     ("journal --before 0", "'--before'"),
+    *((f"events --after {text}", "is no bookmark: write now") for text in ("''", "7", "evt_0f3a9c2b5d7e_1")),
+    ("events --type pets", "expected pet.*, "),
+    ("events --limit 10001", "'--limit'"),
     ("db backup no/x.db", "There is no directory"),
     ("db backup .", "is a directory"),
     ("db restore none.db", "does not exist"),
@@ -108,6 +111,7 @@ REFUSED = [
     ("pets set 9 --status sold", NO_PET),
     ("pets remove 9", NO_PET),
     ("journal --about account:nobody", NO_ACCOUNT),
+    ("events --account nobody", NO_ACCOUNT),
     ("journal --about account:9", "There is no account '9'"),
     ("pets set 3 --status pending", "it can become available, not pending"),
 ]

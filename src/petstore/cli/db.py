@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from petstore.cli.context import Session
+from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
 from petstore.cli.output import (
     Record,
@@ -23,6 +23,7 @@ from petstore.cli.output import (
     write_line,
     write_record,
     write_table,
+    yes_option,
 )
 from petstore.core.errors import ConfigurationError
 
@@ -204,6 +205,27 @@ def _require_consent(source: Path, target: Path, found: Contents | None, yes: st
     raise click.ClickException(
         f"Add --yes {quote(str(target))} to agree: {replaced} would be replaced by {source}."
     )
+
+
+@db.command("mark-restored", epilog=examples("petstore db mark-restored"))
+@yes_option
+@json_option
+@click.pass_obj
+def mark_restored(session: Session, yes: bool, as_json: bool) -> None:
+    """Say that the database was restored by other means.
+
+    Such as a copied file or a snapshot of the disk; `db restore` does this by itself. Bookmarks of events
+    from before are refused, so that programs that follow the events list the animals anew. Safe beside a
+    running server. PostgreSQL notices another cluster, database or timeline by itself.
+    """
+    name = session.backend.name
+    if asks(yes):
+        confirm(f"Was {name} restored? All programs that follow its events have to list the animals anew.")
+    with_store(session, lambda store: store.events.note_restore(session.actor))
+    if as_json:
+        write_json({"database": name})
+    else:
+        write_line(f"{name} is marked as restored: bookmarks from before are refused.")
 
 
 @db.command(

@@ -86,7 +86,7 @@ def journal(
             "BY": "actor",
             "WHAT": "type",
             "ABOUT": lambda record: people.get(str(record["about"]), record["about"]),
-            "CHANGE": lambda record: _change(record["before"], record["after"]),
+            "CHANGE": lambda record: change_text(record["before"], record["after"]),
         },
         as_json,
         empty="No entries match.",
@@ -125,7 +125,7 @@ def _record(entry: Entry) -> dict[str, object]:
     }
 
 
-def _change(before: object, after: object) -> str:
+def change_text(before: object, after: object) -> str:
     """Such as `status: available -> sold`; of an addition or a removal, the members that there are."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [*before, *(name for name in after if name not in before)]

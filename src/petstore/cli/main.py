@@ -24,6 +24,7 @@ SUMMARIES = {
     "orders": "The orders of all accounts: place, approve, deliver, cancel.",
     "people": "The people who use the console.",
     "journal": "Show who changed what, the newest change first.",
+    "events": "Show the events that clients see, the oldest first.",
     "db": "The database: create, check, back up, restore and copy it.",
     "config": "Show every setting that is in force.",
     "openapi": "Print the OpenAPI document of the interface.",

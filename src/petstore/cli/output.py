@@ -78,10 +78,11 @@ def moment(ms: int | None) -> Moment | None:
     return None if ms is None else Moment(ms)
 
 
-def write_json(value: object) -> None:
-    """Print a value as JSON, in UTF-8 on every terminal; unprintable characters are escaped."""
+def write_json(value: object, indent: int = 2) -> None:
+    """Print a value as JSON, in UTF-8 on every terminal; unprintable characters are escaped. `indent` 0: as a
+    line."""
     document = msgspec.json.encode(value, enc_hook=lambda moment: moment.iso)
-    text = msgspec.json.format(document, indent=2).decode("utf-8")
+    text = msgspec.json.format(document, indent=indent).decode("utf-8")
     click.echo(_UNUSUAL.sub(_escaped_in_json, text).encode("utf-8"))
 
 
