@@ -53,6 +53,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/keys/{key_id}": "GET",
         "/bans": "GET",
         "/journal": "GET",
+        "/events": "GET",
         "/service": "GET",
     },
     Role.STAFF: {

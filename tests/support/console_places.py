@@ -54,10 +54,12 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/stock/{upload_id}": ("stock/1",),
     "/stock/{upload_id}/rejects": (),
     "/journal": ("journal", "journal?actor=console:nobody"),
+    "/events": ("events", "events?type=order.*&account={account}"),
 }
 # Addresses that look like one of those and may cost more.
 DEAR = (
     "journal?about=pet:{pet}", "journal?about=account:{account}", "journal?actor=api",
+    "events?type=store.restored",
     "journal?since=2020-01-01&until=2020-02-01", "pets?q=B", "pets?q=bella&status=pending", "pets?q=zz",
     "pets?status=sold&category=3", "pets?category=3&order=oldest", "pets?q=pet&category=3&status=pending",
     "orders?account=customer-1", "orders?state=delivered&account=customer-1&first=newest",

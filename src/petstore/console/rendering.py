@@ -37,6 +37,7 @@ NAVIGATION = (
     )),
     ("Service", (
         ("journal", "Journal", "viewer"),
+        ("events", "Events", "viewer"),
         ("service", "Service", "viewer"),
         ("people", "People", "operator"),
     )),

@@ -1,0 +1,71 @@
+"""The newest events, as clients see them. The page refreshes itself."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from petstore.console.journal import Line, lines
+from petstore.console.visit import View, Visit, address
+from petstore.core.errors import Invalid, InvalidParameter, NotFound, PetstoreError
+from petstore.core.events import BY_ENTRY, LIMIT_MAX, PATTERNS, Event, EventQuery, read_types
+from petstore.core.journal import Entry
+from petstore.core.moments import read_moment
+
+_TYPES = [("", "All"), *((pattern, pattern) for pattern in PATTERNS)]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """An event, its data in words as a line of the journal, and the entry that it is made of."""
+
+    event: Event
+    line: Line
+
+    @property
+    def entry_id(self) -> int:
+        return self.line.entry.id
+
+
+async def show(visit: Visit) -> Response:
+    """The page, or for htmx its refreshed block. A filter's fault is shown beside it."""
+    asked = visit.asked("type", "account")
+    rows: list[Row] = []
+    error: PetstoreError | None = None
+    try:
+        page = await visit.store.events.latest(await _query_of(visit, asked["type"], asked["account"]))
+        rows = [_row_of(event) for event in reversed(page.events)]
+    except (Invalid, NotFound) as fault:
+        error = fault
+    return visit.page(
+        "events.html",
+        "Events",
+        error=error,
+        beside="account",
+        fragment="now",
+        rows=rows,
+        types=_TYPES,
+        asked=asked,
+        here=address("events", asked),
+    )
+
+
+async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
+    """Raises Invalid, with the filter at fault as its field, and AccountNotFound."""
+    try:
+        entries = read_types([pattern]) if pattern else frozenset(BY_ENTRY)
+    except InvalidParameter:
+        raise Invalid("type", "There is no such type.") from None
+    account_id = (await visit.store.accounts.find(account)).id if account else None
+    return EventQuery(LIMIT_MAX, account_id, entries)
+
+
+def _row_of(event: Event) -> Row:
+    data = dict(event.data)
+    number, before = data.pop("id", 0), data.pop("previous", None)
+    subject, _, action = event.type.partition(".")
+    entry_id = int(event.id.rpartition("_")[2])
+    entry = Entry(entry_id, read_moment(event.timestamp) or 0, "", subject, number, action, before, data)
+    return Row(event, lines([entry])[0])
+
+
+VIEWS = [View("GET", "/events", show)]
