@@ -87,6 +87,26 @@ async def test_a_person_has_a_name_and_for_operators_a_page(
     assert "person a-viewer" not in shown.links
 
 
+async def test_many_entries_of_one_change_are_one_line_that_opens(
+    shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With each object, here and on the overview; a few stay lines of their own. Pages go on behind them."""
+    monkeypatch.setattr("petstore.console.journal._PAGE_LIMIT", 6)
+    for count in (4, 4, 30):
+        shop.clock.advance(1)
+        for _ in range(count):
+            await shop.store.pets.add(REX, ACTOR)
+    folded = "tests command line Animal added 30 times animal 38 name: Rex"
+    for path in ("", "journal"):
+        shown = await viewer.get(path)
+        assert folded in shown.text
+        assert shown.links["animal 9"].endswith("/console/pets/9")
+    assert shown.text.count("Animal added") == 6
+    further = await viewer.get(shown.links["Earlier entries"].removeprefix("../console/"))
+    assert "times" not in further.text
+    assert [each for each in further.links if "animal" in each] == ["animal 3", "animal 2", "animal 1"]
+
+
 def test_members_are_named_and_times_are_times() -> None:
     """Names without humps, none for what was not there, moments to be shown like all others."""
     before = {"expiresAt": None, "complete": False, "perMinute": 60, "plan": "free"}

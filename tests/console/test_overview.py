@@ -107,6 +107,7 @@ async def test_who_waits_longest_comes_first(shop: Shop, viewer: Visitor) -> Non
 async def test_the_last_changes(shop: Shop, viewer: Visitor) -> None:
     """The newest ten entries of the journal, in words."""
     for number in range(12):
+        shop.clock.advance(1)
         await shop.store.pets.add(NewPet(f"Pet {number}", 1), "console:anna")
     shown = await viewer.get()
     assert "anna console Animal added animal 12 name: Pet 11" in shown.text

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.visit import View, Visit, address
@@ -20,6 +22,9 @@ from petstore.core.moments import read_day, read_moment
 from petstore.core.people import Role
 
 _PAGE_LIMIT = 50
+# So many entries of one change are one line, and at most so many are read for a page.
+_FOLDED_FROM = 5
+_FOLDED_MAX = 500
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console"}
 _MEMBERS = {
@@ -51,7 +56,7 @@ async def show(visit: Visit) -> Response:
     page = JournalPage([], has_more=False)
     error: PetstoreError | None = None
     try:
-        page = await visit.store.journal.page(_read_query(asked, before_id or None))
+        page = await page_of_lines(visit, _read_query(asked, before_id or None))
     except (Invalid, NotFound) as fault:
         error = fault
     further = page.go_on_before
@@ -66,6 +71,25 @@ async def show(visit: Visit) -> Response:
         first=address("journal", asked) if before_id else "",
         next=address("journal", {**asked, "before": further}) if further else "",
     )
+
+
+async def page_of_lines(visit: Visit, query: JournalQuery) -> JournalPage:
+    """A page of as many lines as the query's limit; see `lines_with_names`."""
+    page = await visit.store.journal.page(query)
+    if not page.has_more or len(_folded(page.entries)) == query.limit:
+        return page
+    page = await visit.store.journal.page(replace(query, limit=_FOLDED_MAX))
+    shown = list(chain(*_folded(page.entries)[: query.limit]))
+    return page if len(shown) == len(page.entries) else JournalPage(shown, has_more=True)
+
+
+def _folded(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Many neighbours by one actor, of one time and type, as of an import, are together."""
+    found: list[list[Entry]] = []
+    for _, same in groupby(entries, lambda entry: (entry.actor, entry.at_ms, entry.type)):
+        group = list(same)
+        found += [group] if len(group) >= _FOLDED_FROM else [[entry] for entry in group]
+    return found
 
 
 def _read_query(asked: Mapping[str, str], before_id: int | None) -> JournalQuery:
@@ -107,7 +131,7 @@ class Change(msgspec.Struct, frozen=True):
 
 class Line(msgspec.Struct, frozen=True):
     """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
-    empty without a page."""
+    empty without a page. `same` are the lines of all entries of its change, where they are one line."""
 
     entry: Entry
     who: str
@@ -117,6 +141,7 @@ class Line(msgspec.Struct, frozen=True):
     page: str
     shown_to: Role
     changes: list[Change]
+    same: list[Line] = []
 
 
 class History(msgspec.Struct, frozen=True):
@@ -152,8 +177,10 @@ def lines(
 
 
 async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
-    """The entries in words, with people's names."""
-    return lines(entries, people=await visit.store.people.names(people_of(entries)))
+    """The entries in words, with people's names; many of one change are one line."""
+    names = await visit.store.people.names(people_of(entries))
+    groups = [lines(same, people=names) for same in _folded(entries)]
+    return [replace(same[0], same=same) if len(same) > 1 else same[0] for same in groups]
 
 
 def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console import orders
-from petstore.console.journal import lines_with_names
+from petstore.console.journal import lines_with_names, page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
 from petstore.core.durations import days_left
@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
     began = desk.clock.monotonic()
     waiting = await store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
     rows = await orders.rows_of(visit, waiting.orders)
-    entries = (await store.journal.page(JournalQuery(_ENTRIES))).entries
+    entries = (await page_of_lines(visit, JournalQuery(_ENTRIES))).entries
     slow_seconds = desk.clock.monotonic() - began
     counted = await desk.statistics.latest()
     return visit.page(
