@@ -270,8 +270,7 @@ def _build_operations(
         reference_base=base,
         body_timeout_seconds=body_timeout_seconds,
     )
-    categories = CategoryOperations(categories=store.categories)
-    usage = UsageOperations(usage=store.usage)
+    categories, usage = CategoryOperations(categories=store.categories), UsageOperations(usage=store.usage)
     events = EventOperations(
         events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
     )
