@@ -127,6 +127,8 @@ class LimiterBackend(Protocol):
 
     async def take(self, caller: Caller) -> Decision: ...
 
+    async def look(self, caller: Caller) -> Decision: ...
+
     async def restart(self) -> None:
         """A clean stop of the service and a start."""
         ...
@@ -147,6 +149,11 @@ class MemoryBackend:
 
     async def take(self, caller: Caller) -> Decision:
         decision = await self.limiter.take(caller)
+        assert decision is not None
+        return decision
+
+    async def look(self, caller: Caller) -> Decision:
+        decision = await self.limiter.look(caller)
         assert decision is not None
         return decision
 
@@ -171,10 +178,16 @@ class ValkeyBackend:
         self._opening = asyncio.Lock()
 
     async def take(self, caller: Caller) -> Decision:
+        return await (await self._opened()).take(caller)
+
+    async def look(self, caller: Caller) -> Decision:
+        return await (await self._opened()).look(caller)
+
+    async def _opened(self) -> Replica:
         async with self._opening:
             if self._replica is None:  # `refuse`, so that an outage is seen
                 self._replica = await self._replicas.open(refuse=True, policy=self._policy)
-        return await self._replica.take(caller)
+        return self._replica
 
     async def restart(self) -> None:
         """The last process stops and another one starts; Valkey goes on."""

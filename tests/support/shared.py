@@ -107,6 +107,13 @@ class Replica:
         assert decision is not None
         return decision
 
+    async def look(self, caller: Caller) -> Decision:
+        """What is left to it."""
+        self.tell_time()
+        decision = await self.limiter.look(caller)
+        assert decision is not None
+        return decision
+
     async def use_up(self, caller: Caller, times: int) -> int:
         """How many of so many requests pass."""
         return sum([(await self.take(caller)).allowed for _ in range(times)])

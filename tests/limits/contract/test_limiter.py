@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.decision import Decision
 from petstore.core.limits.plans import resolve_plan
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.backends import LIMITERS, LimiterBackend
 from tests.support.clock import ManualClock
-from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, compare, histories, telling
+from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, Restart, compare, histories, telling
 from tests.support.journal import ACTOR
 
 
@@ -58,6 +59,43 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
             await compare(events, clock, limiter.take, limiter.restart)
             await limiter.close()
         finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+@telling
+@given(events=histories())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_look_says_what_is_left_and_takes_nothing(
+    limiter_kind: str, tmp_path: Path, events: list[Event]
+) -> None:
+    """Before each request of a history: that finds one less, or nothing left where it is refused. All is the
+    same as if nobody had looked."""
+    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
+
+    async def run() -> None:
+        clock = ManualClock()
+        store = await store_with_the_histories_keys(path, clock)
+        limiter = LIMITERS[limiter_kind](store, clock, POLICY)
+
+        async def look_and_take(caller: Caller) -> Decision:
+            seen, taken = await limiter.look(caller), await limiter.take(caller)
+            assert seen.allowed != (taken.banned and not taken.ban_began)
+            assert seen.banned != seen.allowed
+            if taken.allowed:
+                assert seen.remaining == tuple(left + 1 for left in taken.remaining)
+            if not taken.ban_began:
+                assert (seen.reset_at, seen.limits) == (taken.reset_at, taken.limits)
+                assert taken.allowed or seen.remaining == taken.remaining
+            return taken
+
+        try:
+            running: list[Event] = [event for event in events if not isinstance(event, Restart)]
+            await compare(running, clock, look_and_take, limiter.restart)
+        finally:
+            await limiter.close()
             await store.close()
 
     asyncio.run(run())

@@ -78,7 +78,7 @@ class AsyncEvents:
         """
         return await self._run(list_events(after, types, limit, wait))
 
-    def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 60) -> AsyncFollow:
+    def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 55) -> AsyncFollow:
         """Events behind a bookmark as they come, for ever, until the client is closed. read.
 
         `after` and `types` are as for `list`; "now" is the moment of the first `next`. Each request waits for

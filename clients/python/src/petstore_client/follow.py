@@ -119,7 +119,7 @@ class Events:
         """
         return self._run(list_events(after, types, limit, wait), Waiter())
 
-    def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 60) -> Follow:
+    def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 55) -> Follow:
         """Events behind a bookmark as they come, for ever, until the client is closed. read.
 
         `after` and `types` are as for `list`; "now" is the moment of the first `next`. Each request waits for

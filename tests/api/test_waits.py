@@ -1,0 +1,121 @@
+"""The look that waiting requests share, by itself: what it must not miss, and when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from petstore.api.waits import Waits
+from petstore.core.errors import StoreUnavailable
+from petstore.core.events import EventPage, EventQuery, News, Position
+from petstore.core.keys import Caller
+from petstore.core.pets import NewPet
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+from tests.support.waiting import until
+
+REX = NewPet("Rex", 1)
+CALLER = Caller(1, 1, (1, 1), plan="business")
+LONG = 120.0
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = backend_for(f"sqlite:///{tmp_path}/shop.db").open(ManualClock())
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def waits(store: Store) -> AsyncIterator[Waits]:
+    opened = Waits(store.events)
+    store.hear_commits(opened.committed.set)
+    yield opened
+    await opened.close()
+
+
+async def ages() -> None:
+    """A client that stays."""
+    await asyncio.Event().wait()
+
+
+async def begin(waits: Waits, page: EventPage, query: EventQuery) -> asyncio.Task[EventPage]:
+    waiting = asyncio.ensure_future(waits.wait(CALLER, query, page, LONG, ages()))
+    await asyncio.sleep(0)
+    return waiting
+
+
+async def test_an_event_between_the_read_and_the_wait_is_not_missed(store: Store, waits: Waits) -> None:
+    """The look may pass it, on behalf of others, before it knows of this waiter."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
+    await store.pets.add(REX, ACTOR)
+    await until(lambda: waits._position > page.after.position)
+    late = await begin(waits, page, query)
+    assert [event.type for event in (await late).events] == ["pet.created"]
+    assert not other.done()
+    other.cancel()
+
+
+async def test_an_end_answers_who_waits(store: Store, waits: Waits) -> None:
+    """And who begins to wait later."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    waiting = await begin(waits, page, query)
+    waits.end()
+    assert await waiting == page
+    assert await (await begin(waits, page, query)) == page
+    assert len(waits) == 0
+
+
+async def test_a_client_that_goes_leaves_its_place(store: Store, waits: Waits) -> None:
+    """At once, and without an event."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    gone = asyncio.Event()
+
+    async def leaves() -> None:
+        await gone.wait()
+
+    waiting = asyncio.ensure_future(waits.wait(CALLER, query, page, LONG, leaves()))
+    await until(lambda: len(waits) == 1)
+    gone.set()
+    assert await waiting == page
+    assert len(waits) == 0
+
+
+async def test_an_outage_of_the_store_ends_no_wait(
+    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look goes on when the store answers again."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    looks: list[Position] = []
+
+    async def fails(after: Position) -> News:
+        looks.append(after)
+        raise StoreUnavailable("It is gone.")
+
+    with monkeypatch.context() as away:
+        away.setattr(store.events, "news", fails)
+        waiting = await begin(waits, page, query)
+        await store.pets.add(REX, ACTOR)
+        await until(lambda: len(looks) > 1)
+        assert not waiting.done()
+    assert [event.type for event in (await waiting).events] == ["pet.created"]
+
+
+async def test_nobody_looks_while_nobody_waits(store: Store, waits: Waits) -> None:
+    """An idle service costs nothing."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    waiting = await begin(waits, page, query)
+    await store.pets.add(REX, ACTOR)
+    await waiting
+    await until(lambda: waits._looking is None)
