@@ -22,8 +22,8 @@ _PATIENCE_SECONDS = 20.0
 
 
 class Replica(socketserver.ThreadingTCPServer):
-    """Counts what it is sent. `ends_early`: reads a request whole, and closes instead of answering.
-    While `answers` is cleared it keeps everybody waiting."""
+    """Counts what it is sent. While `answers` is cleared it keeps everybody waiting. `ends_early`: then it
+    closes instead of answering."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -58,10 +58,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/healthz":
             headers = {name.lower(): value for name, value in self.headers.items()}
             self.server.seen.append((self.command, self.path, headers, len(body)))
+            self.server.answers.wait(_PATIENCE_SECONDS)
             if self.server.ends_early:
                 self.close_connection = True
                 return
-            self.server.answers.wait(_PATIENCE_SECONDS)
         self.send_response(200)
         self.send_header("X-Request-Id", "the-id")
         self.send_header("Content-Length", "2")

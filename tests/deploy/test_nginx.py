@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import ssl
+import time
 from collections.abc import Iterator
 from http.client import HTTPSConnection
 from pathlib import Path
 
 import pytest
 
+from petstore.core.durations import parse_duration
+from petstore.core.events import WAIT_MAX_SECONDS
 from tests.deploy.files import DEPLOY, SITE
 from tests.deploy.fronts import Front, Replica, nginx_before, running_front
 from tests.support import machine
@@ -22,6 +25,7 @@ from tools.servers.ports import free_port, is_free
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-nginx")]
 
 POST_HEADERS = {"Content-Type": "application/json"}
+WAIT = b"GET /v1/events?wait=120 HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
 @pytest.fixture
@@ -99,6 +103,59 @@ class TestOnceOrTwice:
         assert {front.ask("GET", "/v1/pets").status for _ in range(3)} == {503}
         front.replicas[1].ends_early = False
         assert front.ask("GET", "/v1/pets").status == 200
+
+
+class TestWaits:
+    """GET /v1/events, which may wait."""
+
+    def test_a_wait_is_never_cut_off(self) -> None:
+        """nginx has more patience than a request may ask for; it knows no other location for events."""
+        text = (DEPLOY / "nginx" / "server.conf").read_text(encoding="utf-8")
+        (place,) = re.findall(r"^location [^{]*/v1/events.*?^}", text, re.M | re.S)
+        (patience,) = re.findall(r"proxy_read_timeout (\w+);", place)
+        assert parse_duration(patience) / 1_000 > WAIT_MAX_SECONDS + 10
+
+    def test_what_has_waited_is_not_repeated(self, front: Front) -> None:
+        """A replica that ends meanwhile is a 503: the other one is not asked to wait anew."""
+        for replica in front.replicas:
+            replica.answers.clear()
+        with RawConnection(front.port) as waiting:
+            waiting.send(WAIT)
+            wait_for(lambda: len(front.seen) == 1, "the request to reach a replica")
+            began = time.monotonic()
+            wait_for(lambda: time.monotonic() - began > 1.1, "a wait that is no failure at once")
+            for replica in front.replicas:
+                replica.ends_early = True
+                replica.answers.set()
+            answer = waiting.read()
+        assert (answer.status, answer.json()["code"]) == (503, "unavailable")
+        assert len(front.seen) == 1
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_what_fails_at_once_goes_to_the_other_replica(self, front: Front, is_there: bool) -> None:
+        """One that stops, or is not there: a restart fails no request."""
+        if is_there:
+            front.replicas[0].ends_early = True
+        else:
+            front.replicas[0].close()
+        assert [front.ask("GET", "/v1/events?wait=1").status for _ in range(4)] == [200] * 4
+
+    def test_they_take_no_place_of_other_requests(self, front: Front) -> None:
+        """A hundred of an address may wait while it makes others; one more is 429 in the documented form."""
+        for replica in front.replicas:
+            replica.answers.clear()
+        waiting = [RawConnection(front.port) for _ in range(101)]
+        for connection in waiting[1:]:
+            connection.send(WAIT)
+        wait_for(lambda: len(front.seen) == 100, "a hundred waits to reach the replicas")
+        assert front.ask("GET", "/v1/events?wait=1").json()["code"] == "rate_limited"
+        waiting[0].send(b"GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n")
+        wait_for(lambda: len(front.seen) == 101, "another request to reach them")
+        for replica in front.replicas:
+            replica.answers.set()
+        for connection in waiting:
+            assert connection.read().status == 200
+            connection.close()
 
 
 class TestWhatArrives:
