@@ -27,7 +27,7 @@ from petstore.transactions.events import Events
 EVENT_PARAMETERS = ("after", "type", "limit", "wait")
 NOW = "now"
 _WAITS = {str(seconds): seconds for seconds in range(WAIT_MAX_SECONDS + 1)}
-# When an account's other requests wait already.
+# When an account's other requests wait already, or the service stops.
 RETRY_SECONDS = 5
 
 
@@ -70,9 +70,11 @@ class EventOperations:
             if self._waits.can_wait(caller):
                 began = self._monotonic()
                 gone = request.exchange.gone()
-                page = await self._waits.wait(caller, query, page, asked.wait_seconds, gone)
-                request.waited = self._monotonic() - began
-                await self._admit_again(request)
+                try:
+                    page = await self._waits.wait(caller, query, page, asked.wait_seconds, gone)
+                finally:  # an error too is of this moment, and only for a key that is good now
+                    request.waited = self._monotonic() - began
+                    await self._admit_again(request)
             else:
                 headers.append((b"retry-after", b"%d" % RETRY_SECONDS))
         if page.is_behind:

@@ -53,8 +53,8 @@ class Waits:
         return self._by_account.total()
 
     def can_wait(self, caller: Caller) -> bool:
-        """Whether the account has fewer waiting requests than its plan allows."""
-        return self._by_account[caller.account_id] < WAITS[caller.plan]
+        """Whether the account has fewer waiting requests than its plan allows; not after `end`."""
+        return not self._has_ended and self._by_account[caller.account_id] < WAITS[caller.plan]
 
     async def wait(
         self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]
@@ -95,6 +95,7 @@ class Waits:
             return await waiter.woken
         finally:
             self._waiters.discard(waiter)
+            over.remove_done_callback(waiter.end)
 
     def end(self) -> None:
         """Answer all that wait; nobody waits any more."""
