@@ -17,6 +17,7 @@ from petstore_client import Petstore
 
 from tests.support.cluster import (
     Client,
+    Followers,
     Load,
     counters,
     issue_key,
@@ -130,6 +131,41 @@ class TestEveryReplica:
                 assert before <= set(found)
         assert load.failed == []
         assert stored(cluster, key, load.added) == Counter(load.added)
+
+
+class TestEvents:
+    """Waits through nginx, which spreads them over both replicas."""
+
+    def test_what_one_replica_writes_reaches_the_waiters_of_all(self, cluster: Cluster, key: str) -> None:
+        """Whichever worker wrote it."""
+        for replica in cluster.replicas:
+            with Followers(cluster, key, 8) as followers:
+                wait_for(lambda: waiting(cluster) == 8, "all of them to wait")
+                writer = Client(replica.port, key)
+                added = writer.add("Rex").json()["id"]
+                writer.close()
+                wait_for(lambda: followers.seen == [[added]] * 8, "the event")  # noqa: B023
+            assert followers.failed == []
+
+    def test_a_rolling_restart_fails_no_wait_and_loses_no_event(self, cluster: Cluster, key: str) -> None:
+        """Each follower learns of every animal once, all in the same order, whichever replica they ask."""
+        with Followers(cluster, key, 8) as followers:
+            wait_for(lambda: waiting(cluster) == 8, "all of them to wait")
+            with Load(cluster.ports.front, key) as load:
+                load.wait_for_more(50)
+                for replica in cluster.replicas:
+                    cluster.restart(replica)
+                    load.wait_for_more(50)
+            assert load.failed == []
+            wait_for(lambda: {len(seen) for seen in followers.seen} == {len(load.added)}, "all events")
+        assert followers.failed == []
+        first, *others = followers.seen
+        assert len(set(first)) == len(first)
+        assert others == [first] * 7
+
+
+def waiting(cluster: Cluster) -> float:
+    return sum(metric(replica, "petstore_events_waiting") for replica in cluster.replicas)
 
 
 class TestWithoutAnInterruption:

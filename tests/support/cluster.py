@@ -151,6 +151,52 @@ class Load:
             thread.join()
 
 
+class Followers:
+    """Clients that follow the additions of animals through nginx, until the block ends.
+
+    `seen`: the animals that each has learned of; `failed`: answers that were not as they should.
+    """
+
+    def __init__(self, cluster: Cluster, key: str, number: int) -> None:
+        self.seen: list[list[int]] = [[] for _ in range(number)]
+        self.failed: list[Any] = []
+        self._over = threading.Event()
+        client = Client(cluster.ports.front, key)
+        start = _next_of(client("GET", "/v1/events?after=now&type=pet.created"))
+        client.close()
+        self._threads = [
+            threading.Thread(target=self._follow, args=(Client(cluster.ports.front, key), start, seen))
+            for seen in self.seen
+        ]
+
+    def _follow(self, client: Client, target: str, seen: list[int]) -> None:
+        while not self._over.is_set():
+            try:
+                answer = client("GET", f"{target}&wait=2")
+                target = _next_of(answer).replace("&wait=2", "")
+                seen += [event["data"]["id"] for event in answer.json()]
+            except (OSError, http.client.HTTPException, KeyError) as error:
+                self.failed.append(repr(error))
+        client.close()
+
+    def __enter__(self) -> Followers:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def _next_of(answer: Response) -> str:
+    """The next request. Raises KeyError where none is named, as in an error."""
+    found = re.search(r'<([^>]+)>; *rel="next"', answer.headers["link"])
+    assert found is not None
+    return found[1]
+
+
 def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
     """All animals, each page from the next of the clients in turn."""
     found: list[dict[str, Any]] = []

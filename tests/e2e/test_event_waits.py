@@ -1,0 +1,190 @@
+"""Waits for events over real connections: stops, clients that go, and the forms of HTTP."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from petstore.api.events import RETRY_SECONDS
+from tests.e2e.test_metrics import sample
+from tests.support.postgres import fresh_database
+from tests.support.raw import RawAnswer, RawConnection
+from tests.support.server import Server, issue_key, running_server
+from tests.support.valkey import emptied_url
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-event-waits")]
+
+WAITERS = int(os.environ.get("TEST_WAITERS", "200"))
+# Fewer than an Enterprise account has in one process, where all of them may be.
+OF_ONE_ACCOUNT = 50
+WAIT = "/v1/events?after=now&wait=120"
+
+
+@contextmanager
+def serving(backend: str, folder: Path, **settings: str) -> Iterator[tuple[Server, list[str]]]:
+    """A server on SQLite, or with two workers on PostgreSQL and Valkey, and keys for all waiters."""
+    with ExitStack() as opened:
+        url = f"sqlite:///{folder}/petstore.db"
+        if backend != "sqlite":
+            url = opened.enter_context(fresh_database())
+            settings |= {"valkey_url": emptied_url(), "workers": "2"}
+        keys = [issue_key(url, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
+        server = opened.enter_context(running_server(folder, database_url=url, **settings))
+        server.key = keys[0]
+        wait_for(lambda: len(server.workers()) == int(settings.get("workers", "1")), "all workers")
+        yield server, keys
+
+
+def head(key: str, target: str = WAIT, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
+    """A request."""
+    fields = (f"{method} {target} HTTP/{version}", "Host: a", f"Authorization: Bearer {key}", *lines)
+    return "\r\n".join([*fields, "", ""]).encode()
+
+
+def begin(server: Server, keys: list[str]) -> list[RawConnection]:
+    """So many connections whose requests wait."""
+    waiters = [RawConnection(server.port) for _ in range(WAITERS)]
+    for number, waiter in enumerate(waiters):
+        waiter.send(head(keys[number % len(keys)]))
+    await_waiting(server, WAITERS)
+    return waiters
+
+
+def await_waiting(server: Server, number: int) -> None:
+    wait_for(lambda: sample(server, "petstore_events_waiting") == number, f"{number} to wait")
+
+
+def next_of(answer: RawAnswer) -> str:
+    """The address of the next request, without its wait."""
+    found = re.fullmatch(r'<([^<>]+)>; rel="next"', answer.headers["link"])
+    assert found is not None
+    return found[1].replace("&wait=120", "")
+
+
+def complaints(server: Server) -> str:
+    """The log from the first line that it should not have."""
+    found = re.search("error|critical|Traceback|destroyed", server.log)
+    return server.log[found.start() - 200 :] if found else ""
+
+
+def types_of(answer: Any) -> list[str]:
+    return [event["type"] for event in answer.json()]
+
+
+@pytest.mark.slow
+class TestStops:
+    """Everybody is answered at once, with a bookmark."""
+
+    @pytest.mark.parametrize("drain", ["0s", "1s"])
+    @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+    def test_sigterm(self, tmp_path: Path, backend: str, drain: str) -> None:
+        """A stop does not wait for the waits: it ends in order long before them, by one signal or more."""
+        with serving(backend, tmp_path, drain=drain) as (server, keys):
+            waiters = begin(server, keys)
+            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(signal.SIGTERM)
+            assert_answered(waiters)
+            assert server.process.wait(20) == 0
+            assert complaints(server) == ""
+
+    @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+    def test_sighup(self, tmp_path: Path, backend: str) -> None:
+        """The next workers go on from the bookmarks."""
+        with serving(backend, tmp_path) as (server, keys):
+            waiters = begin(server, keys)
+            server.process.send_signal(signal.SIGHUP)
+            (bookmark,) = assert_answered(waiters)
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            with RawConnection(server.port) as again:
+                again.send(head(server.key, f"{bookmark}&wait=120"))
+                assert types_of(again.read()) == ["pet.created"]
+            assert server.terminate() == 0
+            assert complaints(server) == ""
+
+    def test_a_killed_parent(self, tmp_path: Path) -> None:
+        """Its worker ends by itself, and answers before."""
+        with serving("sqlite", tmp_path) as (server, keys):
+            waiters = begin(server, keys)
+            (orphan,) = server.workers()
+            server.process.kill()
+            assert_answered(waiters)
+            wait_for(lambda: not Path(f"/proc/{orphan}").exists(), "its end")
+            assert complaints(server) == ""
+
+
+def assert_answered(waiters: list[RawConnection]) -> set[str]:
+    """All of them, empty, at once; the addresses to go on from."""
+    answers = [waiter.read() for waiter in waiters]
+    assert {(answer.status, answer.body) for answer in answers} == {(200, b"[]")}
+    assert not [answer for answer in answers if "retry-after" in answer.headers]
+    for waiter in waiters:
+        waiter.close()
+    return {next_of(answer) for answer in answers}
+
+
+class TestClientsThatGo:
+    """Their places are free at once."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("how", ["close", "end", "reset"])
+    def test_all_at_once(self, tmp_path: Path, how: str) -> None:
+        """Nobody waits any more, and the log has no word of it. Who only ends its side is answered."""
+        with serving("sqlite", tmp_path) as (server, keys):
+            waiters = begin(server, keys)
+            for waiter in waiters:
+                getattr(waiter, how)()
+            await_waiting(server, 0)
+            if how == "end":
+                assert_answered(waiters)
+            wait_for(lambda: sample(server, "petstore_connections") == 1, "the end of the connections")
+            assert server.terminate() == 0
+            assert complaints(server) == ""
+
+    @pytest.mark.parametrize("how", ["close", "end", "reset"])
+    def test_the_next_one_may_wait(self, tmp_path: Path, how: str) -> None:
+        """Of an account that has one place."""
+        with running_server(tmp_path) as server, RawConnection(server.port) as first:
+            first.send(head(server.key))
+            await_waiting(server, 1)
+            refused = server.request("GET", WAIT)
+            assert (refused.body, refused.headers["retry-after"]) == (b"[]", str(RETRY_SECONDS))
+            getattr(first, how)()
+            await_waiting(server, 0)
+            with RawConnection(server.port) as second:
+                second.send(head(server.key))
+                await_waiting(server, 1)
+
+
+class TestForms:
+    """What a connection does besides."""
+
+    def test_a_request_behind_a_waiting_one_is_answered_after_it(self, server: Server) -> None:
+        """In the order of HTTP: pipelined ones wait too."""
+        with RawConnection(server.port) as connection:
+            connection.send(head(server.key) + head(server.key, "/v1/pets?limit=1"))
+            await_waiting(server, 1)
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            assert types_of(connection.read()) == ["pet.created"]
+            assert connection.read().json()[0]["id"] == 1
+
+    @pytest.mark.parametrize(("version", "lines"), [("1.0", ()), ("1.1", ("Connection: close",))])
+    def test_a_wait_may_be_the_last_of_its_connection(
+        self, server: Server, version: str, lines: tuple[str, ...]
+    ) -> None:
+        """It is answered whole, with its length, and the connection ends."""
+        with RawConnection(server.port) as connection:
+            connection.send(head(server.key, WAIT, *lines, version=version))
+            await_waiting(server, 1)
+            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
+            answer = connection.read()
+            assert types_of(answer) == ["pet.created"]
+            assert answer.headers["connection"] == "close"
+            assert connection.is_closed_by_server()
