@@ -9,7 +9,7 @@ from collections.abc import Callable
 from verification.benchmarks.interleaved import Plan
 from verification.benchmarks.load.closed import uses_wrk
 from verification.benchmarks.report import Row, publish
-from verification.benchmarks.rows import costs, growth, latency, peers, reads, shared, versus, writes
+from verification.benchmarks.rows import costs, events, growth, latency, peers, reads, shared, versus, writes
 
 
 def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
@@ -22,6 +22,7 @@ def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
         "resources": costs.measure_resources,
         "latency": latency.measure,
         "shared": shared.measure,
+        "events": events.measure,
         "peers": peers.measure,
     }
 
