@@ -102,10 +102,9 @@ _BEFORE = Statement(
     " OFFSET $1::bigint",
 )
 _LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
-_STAMP = Statement(
-    "SELECT 1 WHERE false", f"UPDATE data_set SET stamp = {_PLACE} WHERE stamp = '' RETURNING true"
-)
-_IS_ELSEWHERE = Statement("SELECT 1 WHERE false", f"SELECT 1 FROM data_set WHERE stamp <> {_PLACE}")
+# Where the journal is not where its data set got its identity: whether it had a place at all. It has none
+# before the first bookmark, and a copy of that time may come back later.
+_IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_PLACE}")
 RENEW = Statement(
     "UPDATE data_set SET identity = lower(hex(randomblob(6)))",
     "UPDATE data_set SET identity = left(replace(gen_random_uuid()::text, '-', ''), 12),"
@@ -175,7 +174,7 @@ class Events(Repository):
         return _restored(now_ms, actor)
 
     async def _renew(self) -> None:
-        """Note where the data are; they are another set where that has changed."""
+        """Note where the data are; they are another set unless they were there before."""
         now_ms = self._clock.now_ms()
         await self._database.write(lambda: _note_place(now_ms))
 
@@ -250,11 +249,14 @@ def _newest(but: int) -> Script[Bookmark | None]:
 
 
 def _note_place(now_ms: int) -> Script[None]:
-    if not (yield _STAMP, ()) and (yield _IS_ELSEWHERE, ()):
-        yield from _restored(now_ms, _ACTOR)
+    yield _LOCK, ()  # else a transaction that runs might add to what came, and another process renew again
+    for (is_restored,) in (yield _IS_MOVED, ()):
+        yield RENEW, ()
+        if is_restored:
+            yield from record(now_ms, _ACTOR, STORE, 0, "restored", None, {})
 
 
 def _restored(now_ms: int, actor: str) -> Script[None]:
-    yield _LOCK, ()  # else a transaction that runs might add to what came
+    yield _LOCK, ()
     yield RENEW, ()
     yield from record(now_ms, actor, STORE, 0, "restored", None, {})

@@ -146,6 +146,20 @@ async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, datab
             await serving.close()
 
 
+async def test_a_copy_from_before_the_first_bookmark_continues_none(store: Store, database: str) -> None:
+    """It has the identity of before too, and no stamp: two stores would tell other events by the same ids."""
+    await store.pets.add(REX, ACTOR)
+    [(copied,)] = run(database, "SELECT identity FROM data_set WHERE stamp = ''")
+    [first], before = await next_ones(store, None, 1)
+    [event] = (await followed(store)).events
+    run(database, f"UPDATE data_set SET identity = '{copied}', stamp = ''")  # the copy is put back
+    with pytest.raises(EventsGone, match="restored from a copy"):
+        await followed(store, before)
+    [again] = (await followed(store)).events
+    assert (again.data["id"], again.type) == (first, event.type)
+    assert again.id != event.id
+
+
 async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
     """A standby that was promoted, or a cluster restored to a moment, may lack what was bookmarked."""
     with PostgresServer() as primary:
