@@ -18,6 +18,7 @@ from verification.torture import (
     kills,
     limits,
     migration,
+    mirror,
     oldset,
     orders,
     powercut,
@@ -49,7 +50,8 @@ _CAMPAIGNS = {
         processes,
         sixteen,
         signins,
-    )
+        mirror,
+        )
 }
 
 
