@@ -25,6 +25,7 @@ from verification.torture import (
     processes,
     refusals,
     restarts,
+    restored,
     signins,
     sixteen,
     stalled,
@@ -51,7 +52,8 @@ _CAMPAIGNS = {
         sixteen,
         signins,
         mirror,
-        )
+        restored,
+    )
 }
 
 

@@ -1,4 +1,4 @@
-"""The shortest round of the campaign `mirror`, so that it goes on working."""
+"""The shortest rounds of the campaigns `mirror` and `restored`, so that they go on working."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.report import Report
-from verification.torture import mirror
+from verification.torture import mirror, restored
 from verification.torture.following import Mirror
 from verification.torture.places import on_a_file
-
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 CREATED = {"type": "pet.created", "data": {"id": 7, "name": "Rex", "categoryId": 1, "status": "pending"}}
 SOLD = {"type": "pet.updated", "data": {"id": 7, "status": "sold", "previous": {"status": "pending"}}}
 
 
+@pytest.mark.e2e
+@pytest.mark.slow
 def test_followers_show_what_the_lists_show_after_a_kill(tmp_path: Path) -> None:
     """A file, three writers, a service that is killed: one sequence for all, and no difference."""
     report = Report()
@@ -25,6 +25,16 @@ def test_followers_show_what_the_lists_show_after_a_kill(tmp_path: Path) -> None
     assert report.faults == []
     assert report.counts["events in the feed"] > 40
     assert report.counts["times service"] == 1
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+def test_no_follower_goes_on_from_before_a_restore(tmp_path: Path) -> None:
+    """Each is refused, and follows the recipe."""
+    report = Report()
+    restored.play("restored file", tmp_path, report, 1, changes=40)
+    assert report.faults == []
+    assert report.counts["bookmarks refused"] > 1
 
 
 @pytest.mark.parametrize(
