@@ -41,7 +41,7 @@ _PAGES = {
     "key": "keys/{}",
     "person": "people/of/{}",
 }
-_OF_MOMENTS = ("At", "Date")
+_OF_MOMENTS = ("At", "Date", "Until")
 _ENTRIES = 20
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

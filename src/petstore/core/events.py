@@ -30,7 +30,10 @@ _PUBLIC = {
     "pet": tuple(field.member for field in fields_of(published(NewPet))),
     "category": ("name",),
     "order": ("petId", "quantity", "shipDate", "status", "complete"),
-    "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
+    "account": (
+        *("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
+        *("limit", "used", "resetAt"),
+    ),
     "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
     STORE: (),
 }
@@ -82,13 +85,29 @@ TYPES = (
     EventType("key.issued", ("key.issued",), "Your account has a new key."),
     EventType("key.rotated", ("key.rotated",), "A key was replaced by another one, and expires."),
     EventType("key.revoked", ("key.revoked",), "A key was revoked."),
+    EventType("key.expiring", ("key.expiring",), "A key expires within 14 days, and again within 3."),
+    EventType(
+        "key.banned", ("key.banned",), "A key went on after many refusals, and is banned until a time."
+    ),
     EventType("key.unbanned", ("key.unbanned",), "The operator has lifted a key's ban."),
+    EventType(
+        "limit.approaching",
+        ("account.limit_approaching",),
+        "Your account has used 80 % of its requests of a UTC day.",
+    ),
+    EventType(
+        "limit.reached",
+        ("account.limit_reached",),
+        "A request was refused, since your account has used its requests of a UTC day.",
+    ),
     EventType(
         "store.restored",
         ("store.restored",),
         "The store was restored from a copy, and may lack its last changes. List the animals anew.",
     ),
 )
+# What they say is new, and nothing was there before.
+_WHOLE = (".created", ".issued", ".expiring", ".approaching", ".reached")
 BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
 # Which events a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
 PATTERNS = {
@@ -151,7 +170,7 @@ def event_of(data_set: str, entry: Entry) -> Event | None:
         return None
     kind = BY_ENTRY[entry.type].name
     data: dict[str, Any] = {"id": entry.subject_id} if public else {}
-    if kind.endswith((".created", ".issued")):
+    if kind.endswith(_WHOLE):
         data |= after
     elif kind.endswith(".deleted"):
         data["previous"] = before

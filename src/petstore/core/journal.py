@@ -1,7 +1,8 @@
 """The journal: who changed what, when, from what to what.
 
 Every change of an animal, order, category, account, plan, key or person, and every restore, is one entry in
-the transaction that makes it. Actors are `api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`.
+the transaction that makes it. Bans, used-up days and keys that expire are entries too. Actors are
+`api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`, or `service` for what it finds by itself.
 """
 
 from __future__ import annotations

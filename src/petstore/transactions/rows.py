@@ -93,6 +93,7 @@ TABLES = (
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
     Table("people", PERSON),
     Table("journal", ENTRY),
+    Table("facts", ("of_ms", "kind", "subject"), "of_ms, kind, subject", has_identity=False),
 )
 
 # Reads that join tables; the columns are the record's fields, and at the end of SELECT_CALLER the digest.

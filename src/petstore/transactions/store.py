@@ -9,6 +9,7 @@ from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.events import Events
+from petstore.transactions.facts import Facts
 from petstore.transactions.idempotency import purge
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
@@ -48,6 +49,7 @@ class Parts:
         self.accounts = Accounts(database, clock)
         self.journal = Journal(database, clock)
         self.events = Events(database, clock)
+        self.facts = Facts(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
         self.people = People(database, clock)

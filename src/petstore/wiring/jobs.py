@@ -1,13 +1,15 @@
-"""Joins the background process: its store, and the kinds of jobs that it carries out."""
+"""Joins the background process: its store, the kinds of jobs that it carries out, the facts that it tells."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
 import structlog
 
 from petstore.background import jobs
+from petstore.background.facts import Teller
 from petstore.background.imports import Imports
 from petstore.config import Settings
 from petstore.core.clock import SystemClock
@@ -17,12 +19,17 @@ _log = structlog.get_logger("petstore.jobs")
 
 
 async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
-    """Carry out jobs until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
+    """Carry out jobs and tell facts until cancelled.
+
+    Raises ConfigurationError and StoreUnavailable when it can't begin.
+    """
+    clock = SystemClock()
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
-    store = store_for_command(settings, backend_of(settings), SystemClock(), _say)
-    async with store as opened:
+    store = store_for_command(settings, backend_of(settings), clock, _say)
+    async with store as opened, asyncio.TaskGroup() as group:
         ready()
-        await jobs.run(opened.jobs, [Imports(opened)])
+        group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
+        group.create_task(Teller(opened.facts, clock).run())
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,212 @@
+"""What happens without a change of the store, for both databases: an entry of the journal for each such fact.
+
+Facts are found in the saved counters. The table `facts` has those that were told, each with the moment that
+it is of, so that no other process and no restart tells one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from petstore.core.durations import DAY_MS, HOUR_MS, SECOND_MS
+from petstore.core.limits.plans import WINDOWS
+from petstore.core.moments import iso_moment
+from petstore.core.values import IDS_MAX
+from petstore.transactions.journal import record
+from petstore.transactions.rows import places
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    padded,
+    read,
+    statement,
+    write,
+)
+
+APPROACHING_PERCENT = 80
+EXPIRING_DAYS = (14, 3)
+_ACTOR = "service"
+_APPROACHING, _REACHED = "limit_approaching", "limit_reached"
+_DAY = WINDOWS[-1]
+# A ban that ended longer ago is no news.
+_BANS_MS = DAY_MS
+# So long after its end a day's limits are told: what was counted in its last seconds is saved later.
+_LATE_MS = HOUR_MS
+# Longer than a fact can be found again.
+_KEPT_MS = 3 * DAY_MS
+_WRITTEN_AT_A_TIME = 100
+_FORGOTTEN_AT_A_TIME = 1_000
+
+_STATE = Statement("SELECT data_version FROM pragma_data_version", "SELECT pg_current_snapshot()::text")
+_IS_IN_USE = "a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
+_BANS = statement(
+    "SELECT k.id, s.banned_from_ms, s.banned_until_ms FROM key_standings s JOIN api_keys k ON k.id = s.key_id"
+    " JOIN accounts a ON a.id = k.account_id"
+    # The first two as the index by the end of bans has them.
+    " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
+    f" AND k.revoked_at_ms IS NULL AND {_IS_IN_USE}"
+)
+
+
+def _used(source: str) -> Statement:
+    """The accounts that have used enough of the day $1."""
+    return statement(
+        f"SELECT a.id, a.{_DAY.limit_column}, u.used FROM ({source}) AS u"
+        " JOIN accounts a ON a.id = u.account_id WHERE u.day = $1"
+        f" AND u.used * 100 >= a.{_DAY.limit_column} * {APPROACHING_PERCENT} AND {_IS_IN_USE}"
+    )
+
+
+_USED_TODAY = _used(
+    f"SELECT account_id, {_DAY.opened_column} AS day, {_DAY.used_column} AS used FROM account_windows"
+)
+# The windows of yesterday give way to those of today.
+_USED_YESTERDAY = _used("SELECT account_id, day, requests AS used FROM usage_days")
+# A key that was refused by the day may have been refused since by a window that ends after it.
+_LIMITED = (
+    "SELECT k.account_id FROM api_keys k JOIN key_standings s ON s.key_id = k.id"
+    " WHERE s.refused_reset_at >= $1 AND k.account_id IN ({})"
+)
+# Who makes a key knows its end: it is news for a key that is older than that.
+_EXPIRING = statement(
+    "SELECT k.id, k.label, k.expires_at_ms FROM api_keys k JOIN accounts a ON a.id = k.account_id"
+    " WHERE k.expires_at_ms > $1 AND k.expires_at_ms <= $2 AND k.created_at_ms < k.expires_at_ms - $3"
+    f" AND k.revoked_at_ms IS NULL AND {_IS_IN_USE}"
+)
+_TOLD = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1 AND $2")
+_TELL = statement(
+    "INSERT INTO facts (of_ms, kind, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING of_ms"
+)
+_OLD = f"SELECT of_ms, kind, subject FROM facts WHERE of_ms < $1 LIMIT {_FORGOTTEN_AT_A_TIME}"
+_FORGET = "DELETE FROM facts WHERE (of_ms, kind, subject) IN ({}) RETURNING of_ms"
+_FORGET_OLD = Statement(
+    _FORGET.format(_OLD.replace("$", "?")), _FORGET.format(f"{_OLD} FOR UPDATE SKIP LOCKED")
+)
+
+
+class Fact(NamedTuple):
+    """A fact by its key in the table, and its entry."""
+
+    of_ms: int  # the beginning of the ban or of the day, the end of the key
+    kind: str
+    subject_id: int
+    subject: str
+    action: str
+    before: Mapping[str, object] | None
+    after: Mapping[str, object]
+
+    @property
+    def key(self) -> tuple[int, str, int]:
+        return self[:3]
+
+
+class Facts(Repository):
+    """The facts of a store. Several processes may tell them at once: each is told once."""
+
+    @read
+    def state(self) -> Script[object]:
+        """While it is the same, nothing was written."""
+        return (yield _STATE, ())[0][0]
+
+    async def tell_counted(self) -> None:
+        """Write the entries of bans, and of the limits of the present day."""
+        await self._tell(await self._counted(self._clock.now_ms()))
+
+    async def tell_timed(self) -> None:
+        """Write the entries of keys that expire soon, and of a day that has just ended; forget old facts."""
+        await self._tell(await self._timed(self._clock.now_ms()))
+        while await self._forget() == _FORGOTTEN_AT_A_TIME:
+            pass
+
+    @read
+    def _counted(self, now_ms: int) -> Script[list[Fact]]:
+        bans = yield from _bans(now_ms)
+        return bans + (yield from _limits(now_ms // DAY_MS, _USED_TODAY))
+
+    @read
+    def _timed(self, now_ms: int) -> Script[list[Fact]]:
+        found = yield from _expiring(now_ms)
+        if now_ms % DAY_MS < _LATE_MS:
+            found += yield from _limits(now_ms // DAY_MS - 1, _USED_YESTERDAY)
+        return found
+
+    async def _tell(self, facts: list[Fact]) -> None:
+        """In an order in which no two processes wait for each other."""
+        facts.sort(key=lambda fact: fact.key)
+        for first in range(0, len(facts), _WRITTEN_AT_A_TIME):
+            await self._write(facts[first : first + _WRITTEN_AT_A_TIME])
+
+    @write(NO_EFFECT)
+    def _write(self, now_ms: int, facts: list[Fact]) -> Script[None]:
+        for fact in facts:
+            if (yield _TELL, fact.key):
+                yield from record(
+                    now_ms, _ACTOR, fact.subject, fact.subject_id, fact.action, fact.before, fact.after
+                )
+
+    @write(NO_EFFECT)
+    def _forget(self, now_ms: int) -> Script[int]:
+        return len((yield _FORGET_OLD, (now_ms - _KEPT_MS,)))
+
+
+def _bans(now_ms: int) -> Script[list[Fact]]:
+    before = {"bannedUntil": None}
+    found = [
+        Fact(from_ms, "key.banned", key_id, "key", "banned", before, {"bannedUntil": iso_moment(until_ms)})
+        for key_id, from_ms, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
+    ]
+    return (yield from _untold(found))
+
+
+def _limits(day: int, used_on: Statement) -> Script[list[Fact]]:
+    of_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
+    rows = yield used_on, (day,)
+    told = (yield from _told(of_ms, of_ms)) if rows else set()
+    near = [row for row in rows if (of_ms, _APPROACHING, row[0]) not in told]
+    full = [row for row in rows if row[2] >= row[1] and (of_ms, _REACHED, row[0]) not in told]
+    refused = yield from _refused([row[0] for row in full], end_ms // SECOND_MS)
+    reset_at = iso_moment(end_ms)
+    return [
+        Fact(
+            of_ms, kind, row[0], "account", kind, None, {"limit": row[1], "used": row[2], "resetAt": reset_at}
+        )
+        for kind, those in ((_APPROACHING, near), (_REACHED, full))
+        for row in those
+        if kind == _APPROACHING or row[0] in refused
+    ]
+
+
+def _refused(account_ids: list[int], reset_at: int) -> Script[set[int]]:
+    """The accounts of which a key was refused until then, a Unix time in seconds, or later."""
+    refused: set[int] = set()
+    for first in range(0, len(account_ids), IDS_MAX):
+        wanted = padded(tuple(account_ids[first : first + IDS_MAX]))
+        rows = yield statement(_LIMITED.format(places(len(wanted), 2))), (reset_at, *wanted)
+        refused.update(account_id for (account_id,) in rows)
+    return refused
+
+
+def _expiring(now_ms: int) -> Script[list[Fact]]:
+    """Of each number of days those above the next smaller one."""
+    found = []
+    for days, above in zip(EXPIRING_DAYS, (*EXPIRING_DAYS[1:], 0), strict=True):
+        soon = now_ms + above * DAY_MS, now_ms + days * DAY_MS, days * DAY_MS
+        for key_id, label, expires_at_ms in (yield _EXPIRING, soon):
+            after = {"label": label, "expiresAt": iso_moment(expires_at_ms)}
+            found.append(Fact(expires_at_ms, f"key.expiring {days}", key_id, "key", "expiring", None, after))
+    return (yield from _untold(found))
+
+
+def _untold(found: list[Fact]) -> Script[list[Fact]]:
+    if not found:
+        return []
+    moments = [fact.of_ms for fact in found]
+    told = yield from _told(min(moments), max(moments))
+    return [fact for fact in found if fact.key not in told]
+
+
+def _told(first_ms: int, last_ms: int) -> Script[set[tuple[int, str, int]]]:
+    return {tuple(row) for row in (yield _TOLD, (first_ms, last_ms))}
