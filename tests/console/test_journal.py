@@ -121,6 +121,28 @@ def test_members_are_named_and_times_are_times() -> None:
     ]
 
 
+def test_what_the_service_finds_by_itself_is_an_entry_of_its_own() -> None:
+    """It has no place where it acted; the moments are moments."""
+    limit = {"limit": 1_000, "used": 800, "resetAt": "2027-01-16T00:00:00.000Z"}
+    until = {"bannedUntil": "2027-01-15T08:01:30.000Z"}
+    shown = lines(
+        [
+            Entry(1, 5, "service", "account", 1, "limit_approaching", None, limit),
+            Entry(2, 5, "service", "key", 3, "banned", {"bannedUntil": None}, until),
+        ]
+    )
+    assert [(line.who, line.place, line.what, line.page) for line in shown] == [
+        ("service", "", "Account limit approaching", "accounts/1"),
+        ("service", "", "Key banned", "keys/3"),
+    ]
+    assert [(change.member, change.values) for line in shown for change in line.changes] == [
+        ("limit", ["1000"]),
+        ("used", ["800"]),
+        ("reset at", [1_800_057_600_000]),
+        ("banned until", [None, 1_800_000_090_000]),
+    ]
+
+
 async def test_filters_combine_and_stay_on_the_next_page(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Stock lists of the console and the processes of a service: whatever is killed, a list is stored once."""
+"""The background process of a service: whatever is killed, a stock list is stored once; bans are told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -16,6 +17,7 @@ import pytest
 from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.imports import Upload, UploadState
+from petstore.core.moments import iso_moment
 from petstore.core.pets import PageQuery
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
@@ -169,6 +171,32 @@ async def test_a_stop_and_a_reload(url: str, server: Server, store: Store) -> No
     assert upload.counts is not None
     assert upload.counts.read == 40 * ROWS + 39
     assert server.terminate() == 0
+
+
+async def test_an_account_hears_of_a_ban(server: Server, store: Store) -> None:
+    """One key runs into it; another one of the account follows the events."""
+    follower = (await store.keys.issue("local", "test", ANNA)).secret
+    follow = partial(server.request, "GET", key=follower, timeout=3 * PATIENCE_SECONDS)
+    bookmark = follow("/v1/events?after=now").headers["link"].partition("after=")[2].partition(">")[0]
+    heard = asyncio.create_task(
+        asyncio.to_thread(follow, f"/v1/events?wait=60&type=key.banned&after={bookmark}")
+    )
+
+    await wait_for(lambda: b"petstore_events_waiting 1.0" in server.request("GET", "/metrics").body)
+
+    def run_into_it() -> None:
+        while b"key_banned" not in server.request("GET", "/v1/pets").body:
+            pass
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await asyncio.to_thread(run_into_it)
+    (event,) = (await heard).json()
+    (ban,) = await store.usage.bans(SystemClock().now_ms())
+    assert event["data"] == {
+        "id": 1,
+        "bannedUntil": iso_moment(ban.banned_until_ms),
+        "previous": {"bannedUntil": None},
+    }
 
 
 @pytest.fixture

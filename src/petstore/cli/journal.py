@@ -55,7 +55,7 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     "--actor",
     callback=_checked_actor,
     metavar="WHO",
-    help="Only by cli:anna, all of cli, console:anna, api:shop or one key: api:shop/key 3.",
+    help="Only by cli:anna, all of cli, console:anna, api:shop, its api:shop/key 3, or service.",
 )
 @limit_option
 @click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
@@ -72,9 +72,10 @@ def journal(
 ) -> None:
     """Show who changed what, the newest change first.
 
-    Each change of an animal, order, category, account, plan, key or person and each restore is one entry. An
-    account's entries are also those of its keys; what the account did itself is by api:ACCOUNT. Removed
-    objects keep their entries. When there are more, standard error says how to go on.
+    Each change of an animal, order, category, account, plan, key or person and each restore is one entry; so
+    are bans, used-up days and keys that expire soon, which the service finds by itself. An account's entries
+    are also those of its keys; what the account did itself is by api:ACCOUNT. Removed objects keep their
+    entries. When there are more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
     page, people = with_store(session, lambda store: _read(store, query))

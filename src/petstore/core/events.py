@@ -30,11 +30,9 @@ _PUBLIC = {
     "pet": tuple(field.member for field in fields_of(published(NewPet))),
     "category": ("name",),
     "order": ("petId", "quantity", "shipDate", "status", "complete"),
-    "account": (
-        *("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
-        *("limit", "used", "resetAt"),
-    ),
+    "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
     "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
+    "limit": ("limit", "used", "resetAt"),
     STORE: (),
 }
 # Of these every account sees all; of others its own.
@@ -164,21 +162,21 @@ def event_of(data_set: str, entry: Entry) -> Event | None:
     `data` has the id and the members that an addition has or that changed, and as `previous` what they were.
     Null is a member that was or is not there.
     """
-    public = _PUBLIC[entry.subject]
+    kind = BY_ENTRY[entry.type]
+    public = _PUBLIC[kind.subject]
     before, after = (_shown(members, public) for members in (entry.before, entry.after))
     if not before and not after and public:
         return None
-    kind = BY_ENTRY[entry.type].name
     data: dict[str, Any] = {"id": entry.subject_id} if public else {}
-    if kind.endswith(_WHOLE):
+    if kind.name.endswith(_WHOLE):
         data |= after
-    elif kind.endswith(".deleted"):
+    elif kind.name.endswith(".deleted"):
         data["previous"] = before
     elif public:
         changed = [name for name in public if name in before or name in after]
         data |= {name: after.get(name) for name in changed}
         data["previous"] = {name: before.get(name) for name in changed}
-    return Event(f"evt_{data_set}_{entry.id}", kind, iso_moment(entry.at_ms), data)
+    return Event(f"evt_{data_set}_{entry.id}", kind.name, iso_moment(entry.at_ms), data)
 
 
 def _shown(members: dict[str, Any] | None, public: tuple[str, ...]) -> dict[str, Any]:

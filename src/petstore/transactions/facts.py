@@ -1,7 +1,7 @@
-"""What happens without a change of the store, for both databases: an entry of the journal for each such fact.
+"""Bans, used-up days and keys that expire soon, for both databases: an entry of the journal for each fact.
 
-Facts are found in the saved counters. The table `facts` has those that were told, each with the moment that
-it is of, so that no other process and no restart tells one again.
+They change nothing else, and are found in the saved counters and the keys. The table `facts` has those with
+an entry, each with the moment that it is of, so that no other process and no restart writes one again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _APPROACHING, _REACHED = "limit_approaching", "limit_reached"
 _DAY = WINDOWS[-1]
 # A ban that ended longer ago is no news.
 _BANS_MS = DAY_MS
-# So long after its end a day's limits are told: what was counted in its last seconds is saved later.
+# So long after its end a day's limits are news: what was counted in its last seconds is saved later.
 _LATE_MS = HOUR_MS
 # Longer than a fact can be found again.
 _KEPT_MS = 3 * DAY_MS
@@ -104,7 +104,7 @@ class Fact(NamedTuple):
 
 
 class Facts(Repository):
-    """The facts of a store. Several processes may tell them at once: each is told once."""
+    """The facts of a store. Several processes may tell them at once: each fact has one entry."""
 
     @read
     def state(self) -> Script[object]:
