@@ -165,6 +165,8 @@ READS = {
     *("uploads.end", "uploads.discard", "uploads.adopt", "uploads.purge"),
     # It writes an entry, and changes no object: test_events.py.
     "events.note_restore",
+    # They write entries of facts, and change no object: test_facts.py.
+    *("facts.state", "facts.tell_counted", "facts.tell_timed"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
 }
 
