@@ -9,8 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import PetstoreError
 from petstore.core.events import TYPES, Event, EventQuery, EventType
+from petstore.core.limits.bans import BanState
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE
+from petstore.core.limits.usage import UsageChanges
+from petstore.core.limits.windows import AccountWindows
 from petstore.site.events import example
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
@@ -26,6 +32,7 @@ async def made(shop: Shop) -> dict[str, list[Event]]:
     """The events of all changes that the store can make, by their types."""
     store = shop.store
     await _change_all(store)
+    await _happen(shop)
     found: dict[str, list[Event]] = {}
     query = EventQuery(100, None)
     while True:
@@ -44,6 +51,27 @@ async def _change_all(store: Store) -> None:
         except PetstoreError:
             assert expected == []
     await store.events.note_restore(ACTOR)
+
+
+async def _happen(shop: Shop) -> None:
+    """An account uses up its day, a key of it is banned, another one expires."""
+    store, clock = shop.store, shop.clock
+    account = await store.accounts.add("busy", FREE, ACTOR)
+    keys = [
+        await store.keys.issue("busy", "test", ACTOR, expires_at_ms=ms)
+        for ms in (None, clock.ms + 20 * DAY_MS)
+    ]
+    clock.advance(17 * DAY_MS / 1_000)
+    day = clock.ms // DAY_MS
+    ban = BanState(
+        refused_reset_at=(day + 1) * DAY_MS // 1_000,
+        banned_from_ms=clock.ms,
+        banned_until_ms=clock.ms + 60_000,
+    )
+    used = AccountWindows.of(clock.ms, 1, day, FREE.per_day)
+    await store.counters.save(LimiterState({account.id: used}, {keys[0].record.id: ban}), UsageChanges())
+    await store.facts.tell_counted()
+    await store.facts.tell_timed()
 
 
 def _check(shown: dict[str, Any], written: list[dict[str, Any]], is_whole: bool) -> None:

@@ -42,7 +42,11 @@ _ENTRIES: dict[str, tuple[int, _Members, _Members]] = {
         {"expiresAt": "2026-11-23T21:45:43.045Z", "replacedBy": 4},
     ),
     "key.revoked": (3, {"revokedAt": None}, {"revokedAt": "2026-11-22T21:45:43.045Z"}),
+    "key.expiring": (3, None, {"label": "web site", "expiresAt": "2026-12-06T21:45:43.045Z"}),
+    "key.banned": (3, {"bannedUntil": None}, {"bannedUntil": "2026-11-22T22:00:00.000Z"}),
     "key.unbanned": (3, {"bannedUntil": "2026-11-22T22:00:00.000Z"}, {"bannedUntil": None}),
+    "limit.approaching": (2, None, {"limit": 1_000, "used": 800, "resetAt": "2026-11-23T00:00:00.000Z"}),
+    "limit.reached": (2, None, {"limit": 1_000, "used": 1_000, "resetAt": "2026-11-23T00:00:00.000Z"}),
     "store.restored": (0, None, {}),
 }
 
@@ -95,14 +99,16 @@ def example(kind: EventType) -> Event:
 def _kind(kind: EventType) -> Kind:
     event = example(kind)
     text = json.dumps(msgspec.to_builtins(event), indent=2, ensure_ascii=False)
-    return Kind(kind.name, kind.what, _data(event.data), text)
+    return Kind(kind.name, kind.what, _data(kind, event.data), text)
 
 
-def _data(data: dict[str, Any]) -> str:
+def _data(kind: EventType, data: dict[str, Any]) -> str:
     if not data:
         return "nothing"
-    if "previous" not in data:
+    if kind.name.endswith((".created", ".issued")):
         return "the id and all members"
+    if "previous" not in data:
+        return "the members of the example"
     if data.keys() == {"id", "previous"}:
         return "the id, and as previous all members"
     return "the id, the members that changed, and as previous what they were"
