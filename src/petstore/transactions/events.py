@@ -41,14 +41,14 @@ _PLACE = (
 
 # The entries after a position, $1 and $2: in SQLite; in PostgreSQL those that came with the data, and the
 # others, as soon as nothing is added before them any more.
-_BASE = "(SELECT base_id FROM data_set)"
+BASE = "(SELECT base_id FROM data_set)"
 _FIRST = "(SELECT base_transaction FROM data_set)"
-_OLDEST = "pg_snapshot_xmin(pg_current_snapshot())"
-_SETTLED = f"id > {_BASE} AND transaction < {_OLDEST}"
+OLDEST = "pg_snapshot_xmin(pg_current_snapshot())"
+_SETTLED = f"id > {BASE} AND transaction < {OLDEST}"
 _IN_SQLITE = "FROM journal WHERE id > ?2"
-_CAME = f"FROM journal WHERE id > $2 AND id <= {_BASE}"
-_ADDED = f"FROM journal WHERE (transaction, id) > (greatest($1::text::xid8, {_FIRST}), $2) AND {_SETTLED}"
-_IN_ORDER = "ORDER BY journal.transaction, id"
+_CAME = f"FROM journal WHERE id > $2 AND id <= {BASE}"
+ADDED = f"FROM journal WHERE (transaction, id) > (greatest($1::text::xid8, {_FIRST}), $2) AND {_SETTLED}"
+IN_ORDER = "ORDER BY journal.transaction, id"
 
 # The data set, and the last of the next $3 entries with their number.
 _NEXT = Statement(
@@ -56,7 +56,7 @@ _NEXT = Statement(
     f" max(id) AS id, count(*) AS count FROM (SELECT id {_IN_SQLITE} ORDER BY id LIMIT ?3)) e",
     postgres=f"SELECT d.identity, d.stamp = {_PLACE}, d.is_whole, d.gone_transaction::text, d.gone_id,"
     " d.base_id, e.transaction::text, e.id, coalesce(e.count, 0) FROM data_set d LEFT JOIN (SELECT *,"
-    f" count(*) OVER () FROM (SELECT transaction, id {_ADDED} {_IN_ORDER} LIMIT $3) AS next"
+    f" count(*) OVER () FROM (SELECT transaction, id {ADDED} {IN_ORDER} LIMIT $3) AS next"
     " ORDER BY transaction DESC, id DESC LIMIT 1) AS e ON true",
 )
 _NEXT_THAT_CAME = Statement(
@@ -79,8 +79,8 @@ _IS_ASKED_FOR_IN_SQLITE = _IS_ASKED_FOR.replace("strpos", "instr").replace("::bi
 _EVENTS = Statement(
     sqlite=f"SELECT {select(ENTRY)}, 0 {_IN_SQLITE} AND id <= ?4 AND {_IS_ASKED_FOR_IN_SQLITE}"
     " ORDER BY id LIMIT ?7",
-    postgres=f"SELECT {select(ENTRY)}, transaction::text {_ADDED}"
-    f" AND (transaction, id) <= ($3::text::xid8, $4) AND {_IS_ASKED_FOR} {_IN_ORDER} LIMIT $7",
+    postgres=f"SELECT {select(ENTRY)}, transaction::text {ADDED}"
+    f" AND (transaction, id) <= ($3::text::xid8, $4) AND {_IS_ASKED_FOR} {IN_ORDER} LIMIT $7",
 )
 _EVENTS_THAT_CAME = Statement(
     sqlite="SELECT 1 WHERE false",
@@ -88,16 +88,21 @@ _EVENTS_THAT_CAME = Statement(
     " ORDER BY id LIMIT $7",
 )
 
+# What a removal has taken since is noted here by now.
+_KEPT = Statement(
+    "SELECT is_whole, 0, gone_id FROM data_set",
+    "SELECT is_whole, gone_transaction::text, gone_id FROM data_set",
+)
 _NEWS = Statement(
     sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
-    postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_ADDED} {_IN_ORDER} LIMIT $3",
+    postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {ADDED} {IN_ORDER} LIMIT $3",
 )
 # The place before the newest $1 entries; none where there are no more.
 _BEFORE = Statement(
     sqlite="SELECT 0, id FROM journal ORDER BY id DESC LIMIT 1 OFFSET ?1",
     postgres="SELECT e.transaction::text, e.id FROM ((SELECT transaction, id FROM journal"
-    f" WHERE transaction >= {_FIRST} AND {_SETTLED} {_IN_ORDER.replace(', id', ' DESC, id DESC')}"
-    f" LIMIT $1::bigint + 1) UNION ALL (SELECT '0'::xid8, id FROM journal WHERE id <= {_BASE}"
+    f" WHERE transaction >= {_FIRST} AND {_SETTLED} {IN_ORDER.replace(', id', ' DESC, id DESC')}"
+    f" LIMIT $1::bigint + 1) UNION ALL (SELECT '0'::xid8, id FROM journal WHERE id <= {BASE}"
     " ORDER BY id DESC LIMIT $1::bigint + 1)) AS e ORDER BY e.transaction DESC, e.id DESC LIMIT 1"
     " OFFSET $1::bigint",
 )
@@ -108,7 +113,8 @@ _IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_
 RENEW = Statement(
     "UPDATE data_set SET identity = lower(hex(randomblob(6)))",
     "UPDATE data_set SET identity = left(replace(gen_random_uuid()::text, '-', ''), 12),"
-    f" stamp = {_PLACE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {_OLDEST}",
+    f" stamp = {_PLACE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
+    " gone_transaction = '0'",  # what came is in the order of its identifiers
 )
 # Who finds that the data were restored.
 _ACTOR = "service"
@@ -174,9 +180,8 @@ class Events(Repository):
         return _restored(now_ms, actor)
 
     async def _renew(self) -> None:
-        """Note where the data are; they are another set unless they were there before."""
         now_ms = self._clock.now_ms()
-        await self._database.write(lambda: _note_place(now_ms))
+        await self._database.write(lambda: note_place(now_ms))
 
 
 def _page(query: EventQuery) -> Script[EventPage | None]:
@@ -208,6 +213,9 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
     )
     is_full = len(rows) == query.limit
     last = Position(int(rows[-1][-1]), rows[-1][0]) if is_full else end
+    ((is_whole, gone_transaction, gone_id),) = yield _KEPT, ()
+    gone = Position(int(gone_transaction), gone_id)
+    _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
     seen = (event_of(found.identity, read_entry(row[:-1])) for row in rows)
     return EventPage(
         [event for event in seen if event is not None],
@@ -248,7 +256,8 @@ def _newest(but: int) -> Script[Bookmark | None]:
     return Bookmark(found.identity, max([found.gone, *places]))
 
 
-def _note_place(now_ms: int) -> Script[None]:
+def note_place(now_ms: int) -> Script[None]:
+    """Note where the data are; they are another set unless they were there before."""
     yield _LOCK, ()  # else a transaction that runs might add to what came, and another process renew again
     for (is_restored,) in (yield _IS_MOVED, ()):
         yield RENEW, ()

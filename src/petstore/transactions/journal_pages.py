@@ -63,15 +63,15 @@ def _between(query: JournalQuery, where: Query) -> Script[None]:
     """The range of identifiers: clocks may differ by an hour, so `_filter` compares the times too."""
     before_id = query.before_id
     if query.until_ms is not None:
-        until_id = yield from _first_since(query.until_ms + _HOUR_MS)
+        until_id = yield from first_since(query.until_ms + _HOUR_MS)
         before_id = until_id if before_id is None else min(before_id, until_id)
     if before_id is not None:
         where.add("id < {}", before_id)
     if query.since_ms is not None:
-        where.add("id >= {}", (yield from _first_since(query.since_ms - _HOUR_MS)))
+        where.add("id >= {}", (yield from first_since(query.since_ms - _HOUR_MS)))
 
 
-def _first_since(at_ms: int) -> Script[int]:
+def first_since(at_ms: int) -> Script[int]:
     """The identifier of the first entry from a time on, or the next one to come."""
     low, high = 1, (yield _NEWEST, ())[0][0] + 1
     while low < high:

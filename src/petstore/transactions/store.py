@@ -18,6 +18,7 @@ from petstore.transactions.keys import Keys
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
+from petstore.transactions.retention import Retention
 from petstore.transactions.script import Database
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.usage import Usage
@@ -50,6 +51,7 @@ class Parts:
         self.journal = Journal(database, clock)
         self.events = Events(database, clock)
         self.facts = Facts(database, clock)
+        self.retention = Retention(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
         self.people = People(database, clock)

@@ -1,0 +1,105 @@
+"""Removes in small steps what is kept no longer: entries of the journal, and the usage of days.
+
+A step notes up to where events are gone in the transaction that removes their entries, and a page of events
+(events.py) looks there after it has read: a follower gets each event, or EventsGone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from petstore.core.events import Position
+from petstore.transactions.events import ADDED, BASE, IN_ORDER, OLDEST, note_place
+from petstore.transactions.journal_pages import first_since
+from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, statement, write
+
+# Rows that a step reads and removes at most: meanwhile it holds SQLite's lock.
+STEP_MAX = 200
+
+_NEWEST = "(SELECT max(id) FROM journal)"
+# The service still reads who replaced a key (keys.py), and the plans of former days (billing.py). SQLite
+# would give the identifier of the newest entry out again.
+_LEAVES = (
+    "NOT (subject = 'key' AND action = 'rotated' OR subject = 'account' AND action = 'plan_changed')"
+    f" AND id <> {_NEWEST}"
+)
+# The place of the last entry before $1, unless it is the newest one.
+_LAST = Statement(
+    f"SELECT 0, id FROM journal WHERE id < ?1 AND id <> {_NEWEST} ORDER BY id DESC LIMIT 1",
+    f"SELECT CASE WHEN id <= {BASE} THEN '0' ELSE transaction::text END, id FROM journal WHERE id < $1"
+    f" AND id <> {_NEWEST} AND (id <= {BASE} OR transaction < {OLDEST}) ORDER BY id DESC LIMIT 1",
+)
+# Up to where entries are gone, and how far they are in the order of their identifiers.
+_GONE = Statement(
+    "SELECT 0, gone_id, 9223372036854775807 FROM data_set",
+    "SELECT gone_transaction::text, gone_id, base_id FROM data_set",
+    lock=" FOR UPDATE",
+)
+_MOVE = Statement(
+    "UPDATE data_set SET is_whole = false, gone_id = ?2",
+    "UPDATE data_set SET is_whole = false, gone_transaction = $1::text::xid8, gone_id = $2",
+)
+_END_BY_ID = statement(
+    "SELECT max(id) FROM (SELECT id FROM journal WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS next"
+)
+_REMOVE_BY_ID = statement(f"DELETE FROM journal WHERE id > $1 AND id <= $2 AND {_LEAVES} RETURNING 1")
+_UP_TO = "(transaction, id) <= ($3::text::xid8, $4)"
+_END = Statement(
+    "SELECT 1 WHERE false",
+    f"SELECT transaction::text, id FROM (SELECT transaction, id {ADDED} AND {_UP_TO} {IN_ORDER} LIMIT $5)"
+    " AS next ORDER BY next.transaction DESC, id DESC LIMIT 1",
+)
+_REMOVE = Statement("SELECT 1 WHERE false", f"DELETE {ADDED} AND {_UP_TO} AND {_LEAVES} RETURNING 1")
+_REMOVE_DAYS = statement(
+    "DELETE FROM usage_days WHERE (account_id, day) IN"
+    " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT $2) RETURNING 1"
+)
+
+
+class Removed(NamedTuple):
+    """What a step has removed, and the place up to which events are gone."""
+
+    gone: Position
+    entries: int
+
+
+class Retention(Repository):
+    """Times are Unix times in milliseconds, days UTC days since 1970-01-01."""
+
+    async def last_before(self, at_ms: int) -> Position:
+        """The place of the last entry before a time, the newest entry left out."""
+        now_ms = self._clock.now_ms()
+        await self._database.write(lambda: note_place(now_ms))
+        return await self._database.read(_last_before(at_ms))
+
+    @write(NO_EFFECT)
+    def remove_entries(self, _now_ms: int, last: Position, seen: Position | None) -> Script[Removed | None]:
+        """Remove the next entries up to `last`; None: none is left, or another process has removed some since
+        the step that went to `seen`, and goes on."""
+        ((transaction, gone_id, base_id),) = yield _GONE, ()
+        gone = Position(int(transaction), gone_id)
+        if gone >= last or seen not in (None, gone):
+            return None
+        if gone.transaction == 0 and gone.id < base_id:
+            until = base_id if last.transaction else last.id
+            ((end_id,),) = yield _END_BY_ID, (gone.id, until, STEP_MAX)
+            end = Position(0, until if end_id is None else end_id)
+            removed = yield _REMOVE_BY_ID, (gone.id, end.id)
+        else:
+            start = (str(gone.transaction), gone.id)
+            rows = yield _END, (*start, str(last.transaction), last.id, STEP_MAX)
+            end = Position(int(rows[0][0]), rows[0][1]) if rows else last
+            removed = yield _REMOVE, (*start, str(end.transaction), end.id)
+        yield _MOVE, (str(end.transaction), end.id)
+        return Removed(end, len(removed))
+
+    @write(NO_EFFECT)
+    def remove_usage(self, _now_ms: int, before_day: int) -> Script[int]:
+        """Remove the counts of some days before a day; how many, 0 when none is left."""
+        return len((yield _REMOVE_DAYS, (before_day, STEP_MAX)))
+
+
+def _last_before(at_ms: int) -> Script[Position]:
+    first_id = yield from first_since(at_ms)
+    rows = yield _LAST, (first_id,)
+    return Position(int(rows[0][0]), rows[0][1]) if rows else Position()
