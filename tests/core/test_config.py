@@ -159,6 +159,11 @@ ROWS: dict[str, Row] = {
     "replicas": (1, [], [("0", "from 1 to 10000")]),
     "migrate": ("auto", [("on", "on"), ("off", "off")], [("yes", "auto, on, off"), ("", "auto")]),
     "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
+    "journal_keep": (
+        None,
+        [("", None), ("30d", 2_592_000_000), ("720h", 2_592_000_000), ("10000d", 864_000_000_000)],
+        [("29d", "at least 30d, or nothing"), ("1s", "at least 30d"), ("30", "is not a duration")],
+    ),
     "busy_timeout": (
         5_000,
         [("1ms", 1)],

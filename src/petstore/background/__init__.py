@@ -1,1 +1,1 @@
-"""The work of a service beside requests: jobs that wait in the store, and what each kind does."""
+"""The work of a service beside requests: jobs that wait in the store, and the removal of what is not kept."""

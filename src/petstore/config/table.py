@@ -14,6 +14,7 @@ from petstore.config.values import (
     api_url,
     choice,
     date,
+    duration_from,
     duration_to,
     durations,
     host_names,
@@ -141,6 +142,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     migrate: str = _setting("auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only.")
     write_queue: int = _setting("1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503.")
+    journal_keep_ms: int | None = _setting(
+        "", duration_from("30d"), "Older changes are removed; empty: everything is kept."
+    )
     busy_timeout_ms: int = _setting("5s", duration_to("1h"), "How long to wait for another process's write.")
     key_rotation_overlap_ms: int = _setting("24h", parse_duration, "How long a rotated key goes on working.")
 

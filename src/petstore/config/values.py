@@ -116,6 +116,19 @@ def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
     return parse
 
 
+def duration_from(shortest: str) -> Callable[[str], int | None]:
+    """A duration in milliseconds of at least `shortest`; None for an empty text."""
+
+    def parse(text: str) -> int | None:
+        if not text.strip():
+            return None
+        if (milliseconds := parse_duration(text)) < parse_duration(shortest):
+            raise ValueError(f"expected at least {shortest}, or nothing to keep everything")
+        return milliseconds
+
+    return parse
+
+
 def pause_to(longest: str) -> Callable[[str], int]:
     """A duration in milliseconds, up to `longest`, or `0s`."""
     parse_some = duration_to(longest)

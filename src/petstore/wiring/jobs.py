@@ -1,4 +1,4 @@
-"""Joins the background process: its store, the kinds of jobs that it carries out, the facts that it tells."""
+"""Joins the background process: its store, its jobs, the facts that it tells, and what it removes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from petstore.background import jobs
+from petstore.background import jobs, retention
 from petstore.background.facts import Teller
 from petstore.background.imports import Imports
 from petstore.config import Settings
@@ -19,10 +19,7 @@ _log = structlog.get_logger("petstore.jobs")
 
 
 async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
-    """Carry out jobs and tell facts until cancelled.
-
-    Raises ConfigurationError and StoreUnavailable when it can't begin.
-    """
+    """Do all of it until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
     clock = SystemClock()
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
     store = store_for_command(settings, backend_of(settings), clock, _say)
@@ -30,6 +27,8 @@ async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
         ready()
         group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
         group.create_task(Teller(opened.facts, clock).run())
+        if settings.journal_keep_ms is not None:
+            group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,60 @@
+"""Removes what is kept no longer, once an hour, and gently: a step of milliseconds, then a long rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import structlog
+
+from petstore.core.clock import Clock
+from petstore.core.durations import DAY_MS, HOUR_MS, SECOND_MS
+from petstore.core.errors import StoreUnavailable
+from petstore.core.moments import iso_moment
+from petstore.transactions.retention import Retention
+
+_EVERY_SECONDS = HOUR_MS / SECOND_MS
+# A rest is so many times as long as the step before it: on SQLite other writes wait for a step.
+_REST = 20
+# Bills of a whole year are made when it is over.
+USAGE_KEPT_MS = 400 * DAY_MS
+
+_T = TypeVar("_T")
+_log = structlog.get_logger("petstore.jobs")
+
+
+async def run(retention: Retention, clock: Clock, keep_ms: int) -> None:
+    """Remove until cancelled."""
+    while True:
+        try:
+            await remove_old(retention, clock, keep_ms)
+        except StoreUnavailable as error:
+            _log.warning("removal failed", reason=str(error))
+        await asyncio.sleep(_EVERY_SECONDS)
+
+
+async def remove_old(retention: Retention, clock: Clock, keep_ms: int) -> None:
+    """Remove entries that are older than `keep_ms`, and usage that is older than that and USAGE_KEPT_MS.
+
+    Of several processes the last one that begins goes on. Raises StoreUnavailable.
+    """
+    since_ms = clock.now_ms() - keep_ms
+    entries = usage_days = 0
+    try:
+        last, gone = await retention.last_before(since_ms), None
+        while step := await _gently(clock, retention.remove_entries(last, gone)):
+            gone, entries = step.gone, entries + step.entries
+        before_day = (clock.now_ms() - max(keep_ms, USAGE_KEPT_MS)) // DAY_MS
+        while days := await _gently(clock, retention.remove_usage(before_day)):
+            usage_days += days
+    finally:
+        if entries or usage_days:
+            _log.info("removed", entries=entries, usage_days=usage_days, kept_since=iso_moment(since_ms))
+
+
+async def _gently(clock: Clock, step: Awaitable[_T]) -> _T:
+    began = clock.monotonic()
+    done = await step
+    await asyncio.sleep(_REST * (clock.monotonic() - began))
+    return done

@@ -1,0 +1,56 @@
+"""PETSTORE_JOURNAL_KEEP of a real service: its background process removes what is older, and says so once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from petstore.core.clock import SystemClock
+from petstore.core.durations import DAY_MS
+from petstore.core.pets import NewPet
+from petstore.storage.backend import backend_for
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, written
+from tests.support.server import running_server
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+
+async def fill(url: str) -> None:
+    """Two changes of a hundred days ago, and one of now."""
+    clock = ManualClock(SystemClock().now_ms() - 100 * DAY_MS)
+    store = backend_for(url).open(clock)
+    for _ in range(2):
+        await store.pets.add(NewPet("Rex", 1), ACTOR)
+    clock.ms += 100 * DAY_MS
+    await store.pets.add(NewPet("Tom", 1), ACTOR)
+    await store.close()
+
+
+def animals(url: str) -> list[str]:
+    async def read() -> list[str]:
+        store = backend_for(url).open(SystemClock())
+        found = await written(store)
+        await store.close()
+        return [line for line in found if line.startswith("pet.")]
+
+    return asyncio.run(read())
+
+
+def test_older_changes_leave_where_it_is_set(url: str, tmp_path: Path) -> None:
+    """Without it everything stays."""
+    asyncio.run(fill(url))
+    with running_server(tmp_path, database_url=url) as server:
+        wait_for(lambda: b"petstore_background_up 1" in server.request("GET", "/metrics").body, "a process")
+        assert server.terminate() == 0
+    assert animals(url) == [f"pet.added pet:{number}" for number in (1, 2, 3)]
+    with running_server(tmp_path, database_url=url, journal_keep="30d") as server:
+        wait_for(lambda: '"removed"' in server.log, "the removal")
+        assert server.terminate() == 0
+        said = [json.loads(line) for line in server.log.splitlines() if '"removed"' in line]
+    assert animals(url) == ["pet.added pet:3"]
+    assert [(line["entries"], line["usage_days"]) for line in said] == [(2, 0)]
