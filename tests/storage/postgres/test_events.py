@@ -201,3 +201,51 @@ async def test_the_session_that_holds_events_back_is_named(store: Store, databas
     async with asyncio.timeout(PATIENCE_SECONDS):
         while await store.held_events() is not None:
             pass
+
+
+async def test_a_removal_goes_in_the_order_of_events(store: Store, database: str) -> None:
+    """The entry with the greatest identifier stays, also where it is not the last in that order, and a
+    bookmark of now goes on."""
+    slow = await asyncpg.connect(database)
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute(RECORD.format(more="", value=""))
+        await store.pets.add(REX, ACTOR)
+        await slow.execute(RECORD.format(more="", value=""))
+        await slow.execute("COMMIT")
+    finally:
+        await slow.close()
+    in_order, after = await next_ones(store, None, 3)
+    assert in_order == [99, 99, 1]  # by their identifiers 1 is between
+    before = (await followed(store, None, 2)).after
+    last = await store.retention.last_before(10**15)
+    await store.retention.remove_entries(last, None)
+    assert [entry.id for entry in await entries(store)] == [3]
+    with pytest.raises(EventsGone, match="not kept any more"):
+        await followed(store, before)
+    assert await store.events.newest() == after
+    await store.pets.add(REX, ACTOR)
+    assert (await next_ones(store, after, 1))[0] == [2]
+
+
+async def test_a_removal_begins_with_what_came_with_a_dump(store: Store, database: str) -> None:
+    """Also where nobody asks for events, and where its numbers, and the place up to which entries had left
+    before, are ahead of this cluster's. New bookmarks go on."""
+    for _ in range(3):
+        await store.pets.add(REX, ACTOR)
+    run(database, RECORD.format(more=", transaction", value=f", '{2**62}'"))
+    run(database, f"UPDATE data_set SET is_whole = false, gone_transaction = '{2**61}', gone_id = 1")
+    run(database, "DELETE FROM journal WHERE id = 1")
+    run(database, ELSEWHERE)
+    last = await store.retention.last_before(10**15)
+    assert (last.transaction, last.id) == (0, 4)
+    await store.pets.add(REX, ACTOR)
+    while await store.retention.remove_entries(last, None):
+        pass
+    assert [entry.type for entry in await entries(store)] == ["store.restored", "pet.added"]
+    with pytest.raises(EventsGone, match="The first events are not kept"):
+        await followed(store)
+    now = await store.events.newest()
+    await store.pets.add(REX, ACTOR)
+    while 5 not in (await next_ones(store, now, 1))[0]:
+        pass

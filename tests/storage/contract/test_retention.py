@@ -1,0 +1,282 @@
+"""What is older than PETSTORE_JOURNAL_KEEP leaves, in both stores, and nobody misses an event in silence."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from petstore.background import retention as background
+from petstore.background.retention import remove_old
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import Conflict, EventsGone
+from petstore.core.events import Bookmark, Event, EventQuery
+from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import BUSINESS, FREE, PRO
+from petstore.core.limits.usage import DailyUsage, UsageChanges
+from petstore.core.pets import NewPet
+from petstore.storage.store import Store
+from petstore.transactions import retention
+from petstore.transactions.script import Script
+from tests.storage.contract.test_events import all_after, settled
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, entries, followed, written
+
+REX = NewPet("Rex", 1)
+DAY = 86_400
+KEEP_DAYS = 30
+KEEP_MS = KEEP_DAYS * DAY_MS
+
+
+@pytest.fixture(autouse=True)
+def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "STEP_MAX", 2)
+
+
+async def add(store: Store, count: int) -> None:
+    for _ in range(count):
+        await store.pets.add(REX, ACTOR)
+
+
+async def remove(store: Store, clock: ManualClock, keep_ms: int = KEEP_MS) -> None:
+    """All that is older, whatever other transactions of the server hold up."""
+    await settled(store)
+    await remove_old(store.retention, clock, keep_ms)
+
+
+async def step(store: Store, clock: ManualClock) -> bool:
+    """One step of a process of its own; whether anything was left to do."""
+    last = await store.retention.last_before(clock.now_ms() - KEEP_MS)
+    return await store.retention.remove_entries(last, None) is not None
+
+
+async def bookmarks(store: Store, count: int) -> list[Bookmark]:
+    """Those behind each of the first events."""
+    await settled(store)
+    return [(await followed(store, None, number)).after for number in range(1, count + 1)]
+
+
+async def pets_in_journal(store: Store) -> list[int]:
+    return [entry.subject_id for entry in await entries(store) if entry.type == "pet.added"]
+
+
+async def is_gone(store: Store, after: Bookmark | None) -> bool:
+    try:
+        await followed(store, after)
+    except EventsGone:
+        return True
+    return False
+
+
+async def test_what_is_older_leaves_and_what_is_younger_stays(store: Store, clock: ManualClock) -> None:
+    """To the millisecond, in any number of steps; and again as time goes on."""
+    for _ in range(5):
+        await add(store, 3)
+        clock.advance(DAY)
+    clock.advance((KEEP_DAYS - 3) * DAY)  # the third lot is as old as what is kept
+    await remove(store, clock)
+    assert await pets_in_journal(store) == list(range(7, 16))
+    clock.advance(0.001)
+    await remove(store, clock)
+    assert await pets_in_journal(store) == list(range(10, 16))
+    clock.advance(DAY)
+    await remove(store, clock)
+    assert await pets_in_journal(store) == list(range(13, 16))
+
+
+async def test_the_newest_entry_always_stays(store: Store, clock: ManualClock) -> None:
+    """Its identifier is not used again, and a bookmark of now goes on from there."""
+    await add(store, 5)
+    newest = (await entries(store))[-1]
+    clock.advance(365 * DAY)
+    await remove(store, clock)
+    await remove(store, clock)
+    assert await entries(store) == [newest]
+    now = await store.events.newest()
+    assert (await followed(store, now)).events == []
+    await add(store, 1)
+    await settled(store)
+    assert [event.data["id"] for event in (await followed(store, now)).events] == [6]
+    assert [entry.subject_id for entry in await entries(store)] == [5, 6]
+
+
+async def test_what_the_service_still_reads_stays(store: Store, clock: ManualClock) -> None:
+    """A key is rotated once, and a bill has the plan of its day, for ever."""
+    first = clock.now_ms() // DAY_MS
+    await store.accounts.add("shop", FREE, ACTOR)
+    await store.keys.issue("shop", "test", ACTOR)
+    await store.keys.rotate(1, "test", 10**12, ACTOR)
+    for plan in (PRO, BUSINESS):
+        clock.advance(DAY)
+        await store.accounts.set_plan("shop", plan, ACTOR)
+    clock.advance(100 * DAY)
+    await add(store, 1)
+    await remove(store, clock)
+    kept = ["key.rotated key:1", *["account.plan_changed account:1"] * 2]
+    assert await written(store) == [*kept, "pet.added pet:1"]
+    with pytest.raises(Conflict, match="replaced by key 2"):
+        await store.keys.rotate(1, "test", 0, ACTOR)
+    [account] = await store.billing.accounts(first, first + 3, 0, 10)
+    assert [day.plan for day in account.bill(first, first + 3)] == [FREE, PRO, BUSINESS, BUSINESS]
+
+
+async def test_a_bookmark_goes_on_from_where_entries_are_kept(store: Store, clock: ManualClock) -> None:
+    """At and behind the end of what was removed; an earlier one, and none, is told that events are gone."""
+    await add(store, 3)
+    clock.advance(2 * DAY)
+    await add(store, 3)
+    places = await bookmarks(store, 6)
+    clock.advance((KEEP_DAYS - 1) * DAY)
+    await remove(store, clock)
+    assert [await is_gone(store, place) for place in (None, *places)] == [*[True] * 3, *[False] * 4]
+    assert [event.data["id"] for event in (await followed(store, places[2])).events] == [4, 5, 6]
+
+
+async def test_a_removal_that_was_cut_short_is_taken_up(backend: SharedData, clock: ManualClock) -> None:
+    """After each step, as a kill leaves it: bookmarks go on from where entries are, and another process
+    removes the rest."""
+    store = backend.open()
+    await add(store, 6)
+    places = await bookmarks(store, 6)
+    clock.advance(100 * DAY)
+    await add(store, 1)
+    await settled(store)
+    assert await step(store, clock)
+    assert await pets_in_journal(store) == [3, 4, 5, 6, 7]
+    assert [await is_gone(store, place) for place in (None, *places)] == [*[True] * 2, *[False] * 5]
+    await remove(backend.open(), clock)
+    assert await pets_in_journal(store) == [7]
+    assert [await is_gone(store, place) for place in places] == [*[True] * 5, False]
+
+
+async def test_of_two_processes_one_goes_on(backend: SharedData, clock: ManualClock) -> None:
+    """The one that came last: the other one sees that entries have gone without it."""
+    one, other = backend.open(), backend.open()
+    await add(one, 9)
+    clock.advance(100 * DAY)
+    await settled(one)
+    last = await one.retention.last_before(clock.now_ms())
+    mine = await one.retention.remove_entries(last, None)
+    assert mine is not None
+    theirs = await other.retention.remove_entries(last, None)
+    assert theirs is not None
+    assert await one.retention.remove_entries(last, mine.gone) is None
+    assert await other.retention.remove_entries(last, theirs.gone) is not None
+    await asyncio.gather(remove(one, clock), remove(other, clock))
+    assert await pets_in_journal(one) == [9]
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_follower_gets_every_event_or_is_told(
+    backend: SharedData, clock: ManualClock, seed: int
+) -> None:
+    """Who pages while entries leave has all from the first on, until one answer says that events are gone."""
+    chance = random.Random(seed)
+    store, other = backend.open(), backend.open()
+    await add(store, 20)
+    clock.advance(100 * DAY)
+    await add(store, 5)
+    expected = [event.id for event in await all_after(store, EventQuery(100, None))]
+    seen: list[Event] = []
+    after: Bookmark | None = None
+    try:
+        while len(seen) < len(expected):
+            for _ in range(chance.randint(0, 1 + seed)):
+                await step(other, clock)
+            page = await followed(store, after, chance.randint(1, 4))
+            seen, after = seen + page.events, page.after
+    except EventsGone:
+        assert len(seen) < 20
+    assert [event.id for event in seen] == expected[: len(seen)]
+
+
+class Between:
+    """Runs reads, and something else after each statement: as in a process that was stopped there."""
+
+    def __init__(self, database: Any, meanwhile: Callable[[], object]) -> None:
+        self._database = database
+        self._meanwhile = meanwhile
+
+    async def read(self, script: Script[Any]) -> Any:
+        return await self._database.read(self._interrupted(script))
+
+    def _interrupted(self, script: Script[Any]) -> Script[Any]:
+        request = next(script)
+        while True:
+            rows = yield request
+            self._meanwhile()
+            try:
+                request = script.send(rows)
+            except StopIteration as end:
+                return end.value
+
+
+@pytest.mark.parametrize("has_bookmark", [True, False])
+async def test_entries_that_leave_while_a_page_is_read_are_not_missed(
+    backend: SharedData, has_bookmark: bool
+) -> None:
+    """However long a process stands still between two of its statements."""
+    store = backend.open()
+    await add(store, 4)
+    first, *_, last = await bookmarks(store, 3)
+
+    def leave() -> None:
+        backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {last.position.id}")
+        if last.position.transaction:
+            backend.execute(f"UPDATE data_set SET gone_transaction = '{last.position.transaction}'")
+        backend.execute(f"DELETE FROM journal WHERE id <= {last.position.id}")
+
+    store.events._database = Between(store.events._database, leave)  # type: ignore[assignment]
+    with pytest.raises(EventsGone):
+        await followed(store, first if has_bookmark else None)
+
+
+class TestUsage:
+    """Counts of days."""
+
+    async def test_days_of_a_year_are_kept_for_bills(self, store: Store, clock: ManualClock) -> None:
+        """400 days, whatever is kept of the journal, of each account; more where more is kept."""
+        today = clock.now_ms() // DAY_MS
+        for name in "abc":
+            await store.accounts.add(name, FREE, ACTOR)
+        days = [today - age for age in (0, 30, 365, 400, 401, 402, 900, 901, 902)]
+        usage = {(account, day): DailyUsage(day, 1, 0, 0) for account in (1, 2, 3) for day in days}
+        await store.counters.save(LimiterState({}, {}), UsageChanges(usage))
+        await remove(store, clock, 900 * DAY_MS)
+        assert await self._days(store, clock) == [days[:-2]] * 3
+        await remove(store, clock)
+        assert await self._days(store, clock) == [days[:4]] * 3
+
+    async def _days(self, store: Store, clock: ManualClock) -> list[list[int]]:
+        kept = [await store.usage.days(account, clock.now_ms(), 2_000) for account in (1, 2, 3)]
+        return [[each.day for each in days] for days in kept]
+
+
+async def test_nothing_is_written_where_nothing_is_old(backend: SharedData, clock: ManualClock) -> None:
+    """A young store stays whole: who follows without a bookmark begins with the first event."""
+    store = backend.open()
+    await add(store, 3)
+    clock.advance(KEEP_DAYS * DAY)
+    await remove(store, clock)
+    assert backend.execute("SELECT gone_id FROM data_set WHERE is_whole") == [(0,)]
+    assert len((await followed(store)).events) == 3
+
+
+async def test_a_removal_says_once_what_left(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many entries and days, and from when on changes are kept; nothing where nothing left."""
+    said: list[dict[str, object]] = []
+    monkeypatch.setattr(background._log, "info", lambda event, **more: said.append({"event": event, **more}))
+    await add(store, 5)
+    clock.ms = 1_800_000_000_000 + 100 * DAY_MS
+    await add(store, 1)
+    await remove(store, clock)
+    await remove(store, clock)
+    assert said == [
+        {"event": "removed", "entries": 5, "usage_days": 0, "kept_since": "2027-03-26T08:00:00.000Z"}
+    ]
