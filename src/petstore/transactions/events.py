@@ -258,6 +258,8 @@ def _newest(but: int) -> Script[Bookmark | None]:
 
 def note_place(now_ms: int) -> Script[None]:
     """Note where the data are; they are another set unless they were there before."""
+    if not (yield _IS_MOVED, ()):
+        return
     yield _LOCK, ()  # else a transaction that runs might add to what came, and another process renew again
     for (is_restored,) in (yield _IS_MOVED, ()):
         yield RENEW, ()
