@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from petstore.api.waits import Waits
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import EventPage, EventQuery, News, Position
+from petstore.core.events import Bookmark, EventPage, EventQuery, News, Position
 from petstore.core.keys import Caller
 from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
@@ -61,6 +62,29 @@ async def test_an_event_between_the_read_and_the_wait_is_not_missed(store: Store
     assert [event.type for event in (await late).events] == ["pet.created"]
     assert not other.done()
     other.cancel()
+
+
+async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(store: Store, waits: Waits) -> None:
+    """One that a client made up, or from before a copied file was put back: others wait as before it."""
+    query, reads = EventQuery(20, 1), 0
+    page = await store.events.page(query)
+    read = store.events.page
+
+    async def counted(query: EventQuery) -> EventPage:
+        nonlocal reads
+        reads += 1
+        assert reads < 100
+        return await read(query)
+
+    store.events.page = counted  # type: ignore[method-assign]
+    far = Bookmark(page.after.data_set, Position(2**63, 2**63 - 1))
+    ahead = await begin(waits, replace(page, after=far), query)
+    behind = await begin(waits, page, query)
+    await until(lambda: waits._position == page.after.position)
+    await store.pets.add(REX, ACTOR)
+    assert [event.type for event in (await behind).events] == ["pet.created"]
+    assert not ahead.done()
+    ahead.cancel()
 
 
 async def test_an_end_answers_who_waits(store: Store, waits: Waits) -> None:

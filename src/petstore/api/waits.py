@@ -86,8 +86,10 @@ class Waits:
             self._position = query.after.position
             self._looking = asyncio.create_task(self._look_on())
         elif self._position > query.after.position:
-            # The look may have passed an event before it knew of this waiter.
-            return True
+            # The look may have passed an event before it knew of this waiter; or it began with a bookmark of a
+            # time to come, or before the data were restored.
+            self._position = query.after.position
+            self.committed.set()
         waiter = _Waiter(query, asyncio.get_running_loop().create_future())
         self._waiters.add(waiter)
         over.add_done_callback(waiter.end)
@@ -124,8 +126,10 @@ class Waits:
             self._looking = None
 
     async def _look(self) -> None:
-        news = await self._events.news(self._position)
-        self._position = news.position
+        after = self._position
+        news = await self._events.news(after)
+        if self._position == after:  # else somebody needs an earlier look
+            self._position = news.position
         for waiter in self._waiters if news.seen else ():
             query = waiter.query
             if any(kind in query.entries and owner in (None, query.account_id) for kind, owner in news.seen):
