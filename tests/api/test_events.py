@@ -15,7 +15,7 @@ from petstore.core.moments import iso_moment
 from tests.api.world import BACKENDS, EVENTS
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database
-from tests.support.service import Answer, Shop, open_shop, settle
+from tests.support.service import Answer, Shop, open_shop, outsider, settle
 from tests.support.valkey import emptied_url
 from tests.support.waiting import until
 
@@ -95,6 +95,17 @@ class TestPages:
         for query in ("&type=pet.created&type=pet.deleted", "&type=pet.created,pet.deleted"):
             assert types_of(await shop.ask("GET", start + query)) == ["pet.created", "pet.deleted"]
 
+    async def test_a_type_that_is_asked_for_twice_is_kept_once(self, shop: Shop) -> None:
+        """Or the next request might be longer than a request may be."""
+        answer = await shop.ask("GET", f"{EVENTS}?after=now&type=pet.*,pet.*&type=pet.*")
+        assert after(answer).startswith(f"{EVENTS}?limit=20&type=pet.*&after=")
+
+    async def test_a_bookmark_of_a_greater_number_than_there_can_be_is_400(self, store_of_each: Shop) -> None:
+        """As any other text that is no bookmark."""
+        start = await now(store_of_each)
+        answer = await store_of_each.ask("GET", start.rpartition("-")[0] + f"-{2**63}")
+        assert (answer.status, answer.code) == (400, "invalid_parameter")
+
     async def test_what_has_not_changed_is_304(self, shop: Shop) -> None:
         """By the tag of an answer, empty or not."""
         start = await now(shop)
@@ -169,6 +180,16 @@ class TestWaits:
         assert not any(each.done() for each in waiting)
         await shop.post({"name": "Rex", "categoryId": 1})
         assert [types_of(await each) for each in waiting] == [["pet.created"]] * 6
+
+    async def test_a_plan_of_a_later_version_has_one_wait(self, shop: Shop) -> None:
+        """Its accounts are served meanwhile, by the limits that the store has."""
+        key, _ = await shop.open_account("later", "free")
+        with outsider(shop.path) as connection:
+            connection.execute("UPDATE accounts SET plan = 'team' WHERE name = 'later'")
+        start = f"{await now(shop)}&{LONG}"
+        waiting = await begin(shop, start, key)
+        assert (await shop.ask("GET", start, key=key)).headers["retry-after"]
+        waiting.cancel()
 
     async def test_a_wait_costs_one_and_says_what_is_left_at_its_end(self, store_of_each: Shop) -> None:
         """What other requests took meanwhile shows; the wait takes nothing more."""

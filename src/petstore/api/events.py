@@ -87,7 +87,7 @@ class EventOperations:
 def read_asked(parameters: Parameters, caller: Caller) -> _Asked:
     """The parameters of GET /events. Raises InvalidParameter."""
     given, listed = read_given(parameters, EVENT_PARAMETERS, "type")
-    types = ",".join(listed).split(",") if listed else []
+    types = list(dict.fromkeys(",".join(listed).split(","))) if listed else []
     limit = read_limit(given)
     wait_seconds = read_one_of(_WAITS, given, "wait", f"an integer from 0 to {WAIT_MAX_SECONDS}") or 0
     after = given.get("after")

@@ -54,7 +54,7 @@ class Waits:
 
     def can_wait(self, caller: Caller) -> bool:
         """Whether the account has fewer waiting requests than its plan allows; not after `end`."""
-        return not self._has_ended and self._by_account[caller.account_id] < WAITS[caller.plan]
+        return not self._has_ended and self._by_account[caller.account_id] < WAITS.get(caller.plan, 1)
 
     async def wait(
         self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]

@@ -18,6 +18,7 @@ from petstore.core.journal import STORE, Entry
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.moments import iso_moment
 from petstore.core.pets import NewPet
+from petstore.core.values import INT64_MAX
 
 LIMIT_MAX = 100
 WAIT_MAX_SECONDS = 120
@@ -149,7 +150,7 @@ _BOOKMARK = re.compile(r"([0-9a-f]{12})-([0-9]{1,19})-([0-9]{1,19})", re.ASCII)
 def read_bookmark(text: str) -> Bookmark:
     """Raises InvalidParameter for what is not the text of a Bookmark."""
     found = _BOOKMARK.fullmatch(text)
-    if found is None:
+    if found is None or int(found[3]) > INT64_MAX:
         raise InvalidParameter(
             "after: expected now, or the bookmark in the Link of an earlier answer; an event's id is none."
         )
