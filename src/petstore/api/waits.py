@@ -86,8 +86,8 @@ class Waits:
             self._position = query.after.position
             self._looking = asyncio.create_task(self._look_on())
         elif self._position > query.after.position:
-            # The look may have passed an event before it knew of this waiter; or it began with a bookmark of a
-            # time to come, or before the data were restored.
+            # The look may have passed an event before it knew of this waiter; or it began with a bookmark of
+            # a time to come, or before the data were restored.
             self._position = query.after.position
             self.committed.set()
         waiter = _Waiter(query, asyncio.get_running_loop().create_future())
