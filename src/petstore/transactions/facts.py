@@ -43,7 +43,7 @@ _FORGOTTEN_AT_A_TIME = 1_000
 _STATE = Statement("SELECT data_version FROM pragma_data_version", "SELECT pg_current_snapshot()::text")
 _IS_IN_USE = "a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
 _BANS = statement(
-    "SELECT k.id, s.banned_from_ms, s.banned_until_ms FROM key_standings s JOIN api_keys k ON k.id = s.key_id"
+    "SELECT k.id, s.banned_until_ms FROM key_standings s JOIN api_keys k ON k.id = s.key_id"
     " JOIN accounts a ON a.id = k.account_id"
     # The first two as the index by the end of bans has them.
     " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
@@ -90,7 +90,7 @@ _FORGET_OLD = Statement(
 class Fact(NamedTuple):
     """A fact by its key in the table, and its entry."""
 
-    of_ms: int  # the beginning of the ban or of the day, the end of the key
+    of_ms: int  # the end of the ban or the key, the beginning of the day
     kind: str
     subject_id: int
     subject: str
@@ -155,8 +155,8 @@ class Facts(Repository):
 def _bans(now_ms: int) -> Script[list[Fact]]:
     before = {"bannedUntil": None}
     found = [
-        Fact(from_ms, "key.banned", key_id, "key", "banned", before, {"bannedUntil": iso_moment(until_ms)})
-        for key_id, from_ms, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
+        Fact(until_ms, "key.banned", key_id, "key", "banned", before, {"bannedUntil": iso_moment(until_ms)})
+        for key_id, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
     ]
     return (yield from _untold(found))
 

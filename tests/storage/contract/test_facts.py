@@ -343,6 +343,19 @@ async def test_the_counters_are_read_after_a_write_only(
     assert await told(service.store) == ["account.limit_approaching"]
 
 
+async def test_a_ban_of_a_week_is_told_once(service: Service, clock: ManualClock) -> None:
+    """An operator may set bans of any length: while one may be found, its fact is kept."""
+    await service.earn_a_ban(await service.issue("free"))
+    state = await service.store.counters.load(clock.ms)
+    (ban,) = state.bans.values()
+    ban.banned_until_ms = ban.banned_from_ms + 7 * DAY_MS
+    await service.store.counters.save(state, UsageChanges())
+    for _ in range(9):
+        await look(service.store, clock)
+        clock.ms += DAY_MS
+    assert await told(service.store) == ["key.banned"]
+
+
 async def test_old_facts_are_forgotten(backend: SharedData, service: Service, clock: ManualClock) -> None:
     """Three days after the moment that they are of; their entries stay."""
     await service.ask(await service.issue("small"), PER_DAY + 1)
