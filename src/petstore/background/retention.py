@@ -43,7 +43,7 @@ async def remove_old(retention: Retention, clock: Clock, keep_ms: int) -> None:
     entries = usage_days = 0
     try:
         last, gone = await retention.last_before(since_ms), None
-        while step := await _gently(clock, retention.remove_entries(last, gone)):
+        while step := await _gently(clock, retention.remove_entries(since_ms, last, gone)):
             gone, entries = step.gone, entries + step.entries
         before_day = (clock.now_ms() - max(keep_ms, USAGE_KEPT_MS)) // DAY_MS
         while days := await _gently(clock, retention.remove_usage(before_day)):

@@ -6,6 +6,7 @@ A step notes up to where events are gone in the transaction that removes their e
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import NamedTuple
 
 from petstore.core.events import Position
@@ -39,15 +40,11 @@ _MOVE = Statement(
     "UPDATE data_set SET is_whole = false, gone_id = ?2",
     "UPDATE data_set SET is_whole = false, gone_transaction = $1::text::xid8, gone_id = $2",
 )
-_END_BY_ID = statement(
-    "SELECT max(id) FROM (SELECT id FROM journal WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS next"
-)
+_NEXT_BY_ID = statement("SELECT 0, id, at_ms FROM journal WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3")
 _REMOVE_BY_ID = statement(f"DELETE FROM journal WHERE id > $1 AND id <= $2 AND {_LEAVES} RETURNING 1")
 _UP_TO = "(transaction, id) <= ($3::text::xid8, $4)"
-_END = Statement(
-    "SELECT 1 WHERE false",
-    f"SELECT transaction::text, id FROM (SELECT transaction, id {ADDED} AND {_UP_TO} {IN_ORDER} LIMIT $5)"
-    " AS next ORDER BY next.transaction DESC, id DESC LIMIT 1",
+_NEXT = Statement(
+    "SELECT 1 WHERE false", f"SELECT transaction::text, id, at_ms {ADDED} AND {_UP_TO} {IN_ORDER} LIMIT $5"
 )
 _REMOVE = Statement("SELECT 1 WHERE false", f"DELETE {ADDED} AND {_UP_TO} AND {_LEAVES} RETURNING 1")
 _REMOVE_DAYS = statement(
@@ -73,23 +70,33 @@ class Retention(Repository):
         return await self._database.read(_last_before(at_ms))
 
     @write(NO_EFFECT)
-    def remove_entries(self, _now_ms: int, last: Position, seen: Position | None) -> Script[Removed | None]:
-        """Remove the next entries up to `last`; None: none is left, or another process has removed some since
-        the step that went to `seen`, and goes on."""
+    def remove_entries(
+        self, now_ms: int, since_ms: int, last: Position, seen: Position | None
+    ) -> Script[Removed | None]:
+        """Remove the next entries up to `last`, and none behind one of `since_ms` or later: where a clock was
+        wrong, `last` may be younger.
+
+        None: none is left, or another process has removed some since the step that went to `seen`, and goes
+        on.
+        """
         ((transaction, gone_id, base_id),) = yield _GONE, ()
         gone = Position(int(transaction), gone_id)
         if gone >= last or seen not in (None, gone):
             return None
         if gone.transaction == 0 and gone.id < base_id:
-            until = base_id if last.transaction else last.id
-            ((end_id,),) = yield _END_BY_ID, (gone.id, until, STEP_MAX)
-            end = Position(0, until if end_id is None else end_id)
+            until = Position(0, base_id if last.transaction else last.id)
+            rows = yield _NEXT_BY_ID, (gone.id, until.id, STEP_MAX)
+        else:
+            until = last
+            rows = yield _NEXT, (str(gone.transaction), gone.id, str(last.transaction), last.id, STEP_MAX)
+        old = list(takewhile(lambda row: not since_ms <= row[2] <= now_ms, rows))
+        if rows and not old:
+            return None
+        end = Position(int(old[-1][0]), old[-1][1]) if old else until
+        if end.transaction == 0:
             removed = yield _REMOVE_BY_ID, (gone.id, end.id)
         else:
-            start = (str(gone.transaction), gone.id)
-            rows = yield _END, (*start, str(last.transaction), last.id, STEP_MAX)
-            end = Position(int(rows[0][0]), rows[0][1]) if rows else last
-            removed = yield _REMOVE, (*start, str(end.transaction), end.id)
+            removed = yield _REMOVE, (str(gone.transaction), gone.id, str(end.transaction), end.id)
         yield _MOVE, (str(end.transaction), end.id)
         return Removed(end, len(removed))
 

@@ -50,8 +50,9 @@ async def remove(store: Store, clock: ManualClock, keep_ms: int = KEEP_MS) -> No
 
 async def step(store: Store, clock: ManualClock) -> bool:
     """One step of a process of its own; whether anything was left to do."""
-    last = await store.retention.last_before(clock.now_ms() - KEEP_MS)
-    return await store.retention.remove_entries(last, None) is not None
+    since_ms = clock.now_ms() - KEEP_MS
+    last = await store.retention.last_before(since_ms)
+    return await store.retention.remove_entries(since_ms, last, None) is not None
 
 
 async def bookmarks(store: Store, count: int) -> list[Bookmark]:
@@ -86,6 +87,21 @@ async def test_what_is_older_leaves_and_what_is_younger_stays(store: Store, cloc
     clock.advance(DAY)
     await remove(store, clock)
     assert await pets_in_journal(store) == list(range(13, 16))
+
+
+@pytest.mark.parametrize("wrong_days", [-60, 60])
+async def test_a_clock_that_was_wrong_once_takes_no_younger_entry_away(
+    store: Store, clock: ManualClock, wrong_days: int
+) -> None:
+    """Times are searched for by halving, which meets the tenth of 19 first."""
+    await add(store, 4)
+    clock.advance((KEEP_DAYS + 1) * DAY)
+    for number in range(5, 20):
+        clock.advance(wrong_days * DAY if number == 10 else 0)
+        await add(store, 1)
+        clock.advance(-wrong_days * DAY if number == 10 else 0)
+    await remove(store, clock)
+    assert await pets_in_journal(store) == list(range(5, 20))
 
 
 async def test_the_newest_entry_always_stays(store: Store, clock: ManualClock) -> None:
@@ -159,13 +175,14 @@ async def test_of_two_processes_one_goes_on(backend: SharedData, clock: ManualCl
     await add(one, 9)
     clock.advance(100 * DAY)
     await settled(one)
-    last = await one.retention.last_before(clock.now_ms())
-    mine = await one.retention.remove_entries(last, None)
+    since_ms = clock.now_ms()
+    last = await one.retention.last_before(since_ms)
+    mine = await one.retention.remove_entries(since_ms, last, None)
     assert mine is not None
-    theirs = await other.retention.remove_entries(last, None)
+    theirs = await other.retention.remove_entries(since_ms, last, None)
     assert theirs is not None
-    assert await one.retention.remove_entries(last, mine.gone) is None
-    assert await other.retention.remove_entries(last, theirs.gone) is not None
+    assert await one.retention.remove_entries(since_ms, last, mine.gone) is None
+    assert await other.retention.remove_entries(since_ms, last, theirs.gone) is not None
     await asyncio.gather(remove(one, clock), remove(other, clock))
     assert await pets_in_journal(one) == [9]
 

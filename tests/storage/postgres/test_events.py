@@ -220,7 +220,7 @@ async def test_a_removal_goes_in_the_order_of_events(store: Store, database: str
     assert in_order == [99, 99, 1]  # by their identifiers 1 is between
     before = (await followed(store, None, 2)).after
     last = await store.retention.last_before(10**15)
-    await store.retention.remove_entries(last, None)
+    await store.retention.remove_entries(10**15, last, None)
     assert [entry.id for entry in await entries(store)] == [3]
     with pytest.raises(EventsGone, match="not kept any more"):
         await followed(store, before)
@@ -241,7 +241,7 @@ async def test_a_removal_begins_with_what_came_with_a_dump(store: Store, databas
     last = await store.retention.last_before(10**15)
     assert (last.transaction, last.id) == (0, 4)
     await store.pets.add(REX, ACTOR)
-    while await store.retention.remove_entries(last, None):
+    while await store.retention.remove_entries(10**15, last, None):
         pass
     assert [entry.type for entry in await entries(store)] == ["store.restored", "pet.added"]
     with pytest.raises(EventsGone, match="The first events are not kept"):
