@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,9 @@ from tests.api.world import EVENTS
 from tests.ops.test_access_log import Log, log
 from tests.ops.test_metrics import scrape
 from tests.support.journal import ACTOR
-from tests.support.service import Answer, Shop
+from tests.support.postgres import fresh_database
+from tests.support.service import Answer, Shop, open_shop
+from tests.support.valkey import emptied_url
 from tests.support.waiting import until
 
 __all__ = ["log", "store_of_each"]
@@ -76,6 +80,21 @@ class TestKeys:
         assert [types_of(answer) for answer in answers] == [["pet.created"]] * 2
         assert [answer.headers["x-ratelimit-remaining"] for answer in answers] == ["0", "998"]
         assert await used(shop, large) == 3
+
+
+async def test_a_commit_that_wakes_many_leaves_the_store_to_others(tmp_path: Path) -> None:
+    """More than may wait for a connection: each gets its event, also after a change of keys."""
+    with fresh_database() as url:
+        small: dict[str, Any] = {"database_pool": "1", "write_queue": "8"}
+        async with open_shop(
+            tmp_path, database_url=url, valkey_url=emptied_url(), replicas="1", **small
+        ) as shop:
+            key, _ = await shop.open_account("large", "enterprise", 1_000, 1_000)
+            start = f"{await now(shop, '&type=pet.*')}&{LONG}"
+            waiting = [await begin(shop, start, key) for _ in range(40)]
+            await shop.open_account("other", "free")
+            await shop.post({"name": "Rex", "categoryId": 1})
+            assert [types_of(await each) for each in waiting] == [["pet.created"]] * 40
 
 
 class TestClients:

@@ -74,7 +74,8 @@ class EventOperations:
                     page = await self._waits.wait(caller, query, page, asked.wait_seconds, gone)
                 finally:  # an error too is of this moment, and only for a key that is good now
                     request.waited = self._monotonic() - began
-                    await self._admit_again(request)
+                    async with self._waits.turns:
+                        await self._admit_again(request)
             else:
                 headers.append((b"retry-after", b"%d" % RETRY_SECONDS))
         if page.is_behind:
