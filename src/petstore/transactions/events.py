@@ -50,13 +50,16 @@ _CAME = f"FROM journal WHERE id > $2 AND id <= {BASE}"
 ADDED = f"FROM journal WHERE (transaction, id) > (greatest($1::text::xid8, {_FIRST}), $2) AND {_SETTLED}"
 IN_ORDER = "ORDER BY journal.transaction, id"
 
-# The data set, and the last of the next $3 entries with their number.
+# The data set, whether it has not reached the position, and the last of the next $3 entries with their
+# number.
 _NEXT = Statement(
-    sqlite="SELECT d.identity, true, d.is_whole, 0, d.gone_id, 0, 0, e.id, e.count FROM data_set d, (SELECT"
+    sqlite="SELECT d.identity, true, ?2 > (SELECT coalesce(max(id), 0) FROM journal), d.is_whole, 0,"
+    " d.gone_id, 0, 0, e.id, e.count FROM data_set d, (SELECT"
     f" max(id) AS id, count(*) AS count FROM (SELECT id {_IN_SQLITE} ORDER BY id LIMIT ?3)) e",
-    postgres=f"SELECT d.identity, d.stamp = {_PLACE}, d.is_whole, d.gone_transaction::text, d.gone_id,"
-    " d.base_id, e.transaction::text, e.id, coalesce(e.count, 0) FROM data_set d LEFT JOIN (SELECT *,"
-    f" count(*) OVER () FROM (SELECT transaction, id {ADDED} {IN_ORDER} LIMIT $3) AS next"
+    postgres=f"SELECT d.identity, d.stamp = {_PLACE}, $1::text::xid8 >= {OLDEST}, d.is_whole,"
+    " d.gone_transaction::text, d.gone_id, d.base_id, e.transaction::text, e.id, coalesce(e.count, 0)"
+    " FROM data_set d LEFT JOIN (SELECT *, count(*) OVER ()"
+    f" FROM (SELECT transaction, id {ADDED} {IN_ORDER} LIMIT $3) AS next"
     " ORDER BY transaction DESC, id DESC LIMIT 1) AS e ON true",
 )
 _NEXT_THAT_CAME = Statement(
@@ -125,6 +128,7 @@ class _Next(NamedTuple):
 
     identity: str
     is_in_place: bool  # the journal is where it was when the data set got its identity
+    is_ahead: bool  # the position is of what the data had before they were restored, or is made up
     is_whole: bool
     gone: Position
     base_id: int
@@ -226,17 +230,17 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
 
 def _next(start: Position) -> Script[_Next]:
     ((row,),) = ((yield _NEXT, (str(start.transaction), start.id, SCANNED_MAX)),)
-    identity, is_in_place, is_whole, gone_transaction, gone_id, base_id, transaction, last_id, count = row
+    identity, is_in_place, is_ahead, is_whole, *places, base_id, transaction, last_id, count = row
     end = Position(int(transaction), last_id) if count else start
-    gone = Position(int(gone_transaction), gone_id)
-    return _Next(identity, bool(is_in_place), bool(is_whole), gone, base_id, end, count)
+    gone = Position(int(places[0]), places[1])
+    return _Next(identity, bool(is_in_place), bool(is_ahead), bool(is_whole), gone, base_id, end, count)
 
 
 def _check(after: Bookmark | None, found: _Next) -> None:
     """Raise EventsGone for a bookmark that can't go on; without one, unless the beginning is there."""
     if after is None:
         reason = "" if found.is_whole else "The first events are not kept"
-    elif after.data_set != found.identity:
+    elif after.data_set != found.identity or found.is_ahead:
         reason = "This bookmark is of another store, or of this one before it was restored from a copy"
     else:
         reason = (

@@ -129,6 +129,16 @@ async def test_another_account_sees_what_is_shared_and_nothing_else(store: Store
     assert len(await all_after(store, EventQuery(100, 1))) == len(everything)
 
 
+async def test_a_bookmark_that_the_store_has_not_reached_is_gone(store: Store) -> None:
+    """It is of a copied file or a disk that was put back by hand: what comes next would be missed."""
+    await store.pets.add(REX, ACTOR)
+    end = await settled(store)
+    assert (await followed(store, end)).events == []
+    ahead = replace(end, position=Position(2**62, end.position.id + 1))
+    with pytest.raises(EventsGone, match="before it was restored"):
+        await followed(store, ahead)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 7, 100])
 async def test_every_event_comes_once_in_pages_of_any_length(store: Store, limit: int) -> None:
     """I23: the same events, with the same identities; behind the last one there is nothing."""
