@@ -135,6 +135,28 @@ async def test_an_outage_of_the_store_ends_no_wait(
     assert [event.type for event in (await waiting).events] == ["pet.created"]
 
 
+async def test_an_unexpected_error_leaves_nobody_waiting(
+    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have an empty answer; the next one that waits begins a new look."""
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+
+    async def fails(_: Position) -> News:
+        raise LookupError("a fault in the program")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store.events, "news", fails)
+        waiting = await begin(waits, page, query)
+        looking = waits._looking
+        assert looking is not None
+        assert await waiting == page
+        assert isinstance(looking.exception(), LookupError)
+    waiting = await begin(waits, page, query)
+    await store.pets.add(REX, ACTOR)
+    assert [event.type for event in (await waiting).events] == ["pet.created"]
+
+
 async def test_nobody_looks_while_nobody_waits(store: Store, waits: Waits) -> None:
     """An idle service costs nothing."""
     query = EventQuery(20, 1)

@@ -129,6 +129,8 @@ class Waits:
                 await asyncio.sleep(_PAUSE_SECONDS)
         finally:
             self._looking = None
+            for waiter in self._waiters:  # after an error that nobody expects
+                waiter.end()
 
     async def _look(self) -> None:
         after = self._position

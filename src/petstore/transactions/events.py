@@ -191,7 +191,7 @@ class Events(Repository):
 def _page(query: EventQuery) -> Script[EventPage | None]:
     """None where the journal is not in its place."""
     start = query.after.position if query.after else Position()
-    found = yield from _next(start)
+    found = yield from _next(start, SCANNED_MAX)
     if not found.is_in_place:
         return None
     _check(query.after, found)
@@ -228,8 +228,8 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
     )
 
 
-def _next(start: Position) -> Script[_Next]:
-    ((row,),) = ((yield _NEXT, (str(start.transaction), start.id, SCANNED_MAX)),)
+def _next(start: Position, most: int) -> Script[_Next]:
+    ((row,),) = ((yield _NEXT, (str(start.transaction), start.id, most)),)
     identity, is_in_place, is_ahead, is_whole, *places, base_id, transaction, last_id, count = row
     end = Position(int(transaction), last_id) if count else start
     gone = Position(int(places[0]), places[1])
@@ -253,7 +253,7 @@ def _check(after: Bookmark | None, found: _Next) -> None:
 
 
 def _newest(but: int) -> Script[Bookmark | None]:
-    found = yield from _next(Position())
+    found = yield from _next(Position(), 1)
     if not found.is_in_place:
         return None
     places = [Position(int(transaction), last_id) for transaction, last_id in (yield _BEFORE, (but,))]
