@@ -14,7 +14,9 @@ from petstore.core.clock import SystemClock
 from petstore.core.digests import digest
 from petstore.core.keys import Access, display, mint
 from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
+from petstore.storage import migrations
 from petstore.storage.backend import backend_for
+from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE
 
 CACHE = Path(__file__).parent / ".cache"
 _PETS = """
@@ -37,7 +39,8 @@ async def _create(path: Path, per_minute: int) -> str:
 def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[Path, list[str]]:
     """A migrated database with so many animals (80 % available) and keys, the first of the level
     manage; its path and the keys."""
-    folder = CACHE / f"{animals}-{keys}-{per_minute}-manage"
+    newest = migrations.load(MIGRATIONS_PACKAGE)[-1].number
+    folder = CACHE / f"{animals}-{keys}-{per_minute}-manage-{newest}"
     path, listing = folder / "petstore.db", folder / "keys.txt"
     if listing.exists():
         return path, listing.read_text(encoding="ascii").split()
