@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from petstore.api import waits as waiting_requests
 from petstore.api.waits import Waits
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, EventPage, EventQuery, News, Position
@@ -18,7 +19,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
 
 REX = NewPet("Rex", 1)
 CALLER = Caller(1, 1, (1, 1), plan="business")
@@ -85,6 +86,23 @@ async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(store: Store, waits:
     assert [event.type for event in (await behind).events] == ["pet.created"]
     with pytest.raises(EventsGone):
         await ahead
+
+
+async def test_a_commit_during_a_pause_is_looked_for_after_it(
+    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only when it is time for the next look: here that comes too late."""
+    monkeypatch.setattr(waiting_requests, "LOOK_SECONDS", LONG)
+    query = EventQuery(20, 1)
+    page = await store.events.page(query)
+    other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
+    for _ in range(3):
+        waiting = await begin(waits, page, query)
+        await store.pets.add(REX, ACTOR)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            page = await waiting
+        assert len(page.events) == 1
+    other.cancel()
 
 
 async def test_an_end_answers_who_waits(store: Store, waits: Waits) -> None:

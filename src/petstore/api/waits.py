@@ -120,10 +120,10 @@ class Waits:
     async def _look_on(self) -> None:
         try:
             while self._by_account:
-                self.committed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self.committed.wait()
+                self.committed.clear()
                 with suppress(StoreUnavailable):
                     await self._look()
                 await asyncio.sleep(_PAUSE_SECONDS)
