@@ -48,7 +48,7 @@ class Mirror:
             self._created.add((subject, number))
             objects[number] = data
             return
-        self._expect(known is not None, event, "is told of and not there")
+        self._expect(known is not None, event, "is about what the mirror lacks")
         if known is None:
             return
         was = {name: known.get(name) for name in previous}

@@ -1,6 +1,6 @@
-"""Restores: a copy of an earlier moment takes the store's place, in every way that there is. No bookmark
-of before is continued, no event of after has the id of one of before, and who follows the recipe (a bookmark
-of now, the list, the events from there on) ends with what the lists show.
+"""Restores: a copy of an earlier moment takes the store's place, in every way that there is. Old bookmarks
+end, new events have new ids, and who follows the recipe (a bookmark of now, the list, the events from there)
+ends with what the lists show.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _is_refused(follower: Follower) -> Iterator[str]:
         if "restored from a copy" not in str(gone):
             yield f"{follower.name}: {gone}"
     else:
-        yield f"{follower.name} went on from {bookmark} of before, with {follower.seen[seen : seen + 2]}"
+        yield f"{follower.name} went on from the old {bookmark}, with {follower.seen[seen : seen + 2]}"
 
 
 def _told(restore: Restore, chance: random.Random, seed: int, changes: int, report: Report) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _told(restore: Restore, chance: random.Random, seed: int, changes: int, repo
     for follower in fresh:
         yield from differences(follower, "pet", pets)
         if again := old & follower.ids:
-            yield f"{follower.name} was told events of before: {sorted(again)[:5]}"
+            yield f"{follower.name} got old events: {sorted(again)[:5]}"
     for follower in [*followers, *fresh]:
         yield from (f"{follower.name}: {fault}" for fault in follower.faults + follower.mirror.faults)
     yield from before.faults + after.faults

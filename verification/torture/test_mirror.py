@@ -40,7 +40,7 @@ def test_no_follower_goes_on_from_before_a_restore(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "fault"),
     [
-        ([SOLD], "is told of and not there"),
+        ([SOLD], "is about what the mirror lacks"),
         ([CREATED, CREATED], "is created again"),
         ([CREATED, SOLD, SOLD], "was {'status': 'sold'} here"),
     ],

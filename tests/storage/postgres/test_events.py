@@ -147,7 +147,7 @@ async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, datab
 
 
 async def test_a_copy_from_before_the_first_bookmark_continues_none(store: Store, database: str) -> None:
-    """It has the identity of before too, and no stamp: two stores would tell other events by the same ids."""
+    """It has the old identity, and no stamp: two stores would give the same ids to other events."""
     await store.pets.add(REX, ACTOR)
     [(copied,)] = run(database, "SELECT identity FROM data_set WHERE stamp = ''")
     [first], before = await next_ones(store, None, 1)
