@@ -13,7 +13,7 @@ from petstore.api.pipeline.response import Header, Response, encode, make_repres
 from petstore.api.waits import Waits
 from petstore.core.clock import Clock
 from petstore.core.events import (
-    BY_ENTRY,
+    NOW,
     WAIT_MAX_SECONDS,
     EventPage,
     EventQuery,
@@ -25,7 +25,6 @@ from petstore.core.preconditions import tag_of
 from petstore.transactions.events import Events
 
 EVENT_PARAMETERS = ("after", "type", "limit", "wait")
-NOW = "now"
 _WAITS = {str(seconds): seconds for seconds in range(WAIT_MAX_SECONDS + 1)}
 # When an account's other requests wait already, or the service stops.
 RETRY_SECONDS = 5
@@ -96,7 +95,7 @@ def read_asked(parameters: Parameters, caller: Caller) -> _Asked:
     query = EventQuery(
         limit,
         caller.account_id,
-        read_types(types) if types else frozenset(BY_ENTRY),
+        read_types(types),
         None if after is None or from_now else read_bookmark(after),
     )
     same = [f"limit={limit}", *(f"type={quote(kind, safe='*')}" for kind in types)]

@@ -15,7 +15,7 @@ from petstore.cli.output import echo_err, moment, write_json, write_line
 from petstore.cli.types import ACCOUNT, limit_option
 from petstore.core.errors import EventsGone, InvalidParameter, OperatorError
 from petstore.core.events import (
-    BY_ENTRY,
+    NOW,
     TYPES,
     Bookmark,
     Event,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from petstore.wiring.administration import Store
 
-_NOW = "now"
 _LOOK_SECONDS = 0.5
 _WHOLE_JOURNAL = 10**15
 _TYPE_WIDTH = max(len(kind.name) for kind in TYPES)
@@ -39,14 +38,14 @@ _TYPE_WIDTH = max(len(kind.name) for kind in TYPES)
 
 def _read_types(ctx: click.Context, param: click.Parameter, patterns: tuple[str, ...]) -> frozenset[str]:
     try:
-        return read_types(patterns) if patterns else frozenset(BY_ENTRY)
+        return read_types(patterns)
     except InvalidParameter as error:
         raise click.BadParameter(error.message.partition(": ")[2], ctx, param) from None
 
 
 def _read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> Bookmark | str | None:
     try:
-        return text if text in (None, _NOW) else read_bookmark(text)
+        return text if text in (None, NOW) else read_bookmark(text)
     except InvalidParameter:
         raise click.BadParameter(
             f"{text!r} is no bookmark: write now, or the last word on standard error of an earlier run;"

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from petstore.console.journal import Line, lines
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, InvalidParameter, NotFound, PetstoreError
-from petstore.core.events import BY_ENTRY, LIMIT_MAX, PATTERNS, Event, EventQuery, read_types
+from petstore.core.events import LIMIT_MAX, PATTERNS, Event, EventQuery, read_types
 from petstore.core.journal import Entry
 from petstore.core.moments import read_moment
 
@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
 async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
     """Raises Invalid, with the filter at fault as its field, and AccountNotFound."""
     try:
-        entries = read_types([pattern]) if pattern else frozenset(BY_ENTRY)
+        entries = read_types([pattern] if pattern else [])
     except InvalidParameter:
         raise Invalid("type", "There is no such type.") from None
     account_id = (await visit.store.accounts.find(account)).id if account else None

@@ -22,6 +22,8 @@ from petstore.core.values import INT64_MAX
 
 LIMIT_MAX = 100
 WAIT_MAX_SECONDS = 120
+# In place of a bookmark: that of this moment.
+NOW = "now"
 # Waiting requests that an account may have, by its plan.
 WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
 
@@ -34,6 +36,7 @@ _PUBLIC = {
     "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
     "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
     "limit": ("limit", "used", "resetAt"),
+    "webhook": ("url", "enabled", "disabledReason"),
     STORE: (),
 }
 # Of these every account sees all; of others its own.
@@ -100,13 +103,19 @@ TYPES = (
         "A request was refused, since your account has used its requests of a UTC day.",
     ),
     EventType(
+        "webhook.disabled",
+        ("webhook.disabled",),
+        "A webhook gets nothing any more: somebody said so, it failed for five days, or it answered 410.",
+    ),
+    EventType("webhook.test", ("webhook.tested",), "A test of this one webhook, which asked for it."),
+    EventType(
         "store.restored",
         ("store.restored",),
         "The store was restored from a copy, and may lack its last changes. List the animals anew.",
     ),
 )
 # What they say is new, and nothing was there before.
-_WHOLE = (".created", ".issued", ".expiring", ".approaching", ".reached")
+_WHOLE = (".created", ".issued", ".expiring", ".approaching", ".reached", ".test")
 BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
 # Which events a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
 PATTERNS = {
@@ -145,16 +154,34 @@ class Bookmark(msgspec.Struct, frozen=True):
 
 
 _BOOKMARK = re.compile(r"([0-9a-f]{12})-([0-9]{1,19})-([0-9]{1,19})", re.ASCII)
+_EVENT_ID = re.compile(r"evt_([0-9a-f]{12})_([1-9][0-9]{0,18})", re.ASCII)
+
+
+def bookmark_fault(text: str) -> str | None:
+    """What is wrong with the text of a Bookmark, as a phrase; None for one."""
+    found = _BOOKMARK.fullmatch(text)
+    if found is not None and int(found[3]) <= INT64_MAX:
+        return None
+    return "expected now, or the bookmark in the Link of an earlier answer; an event's id is none"
 
 
 def read_bookmark(text: str) -> Bookmark:
     """Raises InvalidParameter for what is not the text of a Bookmark."""
-    found = _BOOKMARK.fullmatch(text)
-    if found is None or int(found[3]) > INT64_MAX:
-        raise InvalidParameter(
-            "after: expected now, or the bookmark in the Link of an earlier answer; an event's id is none."
-        )
-    return Bookmark(found[1], Position(int(found[2]), int(found[3])))
+    if fault := bookmark_fault(text):
+        raise InvalidParameter(f"after: {fault}.")
+    data_set, transaction, number = text.split("-")
+    return Bookmark(data_set, Position(int(transaction), int(number)))
+
+
+def event_id_of(data_set: str, entry_id: int) -> str:
+    """The id of an event, for ever its own."""
+    return f"evt_{data_set}_{entry_id}"
+
+
+def read_event_id(text: str) -> tuple[str, int] | None:
+    """The data set and the entry; None for what is no event's id."""
+    found = _EVENT_ID.fullmatch(text)
+    return (found[1], int(found[2])) if found and int(found[2]) <= INT64_MAX else None
 
 
 def event_of(data_set: str, entry: Entry) -> Event | None:
@@ -177,7 +204,7 @@ def event_of(data_set: str, entry: Entry) -> Event | None:
         changed = [name for name in public if name in before or name in after]
         data |= {name: after.get(name) for name in changed}
         data["previous"] = {name: before.get(name) for name in changed}
-    return Event(f"evt_{data_set}_{entry.id}", kind.name, iso_moment(entry.at_ms), data)
+    return Event(event_id_of(data_set, entry.id), kind.name, iso_moment(entry.at_ms), data)
 
 
 def _shown(members: dict[str, Any] | None, public: tuple[str, ...]) -> dict[str, Any]:
@@ -185,7 +212,10 @@ def _shown(members: dict[str, Any] | None, public: tuple[str, ...]) -> dict[str,
 
 
 def read_types(patterns: Iterable[str]) -> frozenset[str]:
-    """The types of the entries of events that match. Raises InvalidParameter for what is not in PATTERNS."""
+    """The types of the entries of events that match one pattern, without any of all events.
+
+    Raises InvalidParameter for what is not in PATTERNS."""
+    patterns = tuple(patterns) or tuple(PATTERNS)
     try:
         return frozenset().union(*(PATTERNS[pattern] for pattern in patterns))
     except KeyError:

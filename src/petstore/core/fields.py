@@ -6,7 +6,7 @@ A field's type says all of it: `Annotated[str | None, Text(...), STAFF]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -36,6 +36,16 @@ class Text(NamedTuple):
     fault: Callable[[str], str | None]
 
 
+# The pattern of a text that only `fault` judges.
+NOTHING = re.compile("(?!)")
+
+
+class Texts(NamedTuple):
+    """The rule of an array of texts."""
+
+    fault: Callable[[Sequence[str]], str | None]
+
+
 class Field(msgspec.Struct, frozen=True):
     """A field of a struct. Its `name` is also its column, `member` its name in JSON, lists and the journal.
 
@@ -49,6 +59,7 @@ class Field(msgspec.Struct, frozen=True):
     default: Any
     takes_null: bool
     text: Text | None
+    texts: Texts | None
     audience: Audience
 
     @property
@@ -81,6 +92,7 @@ def _field(info: FieldInfo) -> Field:
         info.default,
         NoneType in types,
         next((note for note in notes if isinstance(note, Text)), None),
+        next((note for note in notes if isinstance(note, Texts)), None),
         next((note for note in notes if isinstance(note, Audience)), Audience.PUBLIC),
     )
 

@@ -1,8 +1,8 @@
 """The journal: who changed what, when, from what to what.
 
-Every change of an animal, order, category, account, plan, key or person, and every restore, is one entry in
-the transaction that makes it. Bans, used-up days and keys that expire are entries too. Actors are
-`api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`, or `service` for what it finds by itself.
+Every change of an animal, order, category, account, plan, key, webhook or person, and every restore, is one
+entry in the transaction that makes it. Bans, used-up days and keys that expire are entries too. Actors are
+`api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`, or SERVICE.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from petstore.core.values import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"
-_FORMS = "store, pet:7, order:5, category:1, key:3, account:shop, account:2 or person:anna"
-_NUMBERED = re.compile(r"(pet|order|key):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII)
+# The actor of what the service finds by itself.
+SERVICE = "service"
+_FORMS = "store, pet:7, order:5, category:1, key:3, webhook:4, account:shop, account:2 or person:anna"
+_NUMBERED = re.compile(
+    r"(pet|order|key|webhook):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII
+)
 _NAMED = re.compile(r"(account|person):([A-Za-z0-9._-]{1,64})", re.ASCII)
 
 
@@ -33,7 +37,7 @@ class Entry(msgspec.Struct, frozen=True):
     id: int
     at_ms: int
     actor: str
-    subject: str  # pet, order, category, account, key, person or store
+    subject: str  # pet, order, category, account, key, webhook, person or store
     subject_id: int
     action: str
     before: dict[str, Any] | None

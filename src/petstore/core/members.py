@@ -6,7 +6,7 @@ Nothing that a client sends is dropped in silence: the message names every membe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec import inspect
 from msgspec.structs import asdict
 
 from petstore.core.errors import InvalidBody, InvalidJson
-from petstore.core.fields import Audience, Text, fields_of, published
+from petstore.core.fields import Audience, Text, Texts, fields_of, published
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _INT64_DIGITS = 20  # of the longest int64, with its sign
@@ -28,7 +28,8 @@ Fault = Callable[[Any], str | None]
 class Schema(Generic[_T]):
     """The members of a JSON object, taken from the fields of a struct that forbids unknown fields.
 
-    A field is a text (which may take null), a bounded integer or a StrEnum; one with a default is optional.
+    A field is a text (which may take null), an array of texts, a boolean, a bounded integer or a StrEnum; one
+    with a default is optional.
     Of a struct whose members are all optional, an object has at least one. `noun` names the struct in
     messages, `assigned` are members that only the service sets. Members of staff are unknown to the public.
     """
@@ -42,7 +43,9 @@ class Schema(Generic[_T]):
         audience: Audience = Audience.PUBLIC,
     ) -> None:
         known = published(struct) if audience is Audience.PUBLIC else struct
-        texts = {field.name: field.text for field in fields_of(known) if field.text is not None}
+        fields = fields_of(known)
+        texts = {field.name: field.text for field in fields if field.text is not None}
+        arrays = {field.name: field.texts for field in fields if field.texts is not None}
         information = inspect.type_info(known)
         assert isinstance(information, inspect.StructType)
         assert information.forbid_unknown_fields
@@ -54,7 +57,8 @@ class Schema(Generic[_T]):
             (name, _if_set(text.pattern.fullmatch) if name in optional else text.pattern.fullmatch)
             for name, text in texts.items()
         )
-        self._faults = {field.encode_name: _fault_of(field, texts) for field in information.fields}
+        self._has_arrays = bool(arrays)
+        self._faults = {field.encode_name: _fault_of(field, texts, arrays) for field in information.fields}
         self._required = {field.encode_name for field in information.fields if field.required}
         self._quoted = tuple(f'"{name}"'.encode() for name in self._faults)
         decode = msgspec.json.Decoder(known).decode
@@ -62,6 +66,8 @@ class Schema(Generic[_T]):
 
     def read(self, body: bytes) -> _T:
         """The struct in a body. Raises InvalidJson, and InvalidBody that names every member at fault."""
+        if self._has_arrays:
+            return self._read_naming_faults(body)
         try:
             value = self._decode(body)
             if self._is_faultless(body, value):
@@ -149,7 +155,7 @@ def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
     return lambda value: value is msgspec.UNSET or value is None or fullmatch(value)
 
 
-def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
+def _fault_of(field: inspect.Field, texts: Mapping[str, Text], arrays: Mapping[str, Texts]) -> Fault:
     """The check of a field's values."""
     match field.type:
         case inspect.StrType():
@@ -162,14 +168,31 @@ def _fault_of(field: inspect.Field, texts: dict[str, Text]) -> Fault:
         # The one value of an integer, with the reason as its description.
         case inspect.Metadata(type=inspect.IntType(ge=int(low)), extra_json_schema={"description": why}):
             return _integer_between(low, low, f"expected {low}, since {why}")
+        case inspect.BoolType():
+            return lambda value: (
+                None if isinstance(value, bool) else f"expected a boolean, got {_kind(value)}"
+            )
+        case inspect.VarTupleType(item_type=inspect.StrType()):
+            return _array(arrays[field.name].fault)
         case inspect.EnumType(cls=choices):
             return _text(_one_of([choice.value for choice in choices]))
-    raise TypeError(f"{field.name}: not a text, a bounded integer or an enumeration")
+    raise TypeError(
+        f"{field.name}: not a text, an array of texts, a boolean, a bounded integer or an enumeration"
+    )
 
 
 def _text(fault: Fault, other: str = "") -> Fault:
     def fault_of(value: object) -> str | None:
         return fault(value) if isinstance(value, str) else f"expected a string{other}, got {_kind(value)}"
+
+    return fault_of
+
+
+def _array(fault: Fault) -> Fault:
+    def fault_of(value: object) -> str | None:
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return fault(value)
+        return "expected an array of strings"
 
     return fault_of
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from petstore.core.durations import DAY_MS, HOUR_MS, SECOND_MS
+from petstore.core.journal import SERVICE
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.moments import iso_moment
 from petstore.core.values import IDS_MAX
@@ -28,7 +29,6 @@ from petstore.transactions.script import (
 
 APPROACHING_PERCENT = 80
 EXPIRING_DAYS = (14, 3)
-_ACTOR = "service"
 _APPROACHING, _REACHED = "limit_approaching", "limit_reached"
 _DAY = WINDOWS[-1]
 # A ban that ended longer ago is no news.
@@ -144,7 +144,7 @@ class Facts(Repository):
         for fact in facts:
             if (yield _TELL, fact.key):
                 yield from record(
-                    now_ms, _ACTOR, fact.subject, fact.subject_id, fact.action, fact.before, fact.after
+                    now_ms, SERVICE, fact.subject, fact.subject_id, fact.action, fact.before, fact.after
                 )
 
     @write(NO_EFFECT)
