@@ -123,6 +123,20 @@ class OrderNotFound(NotFound):
         super().__init__(f"There is no order {order_id}.")
 
 
+class WebhookNotFound(NotFound):
+    """No webhook has this id, or it is another account's."""
+
+    def __init__(self, webhook_id: int) -> None:
+        super().__init__(f"There is no webhook {webhook_id}.")
+
+
+class EventNotFound(NotFound):
+    """No event has this id, or the account does not see it."""
+
+    def __init__(self, event_id: str) -> None:
+        super().__init__(f"There is no event {event_id[:60]!r}, or it is kept no longer.")
+
+
 class PersonNotFound(NotFound):
     """Nobody has this name."""
 

@@ -23,7 +23,7 @@ from petstore.core.events import (
     Position,
     event_of,
 )
-from petstore.core.journal import STORE
+from petstore.core.journal import SERVICE, STORE
 from petstore.transactions.journal import record
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
@@ -68,17 +68,19 @@ _NEXT_THAT_CAME = Statement(
     " LIMIT $3) AS n",
 )
 
-# Of those up to an end, $3 and $4, the first $7 whose types are in $5 and that the account $6 sees.
-_OWNER = (
+# The account of an entry; null where it is of none, or its webhook was removed.
+OWNER = (
     "CASE subject WHEN 'account' THEN subject_id"
     " WHEN 'order' THEN (SELECT account_id FROM orders o WHERE o.id = journal.subject_id)"
-    " WHEN 'key' THEN (SELECT account_id FROM api_keys k WHERE k.id = journal.subject_id) END"
+    " WHEN 'key' THEN (SELECT account_id FROM api_keys k WHERE k.id = journal.subject_id)"
+    " WHEN 'webhook' THEN (SELECT account_id FROM webhooks w WHERE w.id = journal.subject_id) END"
 )
 _TYPE = "subject || '.' || action"
 _IS_SHARED = f"subject IN ({', '.join(map(repr, SHARED))})"
-_IS_SEEN = f"({_IS_SHARED} OR $6::bigint IS NULL OR $6 = {_OWNER})"
+_IS_SEEN = f"({_IS_SHARED} OR $6::bigint IS NULL OR $6 = {OWNER})"
 _IS_ASKED_FOR = f"strpos($5, ',' || {_TYPE} || ',') > 0 AND {_IS_SEEN}"
 _IS_ASKED_FOR_IN_SQLITE = _IS_ASKED_FOR.replace("strpos", "instr").replace("::bigint", "").replace("$", "?")
+# Of those up to an end, $3 and $4, the first $7 whose types are in $5 and that the account $6 sees.
 _EVENTS = Statement(
     sqlite=f"SELECT {select(ENTRY)}, 0 {_IN_SQLITE} AND id <= ?4 AND {_IS_ASKED_FOR_IN_SQLITE}"
     " ORDER BY id LIMIT ?7",
@@ -92,13 +94,13 @@ _EVENTS_THAT_CAME = Statement(
 )
 
 # What a removal has taken since is noted here by now.
-_KEPT = Statement(
+KEPT = Statement(
     "SELECT is_whole, 0, gone_id FROM data_set",
     "SELECT is_whole, gone_transaction::text, gone_id FROM data_set",
 )
 _NEWS = Statement(
-    sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
-    postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {_OWNER} {ADDED} {IN_ORDER} LIMIT $3",
+    sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
+    postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {OWNER} {ADDED} {IN_ORDER} LIMIT $3",
 )
 # The place before the newest $1 entries; none where there are no more.
 _BEFORE = Statement(
@@ -119,8 +121,6 @@ RENEW = Statement(
     f" stamp = {_PLACE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
     " gone_transaction = '0'",  # what came is in the order of its identifiers
 )
-# Who finds that the data were restored.
-_ACTOR = "service"
 
 
 class _Next(NamedTuple):
@@ -217,7 +217,7 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
     )
     is_full = len(rows) == query.limit
     last = Position(int(rows[-1][-1]), rows[-1][0]) if is_full else end
-    ((is_whole, gone_transaction, gone_id),) = yield _KEPT, ()
+    ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
     gone = Position(int(gone_transaction), gone_id)
     _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
     seen = (event_of(found.identity, read_entry(row[:-1])) for row in rows)
@@ -260,6 +260,18 @@ def _newest(but: int) -> Script[Bookmark | None]:
     return Bookmark(found.identity, max([found.gone, *places]))
 
 
+def newest_place(now_ms: int) -> Script[Bookmark]:
+    """The bookmark of this moment, in a transaction that writes."""
+    while (found := (yield from _newest(0))) is None:
+        yield from note_place(now_ms)
+    return found
+
+
+def check_place(after: Bookmark) -> Script[None]:
+    """Raise EventsGone for a bookmark that the store can't continue."""
+    _check(after, (yield from _next(after.position, 1)))
+
+
 def note_place(now_ms: int) -> Script[None]:
     """Note where the data are; they are another set unless they were there before."""
     if not (yield _IS_MOVED, ()):
@@ -268,7 +280,7 @@ def note_place(now_ms: int) -> Script[None]:
     for (is_restored,) in (yield _IS_MOVED, ()):
         yield RENEW, ()
         if is_restored:
-            yield from record(now_ms, _ACTOR, STORE, 0, "restored", None, {})
+            yield from record(now_ms, SERVICE, STORE, 0, "restored", None, {})
 
 
 def _restored(now_ms: int, actor: str) -> Script[None]:

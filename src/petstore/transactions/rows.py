@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
+from petstore.core.events import Bookmark, Position
 from petstore.core.fields import Field
 from petstore.core.imports import Upload
 from petstore.core.journal import Entry
@@ -24,6 +25,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus
+from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -57,6 +59,12 @@ PET = Pet.__struct_fields__
 NEW_PET = NewPet.__struct_fields__
 PET_BUT_STATUS = tuple(name for name in PET if name != "status")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
+WEBHOOK = Webhook.__struct_fields__
+# Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
+PLACE = ("data_set", "after_transaction", "after_id")
+WEBHOOK_ROW = (*WEBHOOK, "secrets", *PLACE, "failures", "paused_until_ms")
+REPETITION = Repetition.__struct_fields__
+TRY = Try.__struct_fields__
 UPLOAD = Upload.__struct_fields__
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 ACCOUNT_WINDOWS = tuple(column for window in WINDOWS for column in (window.opened_column, window.used_column))
@@ -92,6 +100,14 @@ TABLES = (
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
     Table("people", PERSON),
+    Table("webhooks", WEBHOOK_ROW),
+    Table(
+        "webhook_repetitions",
+        ("webhook_id", *REPETITION),
+        "webhook_id, data_set, entry_id",
+        has_identity=False,
+    ),
+    Table("webhook_tries", ("id", "webhook_id", *TRY)),
     Table("journal", ENTRY),
     Table("facts", ("of_ms", "kind", "subject"), "of_ms, kind, subject", has_identity=False),
 )
@@ -173,6 +189,22 @@ def read_entry(row: Sequence[Any]) -> Entry:
 
 def _read_members(text: str | None) -> dict[str, Any] | None:
     return None if text is None else msgspec.json.decode(text)
+
+
+def read_webhook(row: Sequence[Any]) -> Webhook:
+    """Of the columns WEBHOOK."""
+    types, disabled = tuple(row[4].split(",")), row[7] and DisabledReason(row[7])
+    return Webhook(*[*row[:4], types, *row[5:7], disabled, row[8]])
+
+
+def place_of(bookmark: Bookmark) -> tuple[str, int, int]:
+    """Of the columns PLACE."""
+    return bookmark.data_set, bookmark.position.transaction, bookmark.position.id
+
+
+def read_place(row: Sequence[Any]) -> Bookmark:
+    """Of the columns PLACE."""
+    return Bookmark(row[0], Position(row[1], row[2]))
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

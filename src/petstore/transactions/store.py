@@ -8,6 +8,8 @@ from petstore.core.totals import TotalsRepository
 from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.deliverers import Deliverers
+from petstore.transactions.deliveries import Deliveries
 from petstore.transactions.events import Events
 from petstore.transactions.facts import Facts
 from petstore.transactions.idempotency import purge
@@ -22,6 +24,7 @@ from petstore.transactions.retention import Retention
 from petstore.transactions.script import Database
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.usage import Usage
+from petstore.transactions.webhooks import Webhooks
 
 
 class Parts:
@@ -50,6 +53,9 @@ class Parts:
         self.accounts = Accounts(database, clock)
         self.journal = Journal(database, clock)
         self.events = Events(database, clock)
+        self.webhooks = Webhooks(database, clock)
+        self.deliverers = Deliverers(database, clock)
+        self.deliveries = Deliveries(database, clock)
         self.facts = Facts(database, clock)
         self.retention = Retention(database, clock)
         self.usage = Usage(database, clock)

@@ -1,0 +1,289 @@
+"""Webhooks: addresses of clients that get events, what they are signed with, and when a try is repeated.
+
+Signatures are those of Standard Webhooks 1.0.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from collections.abc import Sequence
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Any
+
+import msgspec
+
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from petstore.core.errors import Conflict
+from petstore.core.events import NOW, PATTERNS, Bookmark, bookmark_fault, read_types
+from petstore.core.fields import NOTHING, Text, Texts
+from petstore.core.members import Schema
+from petstore.core.moments import iso_moment
+from petstore.core.values import NAME_MAX_CHARACTERS
+
+# Webhooks that an account may have, by its plan.
+MOST = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
+ALL = "*"
+TYPES_MAX = 50
+URL_MAX_CHARACTERS = 2_000
+# An event for one webhook alone, which asked for it.
+TESTED = "webhook.tested"
+TESTS_A_MINUTE = 10
+ANSWER_KEPT_CHARACTERS = 1_024
+SUCCESSES_KEPT = 100
+
+_SECRET_PREFIX = "whsec_"
+_SECRET_BYTES = 32
+# A former secret signs for so long, beside at most so many others.
+FORMER_MS = DAY_MS
+_SECRETS_MAX = 5
+
+# The pauses before the repetitions of a try that failed; each is up to a fifth longer or shorter.
+REPETITIONS_MS = (
+    5 * SECOND_MS,
+    30 * SECOND_MS,
+    5 * MINUTE_MS,
+    30 * MINUTE_MS,
+    *(hours * HOUR_MS for hours in (2, 5, 10, 14, 20, 24)),
+)
+SPREAD = 0.2
+RETRY_AFTER_MAX_MS = DAY_MS
+# After so many failures in a row there is one try at a time.
+DOWN_AFTER = 20
+GIVEN_UP_AFTER_MS = 5 * DAY_MS
+GONE_STATUS = 410
+
+
+class DisabledReason(StrEnum):
+    """Why a webhook gets nothing: somebody said so, nothing arrived for five days, or it answered 410."""
+
+    OWNER = "owner"
+    OPERATOR = "operator"
+    FAILING = "failing"
+    GONE = "gone"
+
+
+def _types_fault(types: Sequence[str]) -> str | None:
+    if not 1 <= len(types) <= TYPES_MAX:
+        return f"expected 1 to {TYPES_MAX} types"
+    if not all(each == ALL or each in PATTERNS for each in types):
+        return f"expected {', '.join((ALL, *PATTERNS))}"
+    return None
+
+
+def _description_fault(text: str) -> str | None:
+    fits = len(text) <= NAME_MAX_CHARACTERS and (text.isprintable() or not text)
+    return None if fits else f"expected at most {NAME_MAX_CHARACTERS} printable characters"
+
+
+def _url_fault(text: str) -> str | None:
+    fits = 1 <= len(text) <= URL_MAX_CHARACTERS
+    return None if fits else f"expected 1 to {URL_MAX_CHARACTERS} characters, got {len(text)}"
+
+
+Url = Annotated[str, Text(NOTHING, _url_fault)]
+Types = Annotated[tuple[str, ...], Texts(_types_fault)]
+Description = Annotated[str, Text(NOTHING, _description_fault)]
+After = Annotated[str, Text(NOTHING, lambda text: None if text == NOW else bookmark_fault(text))]
+
+
+class NewWebhook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A webhook to make."""
+
+    url: Url
+    types: Types = (ALL,)
+    description: Description = ""
+
+
+class WebhookChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What changes of a webhook: at least one member. `after`: where it goes on, a bookmark or NOW."""
+
+    url: Url | msgspec.UnsetType = msgspec.UNSET
+    types: Types | msgspec.UnsetType = msgspec.UNSET
+    description: Description | msgspec.UnsetType = msgspec.UNSET
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    after: After | msgspec.UnsetType = msgspec.UNSET
+
+
+_ASSIGNED = ("id", "secret", "keyId", "createdAt", "disabledReason", "failingSince")
+NEW_WEBHOOK = Schema(NewWebhook, "a new webhook", assigned=_ASSIGNED)
+WEBHOOK_CHANGE = Schema(WebhookChange, "a change of a webhook", assigned=_ASSIGNED)
+
+
+class Webhook(msgspec.Struct, frozen=True):
+    """A webhook. `key_id`: the key that made it; times are Unix times in ms."""
+
+    id: int
+    account_id: int
+    key_id: int
+    url: str
+    types: tuple[str, ...]
+    description: str
+    created_at_ms: int
+    disabled: DisabledReason | None = None
+    failing_since_ms: int | None = None  # the first failure since the last success
+
+
+def members_of(webhook: Webhook) -> dict[str, Any]:
+    """A webhook as its owner sees it: the interface's Webhook."""
+    since_ms = webhook.failing_since_ms
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "types": webhook.types,
+        "description": webhook.description,
+        "enabled": webhook.disabled is None,
+        "disabledReason": webhook.disabled,
+        "failingSince": None if since_ms is None else iso_moment(since_ms),
+        "keyId": webhook.key_id,
+        "createdAt": iso_moment(webhook.created_at_ms),
+    }
+
+
+def entries_of(types: Sequence[str]) -> frozenset[str]:
+    """The types of the entries that a webhook gets by itself."""
+    return read_types(() if ALL in types else types) - {TESTED}
+
+
+class Secret(msgspec.Struct, frozen=True, array_like=True):
+    """`ends_ms`: of a former one, when it signs no more."""
+
+    text: str
+    ends_ms: int | None = None
+
+
+def mint() -> Secret:
+    """A new secret: 256 random bits."""
+    return Secret(_SECRET_PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode())
+
+
+def renewed(kept: Sequence[Secret], now_ms: int) -> list[Secret]:
+    """A new secret, then the ones before it. Raises Conflict for too many."""
+    former = [each if each.ends_ms else Secret(each.text, now_ms + FORMER_MS) for each in kept]
+    former = [each for each in former if (each.ends_ms or 0) > now_ms]
+    if len(former) >= _SECRETS_MAX:
+        raise Conflict(
+            f"This webhook has {len(former)} secrets that sign. Each ends 24 hours after it was replaced;"
+            " rotate again then."
+        )
+    return [mint(), *former]
+
+
+def signature(kept: Sequence[Secret], event_id: str, now_ms: int, body: bytes) -> dict[str, str]:
+    """The headers that sign a body, by each secret that has not ended."""
+    seconds = now_ms // SECOND_MS
+    signed = f"{event_id}.{seconds}.".encode() + body
+    keys = [
+        base64.b64decode(each.text.removeprefix(_SECRET_PREFIX))
+        for each in kept
+        if each.ends_ms is None or each.ends_ms > now_ms
+    ]
+    marks = [base64.b64encode(hmac.digest(key, signed, sha256)).decode() for key in keys]
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": " ".join(f"v1,{mark}" for mark in marks),
+    }
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a webhook does: `failures` in a row, the first at `failing_since_ms`; it asked to be left alone
+    until `paused_until_ms`."""
+
+    failures: int = 0
+    failing_since_ms: int | None = None
+    paused_until_ms: int = 0
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it gets one try at a time."""
+        return self.failures >= DOWN_AFTER
+
+    def after_failure(self, now_ms: int, retry_after_ms: int) -> Standing:
+        since_ms = now_ms if self.failing_since_ms is None else min(self.failing_since_ms, now_ms)
+        return Standing(self.failures + 1, since_ms, now_ms + min(retry_after_ms, RETRY_AFTER_MAX_MS))
+
+    def is_given_up(self, now_ms: int) -> bool:
+        """Whether a failure at this moment is the last one."""
+        return self.failing_since_ms is not None and now_ms - self.failing_since_ms >= GIVEN_UP_AFTER_MS
+
+
+def next_try_ms(tries: int, now_ms: int, spread: float) -> int | None:
+    """When to repeat what has failed so many times; `spread` is from -SPREAD to SPREAD. None: never."""
+    if tries > len(REPETITIONS_MS):
+        return None
+    return now_ms + int(REPETITIONS_MS[tries - 1] * (1 + spread))
+
+
+class Repetition(msgspec.Struct, frozen=True, order=True):
+    """An event that is sent again at a Unix time: its entry in the data set that it has its id of."""
+
+    at_ms: int
+    data_set: str
+    entry_id: int
+    tries: int = 0
+
+
+class Try(msgspec.Struct, frozen=True):
+    """What came of one try. `status` is None when no answer came; `next_at_ms`: the repetition, if there is
+    one."""
+
+    event_id: str
+    type: str
+    at_ms: int
+    duration_ms: int
+    status: int | None
+    fault: str | None
+    answer: str
+    next_at_ms: int | None = None
+
+    @property
+    def is_success(self) -> bool:
+        return self.fault is None
+
+
+def try_members(found: Try) -> dict[str, Any]:
+    """A try as the owner of its webhook sees it: the interface's Delivery."""
+    return {
+        "eventId": found.event_id,
+        "type": found.type,
+        "at": iso_moment(found.at_ms),
+        "durationMs": found.duration_ms,
+        "status": found.status,
+        "fault": found.fault,
+        "answer": found.answer,
+        "delivered": found.is_success,
+        "nextAt": None if found.next_at_ms is None else iso_moment(found.next_at_ms),
+    }
+
+
+class TryPage(msgspec.Struct, frozen=True):
+    """Tries, newest first. `before_id`: where the next page begins; None at the end."""
+
+    tries: list[Try]
+    before_id: int | None
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on."""
+
+    id: int
+    account_id: int
+    url: str
+    types: tuple[str, ...]
+    secrets: str
+    after: Bookmark
+    standing: Standing
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What came of the tries of a webhook: where it goes on, and what to repeat and no more to repeat."""
+
+    after: Bookmark
+    standing: Standing
+    tries: list[Try]
+    again: list[Repetition]
+    over: list[Repetition]
+    disabled: DisabledReason | None = None

@@ -1,0 +1,252 @@
+"""Webhooks, for both databases. What they are signed with is a sealed text here.
+
+Who moves a webhook's place, or ends or begins its deliveries, takes it from the deliverer that has it: what
+that one notes afterwards of its tries is void. It learns of every change by the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from petstore.core.clock import Clock
+from petstore.core.errors import Conflict, WebhookNotFound
+from petstore.core.events import (
+    NOW,
+    read_bookmark,
+)
+from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.preconditions import Tags, check_match
+from petstore.core.webhooks import (
+    MOST,
+    DisabledReason,
+    NewWebhook,
+    Webhook,
+    WebhookChange,
+    members_of,
+)
+from petstore.transactions.accounts import find_account
+from petstore.transactions.events import check_place, newest_place
+from petstore.transactions.idempotency import create_once
+from petstore.transactions.journal import record, record_changes
+from petstore.transactions.rows import (
+    PLACE,
+    WEBHOOK,
+    place_of,
+    places,
+    read_place,
+    read_webhook,
+    select,
+)
+from petstore.transactions.script import NO_EFFECT, Database, Repository, Script, read, statement, write
+
+_WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
+_FIND = statement(f"{_WEBHOOKS} WHERE id = $1", lock=" FOR UPDATE")
+_OF_ACCOUNT = statement(f"{_WEBHOOKS} WHERE account_id = $1 ORDER BY id")
+_OF_KEY = statement(f"{_WEBHOOKS} WHERE key_id = $1 ORDER BY id")
+_COUNT = statement("SELECT count(*) FROM webhooks WHERE account_id = $1")
+_ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
+_ADD = statement(
+    f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id",
+)
+_PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
+_CHANGE = statement("UPDATE webhooks SET url = $2, types = $3, description = $4 WHERE id = $1")
+_MOVE = statement(
+    "UPDATE webhooks SET data_set = $2, after_transaction = $3, after_id = $4, owner = '' WHERE id = $1"
+)
+_ENABLE = statement(
+    "UPDATE webhooks SET disabled = NULL, failures = 0, failing_since_ms = NULL, paused_until_ms = 0,"
+    " owner = '' WHERE id = $1"
+)
+_DISABLE = statement("UPDATE webhooks SET disabled = $2, owner = '' WHERE id = $1")
+_REMOVE = statement("DELETE FROM webhooks WHERE id = $1")
+_SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
+
+
+class Webhooks(Repository):
+    """The webhooks of a store. With an `account_id`, those of other accounts are not found.
+
+    Methods that take an id raise WebhookNotFound. `actor` is for the journal.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._in_flight = InFlight()
+
+    @read
+    def of_account(self, account_id: int) -> Script[list[Webhook]]:
+        """By id."""
+        return [read_webhook(row[:-1]) for row in (yield _OF_ACCOUNT, (account_id,))]
+
+    @read
+    def of_key(self, key_id: int) -> Script[list[Webhook]]:
+        """Those that the key has made, by id."""
+        return [read_webhook(row[:-1]) for row in (yield _OF_KEY, (key_id,))]
+
+    @read
+    def get(self, webhook_id: int, account_id: int | None = None) -> Script[Webhook]:
+        return (yield from find_webhook(webhook_id, account_id))[0]
+
+    async def create(
+        self,
+        account_id: int,
+        key_id: int,
+        new: NewWebhook,
+        secrets: str,
+        actor: str,
+        idempotency: Idempotency | None = None,
+    ) -> tuple[Webhook, str, bool]:
+        """A webhook that gets what commits from now on, its sealed secrets, and whether an earlier request
+        with the Idempotency-Key has made it.
+
+        Raises Conflict for one more than the plan has, IdempotencyKeyInUse and IdempotencyKeyReused.
+        """
+        now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
+
+        def script() -> Script[int]:
+            return _create(account_id, key_id, new, secrets, actor, now_ms)
+
+        def once() -> Script[tuple[Webhook, str, bool]]:
+            creation = Creation(idempotency, "webhook", fingerprint(new)) if idempotency else None
+            made = create_once(creation, pinned_ms, script) if creation else _first(script())
+            webhook_id, replayed = yield from made
+            return (*(yield from find_webhook(webhook_id, account_id)), replayed)
+
+        if idempotency is None:
+            return await self._database.write(once)
+        return await self._in_flight.carry_out(idempotency, lambda: self._database.start(once))
+
+    @write(NO_EFFECT)
+    def change(
+        self,
+        now_ms: int,
+        webhook_id: int,
+        change: WebhookChange,
+        actor: str,
+        *,
+        account_id: int | None = None,
+        match: Tags | None = None,
+        reason: DisabledReason = DisabledReason.OWNER,
+    ) -> Script[Webhook]:
+        """Raises PreconditionFailed, and EventsGone for a place that the store can't continue."""
+        before, _ = yield from find_webhook(webhook_id, account_id)
+        check_match(match, members_of(before))
+        after = replace(
+            before,
+            url=before.url if change.url is UNSET else change.url,
+            types=before.types if change.types is UNSET else tuple(dict.fromkeys(change.types)),
+            description=before.description if change.description is UNSET else change.description,
+        )
+        if after != before:
+            yield _CHANGE, (webhook_id, after.url, ",".join(after.types), after.description)
+            yield from record_changes(
+                now_ms, actor, "webhook", webhook_id, "changed", _members(before), _members(after)
+            )
+        if change.after is not UNSET:
+            yield from _go_on(webhook_id, change.after, actor, now_ms)
+        if change.enabled is True and before.disabled is not None:
+            if change.after is UNSET:
+                yield from check_place(read_place((yield _PLACE, (webhook_id,))[0]))
+            yield _ENABLE, (webhook_id,)
+            yield from record(
+                now_ms, actor, "webhook", webhook_id, "enabled", *_states(before.disabled, None)
+            )
+            return replace(after, disabled=None, failing_since_ms=None)
+        if change.enabled is False and before.disabled is None:
+            yield from disable(webhook_id, reason, actor, now_ms)
+            return replace(after, disabled=reason)
+        return after
+
+    @write(NO_EFFECT)
+    def remove(
+        self,
+        now_ms: int,
+        webhook_id: int,
+        actor: str,
+        account_id: int | None = None,
+        match: Tags | None = None,
+    ) -> Script[None]:
+        """Raises PreconditionFailed. A test of it that runs comes to its end."""
+        before, _ = yield from find_webhook(webhook_id, account_id)
+        check_match(match, members_of(before))
+        yield _REMOVE, (webhook_id,)
+        yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
+
+    @write(NO_EFFECT)
+    def rotate(
+        self,
+        now_ms: int,
+        webhook_id: int,
+        actor: str,
+        renew: Callable[[str, int], str],
+        account_id: int | None = None,
+    ) -> Script[tuple[Webhook, str]]:
+        """The webhook and its new secrets: what `renew` makes of the former ones, both sealed, and of this
+        moment. Raises what it raises."""
+        webhook, secrets = yield from find_webhook(webhook_id, account_id)
+        renewed = renew(secrets, now_ms)
+        yield _SET_SECRETS, (webhook_id, renewed)
+        yield from record(now_ms, actor, "webhook", webhook_id, "rotated", {}, {})
+        return webhook, renewed
+
+
+def disable(webhook_id: int, reason: DisabledReason, actor: str, now_ms: int) -> Script[None]:
+    """End its deliveries."""
+    yield _DISABLE, (webhook_id, reason.value)
+    yield from record(now_ms, actor, "webhook", webhook_id, "disabled", *_states(None, reason))
+
+
+def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:
+    """A webhook and its sealed secrets. Raises WebhookNotFound, also for one of another account."""
+    for *row, secrets in (yield _FIND, (webhook_id,)):
+        webhook = read_webhook(row)
+        if account_id in (None, webhook.account_id):
+            return webhook, secrets
+    raise WebhookNotFound(webhook_id)
+
+
+def _create(
+    account_id: int, key_id: int, new: NewWebhook, secrets: str, actor: str, now_ms: int
+) -> Script[int]:
+    account = yield from find_account(str(account_id))
+    most = MOST.get(account.plan.name, MOST["free"])
+    if (yield _COUNT, (account_id,))[0][0] >= most:
+        raise Conflict(
+            f"The account has {most} webhooks, which is all that the plan {account.plan.name} has."
+            " Remove one, or ask for a larger plan."
+        )
+    after = yield from newest_place(now_ms)
+    types = tuple(dict.fromkeys(new.types))
+    values = (account_id, key_id, new.url, ",".join(types), new.description, now_ms, secrets)
+    webhook_id: int
+    ((webhook_id,),) = yield _ADD, (*values, *place_of(after))
+    webhook = Webhook(webhook_id, account_id, key_id, new.url, types, new.description, now_ms)
+    added = {"accountId": account_id, "keyId": key_id, **_members(webhook)}
+    yield from record(now_ms, actor, "webhook", webhook_id, "added", None, added)
+    return webhook_id
+
+
+def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]:
+    if after == NOW:
+        bookmark = yield from newest_place(now_ms)
+    else:
+        bookmark = read_bookmark(after)
+        yield from check_place(bookmark)
+    before = read_place((yield _PLACE, (webhook_id,))[0])
+    yield _MOVE, (webhook_id, *place_of(bookmark))
+    places_of = {"after": str(before)}, {"after": str(bookmark)}
+    yield from record(now_ms, actor, "webhook", webhook_id, "moved", *places_of)
+
+
+def _first(script: Script[int]) -> Script[tuple[int, bool]]:
+    return (yield from script), False
+
+
+def _members(webhook: Webhook) -> dict[str, object]:
+    return {"url": webhook.url, "types": webhook.types, "description": webhook.description}
+
+
+def _states(*reasons: DisabledReason | None) -> list[dict[str, object]]:
+    return [{"enabled": reason is None, "disabledReason": reason} for reason in reasons]
