@@ -1,0 +1,225 @@
+"""Who delivers the webhooks of a store, and what came of it, for both databases.
+
+A deliverer renews one row, and webhooks name the deliverer that has them: those of one that died are free
+after LEASE_MS. Whatever it notes of a webhook is void once somebody else has that, or nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import astuple
+
+from petstore.core.durations import SECOND_MS
+from petstore.core.events import Bookmark, Event, Position, event_of
+from petstore.core.journal import SERVICE
+from petstore.core.webhooks import SUCCESSES_KEPT, Endpoint, Repetition, Settled, Standing
+from petstore.transactions.deliveries import entry_for
+from petstore.transactions.events import BASE, KEPT, newest_place
+from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    moment_ms,
+    read,
+    sqlite_moment_ms,
+    statement,
+    write,
+)
+from petstore.transactions.webhooks import disable, find_webhook
+
+LEASE_MS = 30 * SECOND_MS
+# So many are given back at a time.
+_RELEASED_AT_A_TIME = 100
+
+_IN_USE = (
+    "w.disabled IS NULL AND EXISTS (SELECT 1 FROM accounts a"
+    " WHERE a.id = w.account_id AND a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL)"
+)
+_ANY = statement(f"SELECT 1 FROM webhooks w WHERE {_IN_USE} LIMIT 1")
+
+
+def _timed(sql: str) -> Statement:
+    """A statement with `{now}`: parameter 1 or, if that is NULL, the time of the one database."""
+    return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))
+
+
+_RENEW = _timed(
+    f"INSERT INTO deliverers (owner, deadline_ms) VALUES ($2, {{now}} + {LEASE_MS})"
+    " ON CONFLICT (owner) DO UPDATE SET deadline_ms = excluded.deadline_ms"
+)
+# A later deadline than a lease has is of a clock that was set back since.
+_END_DEAD = _timed(
+    f"DELETE FROM deliverers WHERE (deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
+)
+_END_OTHERS = statement("DELETE FROM deliverers WHERE owner <> $1")
+_COUNT = statement(
+    f"SELECT (SELECT count(*) FROM deliverers), (SELECT count(*) FROM webhooks w WHERE {_IN_USE}),"
+    f" (SELECT count(*) FROM webhooks w WHERE w.owner = $1 AND {_IN_USE})"
+)
+_RELEASE = statement("UPDATE webhooks SET owner = '' WHERE id = $1 AND owner = $2")
+_FREE = (
+    f"SELECT id FROM webhooks w WHERE {_IN_USE} AND w.owner NOT IN (SELECT owner FROM deliverers)"
+    " ORDER BY id LIMIT $2"
+)
+_TAKE = Statement(
+    f"UPDATE webhooks SET owner = ?1 WHERE id IN ({_FREE.replace('$', '?')})",
+    f"UPDATE webhooks SET owner = $1 WHERE id IN ({_FREE} FOR UPDATE OF w SKIP LOCKED)",
+)
+_END = statement("DELETE FROM deliverers WHERE owner = $1")
+
+_STANDING = ("failures", "failing_since_ms", "paused_until_ms")
+_OWNED = statement(
+    f"SELECT id, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
+    f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
+)
+_REPETITIONS = statement(
+    f"SELECT r.webhook_id, {select([f'r.{column}' for column in REPETITION])} FROM webhook_repetitions r"
+    " JOIN webhooks w ON w.id = r.webhook_id WHERE w.owner = $1"
+)
+_MOVE = statement(
+    "UPDATE webhooks SET data_set = $3, after_transaction = $4, after_id = $5 WHERE id = $1 AND owner = $2"
+    " RETURNING id"
+)
+_SETTLE = statement(
+    "UPDATE webhooks SET data_set = $3, after_transaction = $4, after_id = $5, failures = $6,"
+    " failing_since_ms = $7, paused_until_ms = $8 WHERE id = $1 AND owner = $2 RETURNING id"
+)
+_REPEAT = statement(
+    f"INSERT INTO webhook_repetitions (webhook_id, {select(REPETITION)}) VALUES ($1, $2, $3, $4, $5)"
+    " ON CONFLICT (webhook_id, data_set, entry_id) DO UPDATE SET tries = excluded.tries,"
+    " at_ms = excluded.at_ms"
+)
+_FORGET = statement(
+    "DELETE FROM webhook_repetitions WHERE webhook_id = $1 AND data_set = $2 AND entry_id = $3 AND at_ms = $4"
+)
+_NUMBERS = ("at_ms", "duration_ms", "status", "next_at_ms")
+_NOTE = Statement(
+    f"INSERT INTO webhook_tries (webhook_id, {select(TRY)})"
+    f" SELECT ?1, {select([f'value ->> {at}' for at in range(len(TRY))])} FROM json_each(?2) ORDER BY key",
+    f"INSERT INTO webhook_tries (webhook_id, {select(TRY)}) SELECT $1, "
+    + select([f"(v ->> {at}){'::bigint' if name in _NUMBERS else ''}" for at, name in enumerate(TRY)])
+    + " FROM json_array_elements($2::text::json) WITH ORDINALITY AS e (v, n) ORDER BY n",
+)
+_PRUNE = statement(
+    "DELETE FROM webhook_tries WHERE webhook_id = $1 AND fault IS NULL AND id <="
+    " (SELECT id FROM webhook_tries WHERE webhook_id = $1 AND fault IS NULL"
+    f" ORDER BY id DESC LIMIT 1 OFFSET {SUCCESSES_KEPT})"
+)
+# The newest restore of data that had the entry $1.
+_RESTORED = "FROM journal WHERE subject = 'store' AND subject_id = 0 AND action = 'restored' AND id > $1"
+_LAST_RESTORE = Statement(
+    f"SELECT 0, id {_RESTORED.replace('$', '?')} ORDER BY id DESC LIMIT 1",
+    f"SELECT CASE WHEN id <= {BASE} THEN '0' ELSE transaction::text END, id {_RESTORED}"
+    " ORDER BY id DESC LIMIT 1",
+)
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """The webhooks that a deliverer has, and what it is to send again, by their ids."""
+
+    endpoints: list[Endpoint]
+    repetitions: list[tuple[int, Repetition]]
+
+
+class Deliverers(Repository):
+    """The deliverers of a store. All go by the time of the one database; `owner` names one of them."""
+
+    @read
+    def is_needed(self) -> Script[bool]:
+        """Whether there is a webhook that gets anything."""
+        return bool((yield _ANY, ()))
+
+    @write(NO_EFFECT)
+    def claim(self, _now_ms: int, owner: str, idle: Sequence[int], *, is_alone: bool) -> Script[None]:
+        """Renew the lease, and have a fair share of the webhooks: give some of the `idle` ones back, or take
+        free ones. `is_alone`: no other process delivers, whatever the store says."""
+        now_ms = self._clock.pinned_ms()
+        yield _RENEW, (now_ms, owner)
+        if is_alone:
+            yield _END_OTHERS, (owner,)
+        else:
+            yield _END_DEAD, (now_ms,)
+        ((deliverers, webhooks, own),) = yield _COUNT, (owner,)
+        share = -(-webhooks // deliverers)
+        for webhook_id in idle[: min(max(own - share, 0), _RELEASED_AT_A_TIME)]:
+            yield _RELEASE, (webhook_id, owner)
+        if own < share:
+            yield _TAKE, (owner, share - own)
+
+    @read
+    def owned(self, owner: str) -> Script[Owned]:
+        """Those that get something, by id."""
+        endpoints = [
+            Endpoint(
+                row[0],
+                row[1],
+                row[2],
+                tuple(row[3].split(",")),
+                row[4],
+                read_place(row[5:8]),
+                Standing(*row[8:]),
+            )
+            for row in (yield _OWNED, (owner,))
+        ]
+        repetitions = [(row[0], Repetition(*row[1:])) for row in (yield _REPETITIONS, (owner,))]
+        return Owned(endpoints, repetitions)
+
+    @write(NO_EFFECT)
+    def release(self, _now_ms: int, owner: str) -> Script[None]:
+        """End the lease: others may take the webhooks at once."""
+        yield _END, (owner,)
+
+    @write(NO_EFFECT)
+    def settle(self, now_ms: int, owner: str, webhook_id: int, settled: Settled) -> Script[bool]:
+        """Note what came of tries. False: it is not the owner's any more, and nothing was noted."""
+        place, standing = place_of(settled.after), astuple(settled.standing)
+        if not (yield _SETTLE, (webhook_id, owner, *place, *standing)):
+            return False
+        for over in settled.over:  # a later one was asked for meanwhile
+            yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
+        for again in settled.again:
+            yield _REPEAT, (webhook_id, *astuple(again))
+        if settled.tries:
+            noted = [astuple(each) for each in settled.tries]
+            yield _NOTE, (webhook_id, msgspec.json.encode(noted).decode())
+            yield _PRUNE, (webhook_id,)
+        if settled.disabled is not None:
+            yield from disable(webhook_id, settled.disabled, SERVICE, now_ms)
+        return True
+
+    @write(NO_EFFECT)
+    def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
+        """Note that they got everything up to a place."""
+        for webhook_id in webhook_ids:
+            yield _MOVE, (webhook_id, owner, *place_of(after))
+
+    @write(NO_EFFECT)
+    def go_on(self, now_ms: int, owner: str, webhook_id: int, after: Bookmark) -> Script[Bookmark]:
+        """Where a webhook goes on after a place that the store can't continue."""
+        place = yield from _go_on_place(now_ms, after)
+        yield _MOVE, (webhook_id, owner, *place_of(place))
+        return place
+
+    @read
+    def event(self, webhook_id: int, repetition: Repetition) -> Script[Event | None]:
+        """The event that is sent again; None when it is not kept any more."""
+        webhook, _ = yield from find_webhook(webhook_id, None)
+        entry = yield from entry_for(webhook, repetition.entry_id)
+        return None if entry is None else event_of(repetition.data_set, entry)
+
+
+def _go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:
+    """At the restore since then, in a copy where it stopped, else with what is kept."""
+    newest = yield from newest_place(now_ms)
+    if after.data_set == newest.data_set:
+        ((_, transaction, gone_id),) = yield KEPT, ()
+        return Bookmark(newest.data_set, Position(int(transaction), gone_id))
+    for transaction, entry_id in (yield _LAST_RESTORE, (after.position.id,)):
+        return Bookmark(newest.data_set, Position(int(transaction), entry_id - 1))
+    if after.position.transaction:
+        return newest
+    return Bookmark(newest.data_set, Position(0, after.position.id))

@@ -1,0 +1,112 @@
+"""Deliveries of webhooks, for both databases: what came of them, and sending an event out of turn."""
+
+from __future__ import annotations
+
+from petstore.core.durations import MINUTE_MS
+from petstore.core.errors import Conflict, EventNotFound, RateLimited
+from petstore.core.events import BY_ENTRY, SHARED, event_id_of, read_event_id
+from petstore.core.journal import Entry
+from petstore.core.webhooks import TESTED, TESTS_A_MINUTE, Try, TryPage, Webhook
+from petstore.transactions.events import OWNER
+from petstore.transactions.journal import record
+from petstore.transactions.rows import ENTRY, TRY, read_entry, select
+from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+from petstore.transactions.webhooks import find_webhook
+
+_TESTS = statement(
+    "SELECT count(*) FROM journal j JOIN webhooks w ON w.id = j.subject_id"
+    " WHERE w.account_id = $1 AND j.subject = 'webhook' AND j.action = 'tested' AND j.at_ms > $2"
+)
+_NEWEST_TEST = statement(
+    "SELECT id FROM journal WHERE subject = 'webhook' AND subject_id = $1 AND action = 'tested'"
+    " ORDER BY id DESC LIMIT 1"
+)
+_ENTRY = statement(f"SELECT {select(ENTRY)}, {OWNER} FROM journal WHERE id = $1")
+_SEND_AGAIN = statement(
+    "INSERT INTO webhook_repetitions (webhook_id, data_set, entry_id, tries, at_ms)"
+    " VALUES ($1, $2, $3, 0, $4) ON CONFLICT (webhook_id, data_set, entry_id)"
+    " DO UPDATE SET at_ms = excluded.at_ms"
+)
+_TRIES = statement(
+    f"SELECT id, {select(TRY)} FROM webhook_tries WHERE webhook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+)
+_TRY = statement(
+    f"SELECT {select(TRY)} FROM webhook_tries WHERE webhook_id = $1 AND event_id = $2 ORDER BY id LIMIT 1"
+)
+_IDENTITY = statement("SELECT identity FROM data_set")
+
+
+class Deliveries(Repository):
+    """The deliveries of a store's webhooks. Methods raise WebhookNotFound, with an `account_id` also for a
+    webhook of another account. `actor` is for the journal.
+    """
+
+    @write(NO_EFFECT)
+    def test(self, now_ms: int, webhook_id: int, actor: str, account_id: int | None = None) -> Script[str]:
+        """Queue an event for this webhook alone; its id.
+
+        Raises Conflict for a disabled one, and RateLimited for too many tests of an account.
+        """
+        webhook, _ = yield from find_webhook(webhook_id, account_id)
+        _check_enabled(webhook)
+        ((tests,),) = yield _TESTS, (webhook.account_id, now_ms - MINUTE_MS)
+        if tests >= TESTS_A_MINUTE:
+            raise RateLimited(
+                f"An account may test its webhooks {TESTS_A_MINUTE} times a minute.", retry_after_seconds=60
+            )
+        yield from record(now_ms, actor, "webhook", webhook_id, "tested", None, {"url": webhook.url})
+        ((entry_id,),) = yield _NEWEST_TEST, (webhook_id,)
+        ((identity,),) = yield _IDENTITY, ()
+        yield _SEND_AGAIN, (webhook_id, identity, entry_id, now_ms)
+        return event_id_of(identity, entry_id)
+
+    @write(NO_EFFECT)
+    def redeliver(
+        self, now_ms: int, webhook_id: int, event_id: str, actor: str, account_id: int | None = None
+    ) -> Script[None]:
+        """Queue an event that the account sees once more. Raises EventNotFound, and Conflict for a disabled
+        webhook."""
+        webhook, _ = yield from find_webhook(webhook_id, account_id)
+        _check_enabled(webhook)
+        named = read_event_id(event_id)
+        if named is None:
+            raise EventNotFound(event_id)
+        data_set, entry_id = named
+        ((identity,),) = yield _IDENTITY, ()
+        found = yield from entry_for(webhook, entry_id)
+        if found is None or identity != data_set:
+            raise EventNotFound(event_id)
+        yield _SEND_AGAIN, (webhook_id, data_set, entry_id, now_ms)
+        yield from record(now_ms, actor, "webhook", webhook_id, "redelivered", None, {"eventId": event_id})
+
+    @read
+    def tries(
+        self, webhook_id: int, limit: int, before_id: int, account_id: int | None = None
+    ) -> Script[TryPage]:
+        """At most `limit` tries, newest first, of those before `before_id`."""
+        yield from find_webhook(webhook_id, account_id)
+        rows = yield _TRIES, (webhook_id, before_id, limit + 1)
+        tries = [Try(*row[1:]) for row in rows[:limit]]
+        return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
+
+    @read
+    def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:
+        """What came of an event; None before there is a try."""
+        rows = yield _TRY, (webhook_id, event_id)
+        return Try(*rows[0]) if rows else None
+
+
+def entry_for(webhook: Webhook, entry_id: int) -> Script[Entry | None]:
+    """The entry, if it is an event that the account sees, and no test of another webhook."""
+    for *row, owner in (yield _ENTRY, (entry_id,)):
+        entry = read_entry(row)
+        is_seen = entry.subject in SHARED or owner == webhook.account_id
+        is_foreign_test = entry.type == TESTED and entry.subject_id != webhook.id
+        if entry.type in BY_ENTRY and is_seen and not is_foreign_test:
+            return entry
+    return None
+
+
+def _check_enabled(webhook: Webhook) -> None:
+    if webhook.disabled is not None:
+        raise Conflict(f"Webhook {webhook.id} is disabled: enable it first.")
