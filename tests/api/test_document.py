@@ -27,7 +27,7 @@ from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import PetStatus
 from petstore.core.values import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS
-from petstore.wiring import service
+from petstore.wiring import operations
 from tests.support import contract
 from tests.support.service import Shop
 
@@ -128,7 +128,7 @@ class TestRouter:
     def test_the_yaml_reads_like_its_sources(self) -> None:
         """Every line of a long text stands there as it was written, none longer than 132 characters."""
         lines = {
-            line.strip() for line in service.openapi_document(config.load({})).as_yaml().decode().split("\n")
+            line.strip() for line in operations.openapi_document(config.load({})).as_yaml().decode().split("\n")
         }
         for node in _nodes(contract.document()):
             for text in node.values():

@@ -15,7 +15,7 @@ import msgspec
 from petstore import config
 from petstore.api.operations import operations
 from petstore.api.pipeline.routing import Operation
-from petstore.wiring import service
+from petstore.wiring.operations import openapi_document
 
 # Said by the protocol or by the browser's rules, not by the operation.
 _UNDECLARED = {"connection", "content-type", "content-length", "date", "vary"}
@@ -27,7 +27,7 @@ _METHODS_OF_A_PATH = {"required": True, "schema": {"type": "string", "pattern": 
 @lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
     """The document as it is served with default settings."""
-    served: dict[str, Any] = msgspec.json.decode(service.openapi_document(config.load({})).as_json())
+    served: dict[str, Any] = msgspec.json.decode(openapi_document(config.load({})).as_json())
     return served
 
 

@@ -8,6 +8,7 @@ from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
+from petstore.api.webhooks import DELIVERY_PARAMETERS, WebhookOperations
 from petstore.core.keys import Access
 
 READ, WRITE, MANAGE = Access
@@ -19,6 +20,7 @@ def operations(
     orders: OrderOperations,
     usage: UsageOperations,
     events: EventOperations,
+    webhooks: WebhookOperations,
 ) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
@@ -36,5 +38,17 @@ def operations(
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),
         Operation("PATCH", "/v1/store/orders/{orderId}", "updateOrder", orders.update_order, MANAGE),
         Operation("GET", "/v1/events", "listEvents", events.list_events, READ, EVENT_PARAMETERS),
+        Operation("GET", "/v1/webhooks", "listWebhooks", webhooks.list_webhooks, WRITE),
+        Operation("POST", "/v1/webhooks", "createWebhook", webhooks.create_webhook, WRITE),
+        Operation("GET", "/v1/webhooks/{webhookId}", "getWebhook", webhooks.get_webhook, WRITE),
+        Operation("PATCH", "/v1/webhooks/{webhookId}", "updateWebhook", webhooks.update_webhook, WRITE),
+        Operation("DELETE", "/v1/webhooks/{webhookId}", "deleteWebhook", webhooks.delete_webhook, WRITE),
+        Operation("POST", "/v1/webhooks/{webhookId}/secret", "rotateWebhookSecret",
+                  webhooks.rotate_webhook_secret, WRITE),
+        Operation("POST", "/v1/webhooks/{webhookId}/test", "testWebhook", webhooks.test_webhook, WRITE),
+        Operation("GET", "/v1/webhooks/{webhookId}/deliveries", "listDeliveries", webhooks.list_deliveries,
+                  WRITE, DELIVERY_PARAMETERS),
+        Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", webhooks.redeliver,
+                  WRITE),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

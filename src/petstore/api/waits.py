@@ -51,14 +51,14 @@ class Waits:
         self.turns = asyncio.Semaphore(_TURNS)
         self._position = Position()  # of the last look
         self._looking: asyncio.Task[None] | None = None
-        self._has_ended = False
+        self.has_ended = False
 
     def __len__(self) -> int:
         return self._by_account.total()
 
     def can_wait(self, caller: Caller) -> bool:
         """Whether the account has fewer waiting requests than its plan allows; not after `end`."""
-        return not self._has_ended and self._by_account[caller.account_id] < WAITS.get(caller.plan, 1)
+        return not self.has_ended and self._by_account[caller.account_id] < WAITS.get(caller.plan, 1)
 
     async def wait(
         self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]
@@ -84,7 +84,7 @@ class Waits:
 
     async def _await_news(self, query: EventQuery, over: asyncio.Future[None]) -> bool:
         """Wait until there may be an event after the query's bookmark; False when it is over."""
-        if self._has_ended or over.done():
+        if self.has_ended or over.done():
             return False
         assert query.after is not None
         if self._looking is None:
@@ -106,7 +106,7 @@ class Waits:
 
     def end(self) -> None:
         """Answer all that wait; nobody waits any more."""
-        self._has_ended = True
+        self.has_ended = True
         for waiter in self._waiters:
             waiter.end()
 

@@ -18,9 +18,9 @@ def openapi(session: Session, as_json: bool) -> None:
     PETSTORE_BASE_URL and PETSTORE_STAGING_BASE_URL; without the first from PETSTORE_HOST and PETSTORE_PORT,
     where only this machine can reach the service.
     """
-    from petstore.wiring import service
+    from petstore.wiring import operations
 
-    document = service.openapi_document(session.settings)
+    document = operations.openapi_document(session.settings)
     if as_json:
         click.echo(document.as_json())
     else:

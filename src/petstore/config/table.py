@@ -23,6 +23,8 @@ from petstore.config.values import (
     networks,
     origins,
     pause_to,
+    proxy_url,
+    sealing_keys,
     switch,
 )
 from petstore.core.client_address import Networks
@@ -142,6 +144,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     migrate: str = _setting("auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only.")
     write_queue: int = _setting("1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503.")
+    deliveries: bool = _setting("on", switch, "Whether this service sends webhooks.")
+    webhook_networks: Networks = _setting(
+        "", networks, "Networks that webhooks may reach beside the public ones."
+    )
+    webhook_proxy: str = _setting("", proxy_url, "Sends webhooks through this proxy.", secret=True)
+    secrets_key: tuple[str, ...] = _setting(
+        "", sealing_keys, "Seals secrets of webhooks: base64 of 32 bytes, former keys behind it.", secret=True
+    )
     journal_keep_ms: int | None = _setting(
         "", duration_from("30d"), "Older changes are removed; empty: everything is kept."
     )

@@ -94,6 +94,23 @@ def api_url(text: str) -> str:
     return text
 
 
+def proxy_url(text: str) -> str:
+    """The URL of an HTTP proxy, or nothing."""
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/")):
+        raise ValueError("expected the URL of a proxy, such as http://proxy.internal:4750")
+    return text
+
+
+def sealing_keys(text: str) -> tuple[str, ...]:
+    """Keys of 32 bytes in either base64, as URL-safe base64."""
+    keys = tuple(part.replace("+", "-").replace("/", "_") for part in _list(text))
+    for key in keys:
+        if re.fullmatch(r"[A-Za-z0-9_-]{43}=", key, re.ASCII) is None:
+            raise ValueError("expected base64 of 32 bytes, such as `openssl rand -base64 32` prints")
+    return keys
+
+
 def date(text: str) -> datetime:
     """The beginning of a day in UTC."""
     try:

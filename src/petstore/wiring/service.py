@@ -12,19 +12,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from petstore.api.categories import CategoryOperations
-from petstore.api.deprecation import Deprecation
-from petstore.api.events import EventOperations
-from petstore.api.openapi.document import INTERFACE_VERSION, OpenApiDocument
-from petstore.api.operations import operations
-from petstore.api.orders import OrderOperations
-from petstore.api.pets import PetOperations
-from petstore.api.pipeline.app import PREFIX, ApiApp
+from petstore.api.openapi.document import INTERFACE_VERSION
+from petstore.api.pipeline.app import ApiApp
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.response import date_header
-from petstore.api.pipeline.routing import Operation
-from petstore.api.usage import UsageOperations
 from petstore.api.waits import Waits
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
@@ -50,6 +42,7 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
+from petstore.wiring.operations import build_operations, documentation_base, openapi_document
 
 
 class Service(msgspec.Struct, kw_only=True):
@@ -82,21 +75,6 @@ class Service(msgspec.Struct, kw_only=True):
         """Save the counters, carry out what was accepted, then close the store, Valkey and the log."""
         self.begin_drain()
         await self.opened.aclose()
-
-
-def openapi_document(settings: Settings) -> OpenApiDocument:
-    """The contract with the addresses of the settings.
-
-    Without a base address it is the listener's, if that is for this machine alone; else a path, since a
-    host such as 0.0.0.0 is no address for a client.
-    """
-    base, description = settings.base_url, "Production"
-    if not base and settings.is_loopback:
-        base, description = f"{settings.listens_at}{PREFIX}", "This machine"
-    servers = [{"url": base or PREFIX, "description": description}]
-    if settings.staging_base_url:
-        servers.append({"url": settings.staging_base_url, "description": "Staging"})
-    return OpenApiDocument(servers, base and f"{base.removesuffix(PREFIX)}/docs")
 
 
 async def build(
@@ -225,14 +203,13 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         process.access_log,
         logs_addresses=settings.log_address != "off",
     )
-    _, documentation = _references(settings)
     api = ApiApp(
-        operations=_build_operations(settings, clock, storage.store, gate, waits),
+        operations=build_operations(settings, clock, storage.store, gate, waits),
         gate=gate,
         cors=Cors(settings.cors_origins),
         clock=clock,
         observer=observer,
-        page_of_errors=f"{documentation}/errors",
+        page_of_errors=f"{documentation_base(settings)}/errors",
     )
 
     def read(counts: Counts, levels: Levels) -> None:
@@ -243,38 +220,6 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
 
     metrics.read_from(read)
     return api
-
-
-def _references(settings: Settings) -> tuple[str, str]:
-    """Where references below /v1 and to the documentation begin."""
-    base = settings.base_url or PREFIX
-    return base, f"{base.removesuffix(PREFIX)}/docs"
-
-
-def _build_operations(
-    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits
-) -> list[Operation]:
-    base, documentation = _references(settings)
-    body_timeout_seconds = settings.body_timeout_ms / 1_000
-    removal_at = int(settings.removal_date.timestamp())
-    pets = PetOperations(
-        pets=store.pets,
-        clock=clock,
-        deprecation=Deprecation(removal_at, base, f"{documentation}/deprecation"),
-        reference_base=base,
-        body_timeout_seconds=body_timeout_seconds,
-    )
-    orders = OrderOperations(
-        orders=store.orders,
-        accounts=store.accounts,
-        reference_base=base,
-        body_timeout_seconds=body_timeout_seconds,
-    )
-    categories, usage = CategoryOperations(categories=store.categories), UsageOperations(usage=store.usage)
-    events = EventOperations(
-        events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
-    )
-    return operations(pets, categories, orders, usage, events)
 
 
 def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlusher) -> Endpoints:

@@ -128,9 +128,10 @@ class Request(msgspec.Struct, gc=False):
             raise InvalidHeader("If-Match: send the ETag of an answer as it stands, with its quotes, or *.")
         return tags
 
-    def path_id(self) -> int | None:
-        """The identifier at the end of the path; None unless it is canonical."""
-        return read_id(self.path.rpartition(b"/")[2].decode("latin-1"))
+    def path_id(self, at: int = -1) -> int | None:
+        """The identifier in a segment of the path, the last or the one after so many slashes; None unless it
+        is canonical."""
+        return read_id(self.path.split(b"/")[at].decode("latin-1"))
 
     def parameters(self) -> Parameters:
         """(name, separator, value) of each query parameter, in order."""

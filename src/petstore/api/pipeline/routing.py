@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
@@ -16,11 +17,14 @@ Handler = Callable[[Request, Caller], Response | Awaitable[Response]]
 HeaderMaker = Callable[[Request], list[Header]]
 
 
+_PARAMETER = re.compile(rb"\{[^}]*\}")
+
+
 class Operation(msgspec.Struct, frozen=True):
     """One row of the table of operations. Each takes one request from the limits."""
 
     method: str
-    path: str | None  # ends with at most one `{parameter}`; None for every unknown path
+    path: str | None  # with `{parameters}`; None for every unknown path
     name: str
     handler: Handler
     access: Access
@@ -51,17 +55,25 @@ class Router:
             if operation.method == "GET":
                 by_method["HEAD"] = operation
         self.exact: dict[bytes, Route] = {}
-        self._parents: dict[bytes, Route] = {}
+        self._parents: dict[bytes, Route] = {}  # of those that end with their one parameter
+        self._others: list[tuple[re.Pattern[bytes], Route]] = []
         for path, by_method in by_path.items():
             raw = path.encode("ascii")
-            parent, _, last = raw.rpartition(b"/")
-            routes, key = (self._parents, parent) if last.startswith(b"{") else (self.exact, raw)
-            routes[key] = _route(path, by_method)
+            route, (parent, _, last) = _route(path, by_method), raw.rpartition(b"/")
+            if b"{" not in raw:
+                self.exact[raw] = route
+            elif b"{" not in parent and last.startswith(b"{"):
+                self._parents[parent] = route
+            else:
+                self._others.append((re.compile(_PARAMETER.sub(b"[^/]+", raw)), route))
 
     def find(self, path: bytes) -> Route:
         """The route of a path, or NO_ROUTE. A parameter is one segment that is not empty."""
         parent, _, last = path.rpartition(b"/")
-        return self.exact.get(path) or (self._parents.get(parent) if last else None) or NO_ROUTE
+        found = self.exact.get(path) or (self._parents.get(parent) if last else None)
+        if found is None:
+            found = next((route for pattern, route in self._others if pattern.fullmatch(path)), NO_ROUTE)
+        return found
 
 
 def _route(path: str, operations: dict[str, Operation]) -> Route:

@@ -1,0 +1,88 @@
+"""The operations of /v1 with what each needs, and the contract with the addresses of the settings."""
+
+from __future__ import annotations
+
+from petstore.api.categories import CategoryOperations
+from petstore.api.deprecation import Deprecation
+from petstore.api.events import EventOperations
+from petstore.api.openapi.document import OpenApiDocument
+from petstore.api.operations import operations
+from petstore.api.orders import OrderOperations
+from petstore.api.pets import PetOperations
+from petstore.api.pipeline.app import PREFIX
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.routing import Operation
+from petstore.api.usage import UsageOperations
+from petstore.api.waits import Waits
+from petstore.api.webhooks import WebhookOperations
+from petstore.config import Settings
+from petstore.core.clock import Clock
+from petstore.core.sealing import Seal
+from petstore.core.targets import Guard
+from petstore.storage.store import Store
+
+
+def openapi_document(settings: Settings) -> OpenApiDocument:
+    """The contract with the addresses of the settings.
+
+    Without a base address it is the listener's, if that is for this machine alone; else a path, since a
+    host such as 0.0.0.0 is no address for a client.
+    """
+    base, description = settings.base_url, "Production"
+    if not base and settings.is_loopback:
+        base, description = f"{settings.listens_at}{PREFIX}", "This machine"
+    servers = [{"url": base or PREFIX, "description": description}]
+    if settings.staging_base_url:
+        servers.append({"url": settings.staging_base_url, "description": "Staging"})
+    return OpenApiDocument(servers, base and f"{base.removesuffix(PREFIX)}/docs")
+
+
+def _reference_base(settings: Settings) -> str:
+    """Where references below /v1 begin."""
+    return settings.base_url or PREFIX
+
+
+def documentation_base(settings: Settings) -> str:
+    """Where references to the documentation begin."""
+    return f"{_reference_base(settings).removesuffix(PREFIX)}/docs"
+
+
+def guard_of(settings: Settings) -> Guard:
+    """Which addresses webhooks may reach."""
+    return Guard(settings.webhook_networks, allows_loopback=settings.is_loopback)
+
+
+def build_operations(
+    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits
+) -> list[Operation]:
+    """Every operation of the service. Raises ConfigurationError."""
+    base = _reference_base(settings)
+    body_timeout_seconds = settings.body_timeout_ms / 1_000
+    removal_at = int(settings.removal_date.timestamp())
+    pets = PetOperations(
+        pets=store.pets,
+        clock=clock,
+        deprecation=Deprecation(removal_at, base, f"{documentation_base(settings)}/deprecation"),
+        reference_base=base,
+        body_timeout_seconds=body_timeout_seconds,
+    )
+    orders = OrderOperations(
+        orders=store.orders,
+        accounts=store.accounts,
+        reference_base=base,
+        body_timeout_seconds=body_timeout_seconds,
+    )
+    categories, usage = CategoryOperations(categories=store.categories), UsageOperations(usage=store.usage)
+    events = EventOperations(
+        events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
+    )
+    webhooks = WebhookOperations(
+        store=store,
+        guard=guard_of(settings),
+        seal=Seal(settings.secrets_key),
+        waits=waits,
+        clock=clock,
+        reference_base=base,
+        body_timeout_seconds=body_timeout_seconds,
+    )
+    return operations(pets, categories, orders, usage, events, webhooks)
