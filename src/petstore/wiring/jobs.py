@@ -1,4 +1,4 @@
-"""Joins the background process: its store, its jobs, the facts that it tells, and what it removes."""
+"""Joins the background process: its store, its jobs, the facts that it tells, what it sends and removes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
+import petstore
 from petstore.background import jobs, retention
+from petstore.background.deliverer import Deliverer
 from petstore.background.facts import Teller
 from petstore.background.imports import Imports
+from petstore.background.sending import Sender
 from petstore.config import Settings
-from petstore.core.clock import SystemClock
+from petstore.core.clock import Clock, SystemClock
+from petstore.core.sealing import Seal
+from petstore.storage.backend import Backend
+from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
+from petstore.wiring.operations import guard_of
 
 _log = structlog.get_logger("petstore.jobs")
 
@@ -22,13 +29,24 @@ async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
     """Do all of it until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
     clock = SystemClock()
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
-    store = store_for_command(settings, backend_of(settings), clock, _say)
+    backend = backend_of(settings)
+    store = store_for_command(settings, backend, clock, _say)
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
         group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
         group.create_task(Teller(opened.facts, clock).run())
+        if settings.deliveries:
+            group.create_task(_deliver(settings, backend, opened, clock))
         if settings.journal_keep_ms is not None:
             group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))
+
+
+async def _deliver(settings: Settings, backend: Backend, store: Store, clock: Clock) -> None:
+    seal = Seal(settings.secrets_key)
+    async with Sender(
+        guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=petstore.__version__
+    ) as sender:
+        await Deliverer(store, sender, seal, clock, is_alone=backend.file is not None).run()
 
 
 def _say(text: str) -> None:

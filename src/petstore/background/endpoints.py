@@ -1,0 +1,265 @@
+"""The deliveries of one webhook: first tries in the order of the feed, repetitions beside them.
+
+A webhook that is down gets one try at a time, and its events wait at its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from heapq import heappop, heappush
+
+import msgspec
+import structlog
+
+from petstore.background.trying import Tools, Trying
+from petstore.core.errors import EventsGone, StoreUnavailable
+from petstore.core.events import Bookmark, Event, EventQuery, Position
+from petstore.core.webhooks import Endpoint, Repetition, Settled, Try, entries_of
+
+_PAGE = 50
+# What came of tries is noted when so many have ended, or after so long.
+_NOTED_AT = 50
+_NOTED_SECONDS = 1.0
+_PATIENCE_SECONDS = 1.0
+
+_log = structlog.get_logger("petstore.webhooks")
+
+
+class _Page(msgspec.Struct, eq=False):
+    """Events that were read together: once none is left, the webhook's place is `after`."""
+
+    after: Bookmark
+    left: int
+
+
+class _End(msgspec.Struct, eq=False):
+    """A try that has ended: of a page's event, or a repetition. Without `found` there was nothing to send."""
+
+    page: _Page | None
+    repetition: Repetition | None
+    found: Try | None
+    again: Repetition | None
+
+
+class Deliveries:
+    """The deliveries of a webhook that this process has. `wake` them when there may be something to do."""
+
+    def __init__(self, endpoint: Endpoint, repetitions: list[Repetition], tools: Tools) -> None:
+        self._tools = tools
+        self._trying = Trying(endpoint, tools)
+        self._place = endpoint.after  # up to which everything is noted
+        self._read_to = endpoint.after
+        self._due = sorted(repetitions)  # a heap
+        self._pages: deque[_Page] = deque()
+        self._first: deque[tuple[_Page, Event]] = deque()
+        self._under_way: set[asyncio.Task[_End]] = set()
+        self._repeating: set[Repetition] = set()
+        self._ended: list[_End] = []
+        self._noted_at = 0.0
+        self._may_have_more = True
+        self._task: asyncio.Task[None] | None = None
+        self.is_lost = False
+        self.entries = entries_of(endpoint.types)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return self._trying.endpoint
+
+    def configure(self, endpoint: Endpoint) -> None:
+        """Go by another URL, other types or other secrets from now on."""
+        self._trying.endpoint = endpoint
+        self.entries = entries_of(endpoint.types)
+
+    @property
+    def place(self) -> Bookmark:
+        """Up to which everything is noted."""
+        return self._place
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, and everything that ended is noted."""
+        return self._task is None
+
+    @property
+    def has_read_all(self) -> bool:
+        """Whether it has every event up to the last look at the journal."""
+        return not (self._may_have_more or self._pages)
+
+    @property
+    def wakes_at_ms(self) -> int | None:
+        """When there is something to do again; None where only an event brings it about."""
+        if self._due:
+            return max(self._due[0].at_ms, self._trying.standing.paused_until_ms)
+        return None if self.has_read_all else self._trying.standing.paused_until_ms
+
+    def expect(self, since: Position) -> None:
+        """There may be an event after a place up to which there was none, if everything was read."""
+        if self.has_read_all and since > self._read_to.position:
+            self._read_to = self._place = Bookmark(self._read_to.data_set, since)
+        self._may_have_more = True
+        self.wake()
+
+    def add(self, repetitions: list[Repetition]) -> None:
+        """These are to be sent again, as the store says."""
+        known = {*self._due, *self._repeating, *(each.repetition for each in self._ended)}
+        for repetition in repetitions:
+            if repetition not in known:
+                heappush(self._due, repetition)
+
+    def wake(self) -> None:
+        if self._task is None and not self.is_lost:
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self, patience_seconds: float) -> None:
+        """Begin no more tries, wait for those under way for so long, and note what came of them."""
+        self.is_lost = True
+        task = self._task
+        if task is not None:
+            await asyncio.wait([task], timeout=patience_seconds)
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        try:
+            while await self._go_on():
+                pass
+        except Exception as error:  # of any kind: the others go on
+            _log.error("deliveries failed", webhook=self.endpoint.id, exc_info=error)
+            self.is_lost = True
+        finally:
+            for task in self._under_way:
+                task.cancel()
+            self._task = None
+
+    async def _go_on(self) -> bool:
+        """A step; False when there is nothing to do."""
+        try:
+            if not self.is_lost:
+                await self._read()
+                self._begin()
+            if self._under_way:
+                done, _ = await asyncio.wait(
+                    self._under_way, timeout=_NOTED_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                self._under_way -= done
+                for task in done:
+                    self._end(task.result())
+            if self._is_time_to_note():
+                await self._note()
+        except StoreUnavailable:
+            await asyncio.sleep(_PATIENCE_SECONDS)
+            return not self.is_lost
+        return bool(self._under_way or self._ended or (not self.is_lost and self._can_begin()))
+
+    async def _read(self) -> None:
+        """Have the next events at hand, if one may begin."""
+        if self._first or not self._may_have_more or self._is_held():
+            return
+        query = EventQuery(_PAGE, self.endpoint.account_id, self.entries, self._read_to)
+        self._may_have_more = False
+        try:
+            page = await self._tools.events.page(query)
+        except EventsGone as error:
+            await self._leave_gap(error)
+            return
+        except StoreUnavailable:
+            self._may_have_more = True
+            raise
+        self._read_to = page.after
+        self._may_have_more = self._may_have_more or bool(page.events) or page.is_behind
+        if page.events:
+            self._pages.append(_Page(page.after, len(page.events)))
+            self._first.extend((self._pages[-1], event) for event in page.events)
+        elif self._pages:
+            self._pages[-1].after = page.after
+        else:
+            self._place = page.after
+
+    async def _leave_gap(self, error: EventsGone) -> None:
+        tools, webhook_id = self._tools, self.endpoint.id
+        self._may_have_more = True
+        self._read_to = await tools.deliverers.go_on(tools.owner, webhook_id, self._read_to)
+        self._place = self._read_to
+        _log.warning("events left out", webhook=webhook_id, reason=error.message, after=str(self._place))
+
+    def _is_held(self) -> bool:
+        """Whether no first try may begin: one that is down has something to repeat instead."""
+        now_ms = self._tools.clock.now_ms()
+        is_held = self._trying.standing.is_down and bool(self._due or self._under_way)
+        return is_held or self._trying.standing.paused_until_ms > now_ms or self._trying.disabled is not None
+
+    def _can_begin(self) -> bool:
+        return (not self._is_held() and bool(self._first or self._may_have_more)) or self._is_due()
+
+    def _is_due(self) -> bool:
+        if not self._due or self._trying.disabled is not None:
+            return False
+        return max(self._due[0].at_ms, self._trying.standing.paused_until_ms) <= self._tools.clock.now_ms()
+
+    def _begin(self) -> None:
+        """Begin as many tries as may be under way; of more than one at most half are repetitions."""
+        allowed = self._trying.window
+        while len(self._under_way) < allowed:
+            has_first = bool(self._first) and not self._is_held()
+            if self._is_due() and (not has_first or len(self._repeating) < max(1, allowed // 2)):
+                repetition = heappop(self._due)
+                self._repeating.add(repetition)
+                self._start(self._try_again(repetition))
+            elif has_first:
+                self._start(self._try_first(*self._first.popleft()))
+            else:
+                return
+
+    def _start(self, trying: Coroutine[None, None, _End]) -> None:
+        self._under_way.add(asyncio.create_task(trying))
+
+    async def _try_first(self, page: _Page, event: Event) -> _End:
+        return _End(page, None, *await self._trying.first(event))
+
+    async def _try_again(self, repetition: Repetition) -> _End:
+        return _End(None, repetition, *await self._trying.again(repetition))
+
+    def _end(self, ended: _End) -> None:
+        self._ended.append(ended)
+        if ended.page is not None:
+            ended.page.left -= 1
+        if ended.repetition is not None:
+            self._repeating.discard(ended.repetition)
+
+    def _is_time_to_note(self) -> bool:
+        if not self._under_way:
+            return bool(self._ended)
+        waited = self._tools.clock.monotonic() - self._noted_at
+        is_time = len(self._ended) >= _NOTED_AT or (bool(self._ended) and waited >= _NOTED_SECONDS)
+        return is_time and self._trying.disabled is None
+
+    async def _note(self) -> None:
+        """Note what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
+        ended, place = self._ended[:], self._place
+        whole = 0
+        for page in self._pages:
+            if page.left:
+                break
+            whole, place = whole + 1, page.after
+        settled = Settled(
+            place,
+            self._trying.standing,
+            [each.found for each in ended if each.found is not None],
+            [each.again for each in ended if each.again is not None],
+            [each.repetition for each in ended if each.repetition is not None],
+            self._trying.disabled,
+        )
+        tools = self._tools
+        if not await tools.deliverers.settle(tools.owner, self.endpoint.id, settled):
+            self.is_lost = True
+        self._place, self._noted_at = place, tools.clock.monotonic()
+        del self._ended[: len(ended)]
+        for _ in range(whole):
+            self._pages.popleft()
+        for again in settled.again:
+            heappush(self._due, again)
+        if self._trying.disabled is not None:
+            _log.warning("webhook disabled", webhook=self.endpoint.id, reason=self._trying.disabled.value)
+            self.is_lost = True

@@ -1,0 +1,107 @@
+"""The tries of one webhook: signed, sent, and judged.
+
+A success widens the window of tries that may be under way at once, up to WINDOW_MAX; a failure makes it one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import msgspec
+
+from petstore.background.sending import Answer, Sender
+from petstore.core.clock import Clock
+from petstore.core.durations import SECOND_MS
+from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
+from petstore.core.events import Event, read_event_id
+from petstore.core.sealing import Seal
+from petstore.core.webhooks import (
+    GONE_STATUS,
+    SPREAD,
+    DisabledReason,
+    Endpoint,
+    Repetition,
+    Standing,
+    Try,
+    next_try_ms,
+    signature,
+)
+from petstore.transactions.deliverers import Deliverers
+from petstore.transactions.events import Events
+
+WINDOW_MAX = 8
+# What came of a try, and its repetition.
+Outcome = tuple[Try | None, Repetition | None]
+
+
+class Tools(msgspec.Struct, frozen=True):
+    """What all deliveries of a process share. `turns` bounds the tries that are under way at once."""
+
+    owner: str
+    deliverers: Deliverers
+    events: Events
+    sender: Sender
+    seal: Seal
+    clock: Clock
+    turns: asyncio.Semaphore
+
+
+class Trying:
+    """How one webhook does. `disabled`: a try has ended its deliveries."""
+
+    def __init__(self, endpoint: Endpoint, tools: Tools) -> None:
+        self.endpoint = endpoint
+        self.standing = endpoint.standing
+        self.disabled: DisabledReason | None = None
+        self._tools = tools
+        self._window = 1
+
+    @property
+    def window(self) -> int:
+        """How many tries may be under way at once."""
+        return 1 if self.standing.is_down else self._window
+
+    async def first(self, event: Event) -> Outcome:
+        """Send an event for the first time."""
+        return await self._try(event, 0)
+
+    async def again(self, repetition: Repetition) -> Outcome:
+        """Send an event again; nothing where it is not kept any more."""
+        try:
+            event = await self._tools.deliverers.event(self.endpoint.id, repetition)
+        except StoreUnavailable:
+            return None, repetition
+        except WebhookNotFound:
+            event = None
+        return (None, None) if event is None else await self._try(event, repetition.tries)
+
+    async def _try(self, event: Event, tries: int) -> Outcome:
+        tools, endpoint, body = self._tools, self.endpoint, msgspec.json.encode(event)
+        async with tools.turns:
+            at_ms = tools.clock.now_ms()
+            try:
+                headers = signature(tools.seal.open(endpoint.secrets), event.id, at_ms, body)
+            except Unavailable as error:
+                answer = Answer(None, error.message, "", None, 0)
+            else:
+                answer = await tools.sender.send(endpoint.url, body, headers)
+        at = self._judge(answer, tries + 1)
+        fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
+        found = Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, at)
+        named = read_event_id(event.id)
+        return found, None if at is None or named is None else Repetition(at, *named, tries + 1)
+
+    def _judge(self, answer: Answer, tries: int) -> int | None:
+        """When to try again, a Unix time; None after a success, and after the last repetition."""
+        if answer.is_success:
+            self.standing, self._window = Standing(), min(self._window + 1, WINDOW_MAX)
+            return None
+        now_ms, pause_ms = self._tools.clock.now_ms(), (answer.retry_after_seconds or 0) * SECOND_MS
+        self.standing, self._window = self.standing.after_failure(now_ms, pause_ms), 1
+        if answer.status == GONE_STATUS:
+            self.disabled = DisabledReason.GONE
+        elif self.standing.is_given_up(now_ms):
+            self.disabled = self.disabled or DisabledReason.FAILING
+        at = next_try_ms(tries, now_ms, random.uniform(-SPREAD, SPREAD))
+        return None if at is None else max(at, self.standing.paused_until_ms)
