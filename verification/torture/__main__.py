@@ -23,6 +23,7 @@ from verification.torture import (
     orders,
     powercut,
     processes,
+    receivers,
     refusals,
     restarts,
     restored,
@@ -53,6 +54,7 @@ _CAMPAIGNS = {
         signins,
         mirror,
         restored,
+        receivers,
     )
 }
 

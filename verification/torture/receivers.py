@@ -1,0 +1,262 @@
+"""Receivers of webhooks that fail at random: 5xx, resets, answers that end too early or too late, time-outs.
+
+Whatever happens to the services meanwhile, each event arrives, and the share that arrives twice is counted.
+The services repeat 3,000 times sooner than others; everything else is as it is sold. Every other seed is on
+PostgreSQL with two replicas.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from tests.support.cluster import Client
+from tests.support.report import Report
+from tests.support.waiting import pause
+from verification.torture.changing import Writers, keys_of_accounts
+from verification.torture.places import Place, on_a_file, on_postgres
+
+EVENTS = 100_000
+_WEBHOOKS = 4
+_WRITERS = 2
+_ROWS = 10_000  # of each list that is imported
+_FAILING = 0.3
+_TIMED_OUT = 0.0002
+_KILLED_EVERY_SECONDS = 10.0
+# The last repetitions are a day apart.
+_SOONER = 3_000
+_END_SECONDS = 900.0
+_TROUBLES = ("service", "background", "parent", "stop")
+_FAULTS = ("500", "503", "429", "reset", "short", "silent")
+
+
+class Receiver:
+    """Answers at a port of this machine in a thread of its own, and counts what it has accepted."""
+
+    def __init__(self, seed: int, failing: float) -> None:
+        self.accepted: dict[str, Counter[str]] = {}  # by path: events by id
+        self.secrets: dict[str, Webhook] = {}
+        self.faults: list[str] = []
+        self.tries = 0
+        self._chance = random.Random(seed)
+        self._failing = failing
+
+    @contextmanager
+    def at_work(self) -> Iterator[int]:
+        """Its port, for the length of a block."""
+        loop = asyncio.new_event_loop()
+        server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
+        thread = threading.Thread(target=loop.run_forever)
+        thread.start()
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            loop.call_soon_threadsafe(server.close)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            serving = asyncio.all_tasks(loop)
+            for task in serving:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*serving, return_exceptions=True))
+            loop.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, EOFError, asyncio.CancelledError):  # at the end of the block
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                first, *lines = head.strip().split("\r\n")
+                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+                body = await reader.readexactly(int(headers["content-length"]))
+                if not await self._answer(writer, first.split(" ")[1], headers, body):
+                    break
+        writer.close()
+
+    async def _answer(
+        self, writer: asyncio.StreamWriter, path: str, headers: dict[str, str], body: bytes
+    ) -> bool:
+        """Whether the connection goes on."""
+        self.tries += 1
+        event = json.loads(body)
+        self._check(path, headers, body, event)
+        if self._chance.random() < _TIMED_OUT:
+            await asyncio.sleep(16)
+            return False
+        if self._chance.random() >= self._failing:
+            self.accept(path, event["id"])
+            slow = self._chance.random() < 0.001  # its body comes late, and its status counts
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n")
+            await asyncio.sleep(1 if slow else 0)
+            writer.write(b"ok")
+            return True
+        match self._chance.choice(_FAULTS):
+            case "reset":
+                writer.transport.abort()
+                return False
+            case "silent":
+                return False
+            case "short":  # no whole head
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-le")
+                return False
+            case status:
+                retry = b"retry-after: 1\r\n" if self._chance.random() < 0.01 else b""
+                writer.write(b"HTTP/1.1 %b No\r\n%bcontent-length: 0\r\n\r\n" % (status.encode(), retry))
+                return True
+
+    def accept(self, path: str, event_id: str) -> None:
+        """An event is the receiver's from now on."""
+        self.accepted.setdefault(path, Counter())[event_id] += 1
+
+    def _check(self, path: str, headers: dict[str, str], body: bytes, event: dict[str, Any]) -> None:
+        """The signature of every hundredth, and the id of each."""
+        if event["id"] != headers["webhook-id"]:
+            self.faults.append(f"{path}: the id is {headers['webhook-id']} and {event['id']}")
+        if self.tries % 100 == 0 and path in self.secrets:
+            try:
+                self.secrets[path].verify(body, headers)
+            except WebhookVerificationError as error:
+                self.faults.append(f"{path}: {error}")
+
+
+def sooner(folder: Path) -> Path:
+    """The program with pauses between repetitions that are shorter."""
+    program = folder / "sooner"
+    program.write_text(
+        f"#!{sys.executable}\n"
+        "from petstore.core import webhooks\n"
+        f"webhooks.REPETITIONS_MS = tuple(ms // {_SOONER} for ms in webhooks.REPETITIONS_MS)\n"
+        "from petstore.cli import main\n"
+        "main()\n"
+    )
+    program.chmod(0o755)
+    return program
+
+
+class _Round:
+    """One database with webhooks of two accounts."""
+
+    def __init__(self, place: Place, receiver: Receiver, port: int, report: Report, seed: int) -> None:
+        self._place = place
+        self._receiver = receiver
+        self._report = report
+        self._keys = keys_of_accounts(place.url)
+        self._chance = random.Random(f"{seed} troubles")
+        self._writers = Writers(place.ports, self._keys, _WRITERS, seed)
+        self._clients = [Client(place.ports[0], key) for key in self._keys]
+        for number in range(_WEBHOOKS):
+            types = ["pet.*"] if number < _WEBHOOKS - 1 else ["order.*"]
+            document = {"url": f"http://127.0.0.1:{port}/{number}", "types": types}
+            made = self._clients[number % 2]("POST", "/v1/webhooks", document).json()
+            receiver.secrets[f"/{number}"] = Webhook(made["secret"])
+
+    def run(self, events: int, kinds: tuple[str, ...], every_seconds: float) -> None:
+        """Until so many events were made and have arrived, or nothing arrives any more."""
+        over = threading.Event()
+        importing = threading.Thread(target=self._import, args=(events, over))
+        importing.start()
+        killed_at = float("-inf")
+        try:
+            with self._writers.at_work():
+                while importing.is_alive():
+                    killed_at = self._kill(kinds, every_seconds, killed_at)
+        finally:
+            over.set()
+            importing.join()
+        self._writers.close()
+        ends = time.monotonic() + _END_SECONDS
+        while (missing := self._missing()) and time.monotonic() < ends:
+            killed_at = self._kill(kinds, every_seconds, killed_at)
+        for path, ids in missing.items():
+            self._report.fault(
+                f"{self._place.url.partition(':')[0]}: {path} lacks {len(ids)}: {sorted(ids)[:3]}"
+            )
+        self._count()
+
+    def _kill(self, kinds: tuple[str, ...], every_seconds: float, killed_at: float) -> float:
+        pause(0.5)
+        if time.monotonic() - killed_at < every_seconds:
+            self._place.tend()
+            return killed_at
+        kind = self._chance.choice(kinds)
+        self._place.trouble(kind, self._chance)
+        self._report.counts[f"times {kind}"] += 1
+        return time.monotonic()
+
+    def _import(self, events: int, over: threading.Event) -> None:
+        """Lists of new animals, by commands."""
+        path = self._place.folder / "stock.csv"
+        for first in range(0, events, _ROWS):
+            if over.is_set():
+                return
+            rows = [f"Animal {n},{n % 9},available\n" for n in range(first, min(first + _ROWS, events))]
+            path.write_text("name,categoryId,status\n" + "".join(rows))
+            for _ in range(20):  # a restart of PostgreSQL ends a command
+                with suppress(RuntimeError):
+                    self._place.command("pets", "import", path)
+                    break
+                pause(0.5)
+
+    def _missing(self) -> dict[str, set[str]]:
+        """By path, the events of the journal that were not accepted yet."""
+        pets = self._ids("subject = 'pet'")
+        orders = self._ids("subject = 'order' AND subject_id IN (SELECT id FROM orders WHERE account_id = 2)")
+        expected = {f"/{n}": pets if n < _WEBHOOKS - 1 else orders for n in range(_WEBHOOKS)}
+        missing = {p: ids - self._receiver.accepted.get(p, Counter()).keys() for p, ids in expected.items()}
+        self._expected = expected
+        return {path: ids for path, ids in missing.items() if ids}
+
+    def _ids(self, where: str) -> set[str]:
+        ((identity,),) = self._place.rows("SELECT identity FROM data_set")
+        first = "(SELECT max(id) FROM journal WHERE subject = 'webhook' AND action = 'added')"
+        rows = self._place.rows(f"SELECT id FROM journal WHERE {where} AND id > {first}")
+        return {f"evt_{identity}_{number}" for (number,) in rows}
+
+    def _count(self) -> None:
+        report, receiver = self._report, self._receiver
+        for path, accepted in receiver.accepted.items():
+            if strange := accepted.keys() - self._expected[path]:
+                report.fault(f"{path} was told of what is not its own: {sorted(strange)[:3]}")
+            report.counts["events accepted"] += len(accepted)
+            report.counts["more than once"] += sum(count > 1 for count in accepted.values())
+        report.counts["tries"] += receiver.tries
+        for fault in receiver.faults[:5]:
+            report.fault(fault)
+
+
+def play(
+    place: Place,
+    report: Report,
+    seed: int,
+    *,
+    events: int = EVENTS,
+    kinds: tuple[str, ...] = _TROUBLES,
+    every_seconds: float = _KILLED_EVERY_SECONDS,
+    failing: float = _FAILING,
+) -> None:
+    """One database, and the events of its animals and orders; so many of the tries fail."""
+    receiver = Receiver(seed, failing)
+    program = sooner(place.folder)
+    for replica in place.replicas:
+        replica.program = program
+    with receiver.at_work() as port:
+        place.start()
+        _Round(place, receiver, port, report, seed).run(events, kinds, every_seconds)
+
+
+def run(report: Report, seed: int, seconds: float) -> None:
+    """Of two seeds one is on a file, the other on two replicas."""
+    for number in report.rounds(seed, seconds):
+        with tempfile.TemporaryDirectory(prefix="receivers-") as name:
+            opened = on_a_file if number % 2 else on_postgres
+            with opened(Path(name)) as place:
+                play(place, report, number)
