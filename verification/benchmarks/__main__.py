@@ -9,7 +9,18 @@ from collections.abc import Callable
 from verification.benchmarks.interleaved import Plan
 from verification.benchmarks.load.closed import uses_wrk
 from verification.benchmarks.report import Row, publish
-from verification.benchmarks.rows import costs, events, growth, latency, peers, reads, shared, versus, writes
+from verification.benchmarks.rows import (
+    costs,
+    events,
+    growth,
+    latency,
+    peers,
+    reads,
+    shared,
+    versus,
+    webhooks,
+    writes,
+)
 
 
 def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
@@ -23,6 +34,7 @@ def _groups(*, full: bool) -> dict[str, Callable[[Plan], list[Row]]]:
         "latency": latency.measure,
         "shared": shared.measure,
         "events": events.measure,
+        "webhooks": webhooks.measure,
         "peers": peers.measure,
     }
 
