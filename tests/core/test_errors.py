@@ -13,7 +13,6 @@ from petstore.core.errors import (
     PetstoreError,
     StoreUnavailable,
     TooManyTries,
-    error_body,
 )
 
 CODES = {
@@ -68,7 +67,7 @@ def test_the_body_has_exactly_three_members(code: str) -> None:
     message = 'a "quoted" message, with\nall'
     cls = BY_CODE[code]
     error = cls(message, "GET") if cls is MethodNotAllowed else cls(message)
-    assert json.loads(error_body(error)) == {"code": code, "message": message, "status": CODES[code]}
+    assert json.loads(error.body) == {"code": code, "message": message, "status": CODES[code]}
     assert str(error) == message
 
 

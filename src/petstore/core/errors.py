@@ -36,6 +36,11 @@ class PetstoreError(Exception):
         """The message that an HTTP client gets."""
         return self.message
 
+    @property
+    def body(self) -> bytes:
+        """The specification's Error as JSON: exactly these three members."""
+        return msgspec.json.encode({"code": self.code, "message": self.public_message, "status": self.status})
+
 
 class InvalidRequest(PetstoreError, code="invalid_request", status=400):
     """What was sent is no request of HTTP/1.1."""
@@ -81,67 +86,67 @@ class NotFound(PetstoreError, code="not_found", status=404):
     """There is no such path, animal, account or key."""
 
 
-class PetNotFound(NotFound):
+class NoSuchThing(NotFound):
+    """What is looked for is not there."""
+
+    form: ClassVar[str]
+
+    def __init__(self, reference: object) -> None:
+        super().__init__(self.form.format(reference))
+
+
+class PetNotFound(NoSuchThing):
     """No animal has this id."""
 
-    def __init__(self, pet_id: int) -> None:
-        super().__init__(f"There is no animal {pet_id}.")
+    form = "There is no animal {}."
 
 
-class CategoryNotFound(NotFound):
+class CategoryNotFound(NoSuchThing):
     """The category has no name."""
 
-    def __init__(self, category_id: int) -> None:
-        super().__init__(f"Category {category_id} has no name.")
+    form = "Category {} has no name."
 
 
-class AccountNotFound(NotFound):
+class AccountNotFound(NoSuchThing):
     """No account has this name or, in digits, this id."""
 
-    def __init__(self, reference: str) -> None:
-        super().__init__(f"There is no account {reference!r}.")
+    form = "There is no account {!r}."
 
 
-class KeyNotFound(NotFound):
+class KeyNotFound(NoSuchThing):
     """No key has this id."""
 
-    def __init__(self, key_id: int) -> None:
-        super().__init__(f"There is no key {key_id}.")
+    form = "There is no key {}."
 
 
-class UploadNotFound(NotFound):
+class UploadNotFound(NoSuchThing):
     """No stock list has this id; it may have been there for longer than a day."""
 
-    def __init__(self, upload_id: int) -> None:
-        super().__init__(f"There is no stock list {upload_id}. Lists are kept for 24 hours.")
+    form = "There is no stock list {}. Lists are kept for 24 hours."
 
 
-class OrderNotFound(NotFound):
+class OrderNotFound(NoSuchThing):
     """No order has this id, or it is another account's."""
 
-    def __init__(self, order_id: int) -> None:
-        super().__init__(f"There is no order {order_id}.")
+    form = "There is no order {}."
 
 
-class WebhookNotFound(NotFound):
+class WebhookNotFound(NoSuchThing):
     """No webhook has this id, or it is another account's."""
 
-    def __init__(self, webhook_id: int) -> None:
-        super().__init__(f"There is no webhook {webhook_id}.")
+    form = "There is no webhook {}."
 
 
-class EventNotFound(NotFound):
+class EventNotFound(NoSuchThing):
     """No event has this id, or the account does not see it."""
 
-    def __init__(self, event_id: str) -> None:
-        super().__init__(f"There is no event {event_id[:60]!r}, or it is kept no longer.")
+    form = "There is no event {!r:.60}, or it is kept no longer."
 
 
-class PersonNotFound(NotFound):
+class PersonNotFound(NoSuchThing):
     """Nobody has this name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no person {name!r}.")
+    form = "There is no person {!r}."
 
 
 class MethodNotAllowed(PetstoreError, code="method_not_allowed", status=405):
@@ -260,10 +265,7 @@ class Unavailable(PetstoreError, code="unavailable", status=503):
 
 
 class StoreUnavailable(Unavailable):
-    """The database refused, is locked, is full or can't be reached.
-
-    `message` is for operators: in the log and on the command line. `public`, if given, is for HTTP clients.
-    """
+    """The database refused, is locked, full or away. `message` is for operators, `public` for clients."""
 
     def __init__(self, message: str, *, public: str | None = None) -> None:
         super().__init__(message)
@@ -291,24 +293,8 @@ class LimiterUnavailable(Unavailable):
 
 
 class OperatorError(Exception):
-    """Why a command or a start failed, for the operator; never an HTTP answer (exit 1).
-
-    A port in use, a damaged file, a database that another service holds: trying again does not help.
-    """
+    """Why a command or a start failed, for the operator; never an HTTP answer, no use to repeat (exit 1)."""
 
 
 class ConfigurationError(OperatorError):
     """A setting is unknown, malformed, contradictory or unsafe: the process must not start (exit 78)."""
-
-
-class ErrorBody(msgspec.Struct, frozen=True):
-    """The specification's Error: exactly these three members."""
-
-    code: str
-    message: str
-    status: int
-
-
-def error_body(error: PetstoreError) -> bytes:
-    """The JSON body of an error's answer."""
-    return msgspec.json.encode(ErrorBody(error.code, error.public_message, error.status))

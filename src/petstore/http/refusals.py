@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from email.utils import formatdate
 
-from petstore.core.errors import HeadersTooLarge, InvalidRequest, UriTooLong, error_body
+from petstore.core.errors import HeadersTooLarge, InvalidRequest, UriTooLong
 from petstore.http.exchange import STATUS_LINES
 
 _ERRORS = {
@@ -23,5 +23,5 @@ _HEAD = (
 
 def refusal(status: int) -> bytes:
     """The whole answer, after which the connection ends. It knows no key, so it says nothing about limits."""
-    body = error_body(_ERRORS[status])
+    body = _ERRORS[status].body
     return _HEAD % (STATUS_LINES[status], formatdate(usegmt=True).encode("ascii"), len(body), body)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, error_body
+from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError
 from petstore.web.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
@@ -71,4 +71,4 @@ class _Errors:
 
 
 def _as_json(error: PetstoreError) -> Response:
-    return Response(error_body(error), error.status, _HEADERS, media_type="application/json")
+    return Response(error.body, error.status, _HEADERS, media_type="application/json")

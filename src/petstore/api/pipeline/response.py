@@ -13,7 +13,6 @@ from petstore.core.errors import (
     MethodNotAllowed,
     PetstoreError,
     UnsupportedMediaType,
-    error_body,
 )
 from petstore.core.limits.decision import AddressDecision, Decision, Window
 from petstore.core.limits.plans import WINDOWS
@@ -95,7 +94,7 @@ def error_response(error: PetstoreError, help_link: Header, *, credential_sent: 
         headers.append((b"accept-patch", error.accept_patch.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return make_response(error.status, error_body(error), *headers)
+    return make_response(error.status, error.body, *headers)
 
 
 def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> bytes:
