@@ -128,7 +128,8 @@ class TestRouter:
     def test_the_yaml_reads_like_its_sources(self) -> None:
         """Every line of a long text stands there as it was written, none longer than 132 characters."""
         lines = {
-            line.strip() for line in operations.openapi_document(config.load({})).as_yaml().decode().split("\n")
+            line.strip()
+            for line in operations.openapi_document(config.load({})).as_yaml().decode().split("\n")
         }
         for node in _nodes(contract.document()):
             for text in node.values():
