@@ -29,6 +29,7 @@ from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_key
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
 from petstore.transactions.script import KEYRING, REVOCATION, Repository, Script, read, statement, write
+from petstore.transactions.webhooks import disable_of_key
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
@@ -144,9 +145,11 @@ class Keys(Repository, ABC):
         )
 
     @write(REVOCATION)
-    def revoke(self, now_ms: int, key_id: int, actor: str) -> Script[ApiKey]:
-        """The first revocation's time stays."""
+    def revoke(self, now_ms: int, key_id: int, actor: str, *, with_webhooks: bool = False) -> Script[ApiKey]:
+        """The first revocation's time stays. `with_webhooks`: disable those that the key has made, too."""
         key = yield from find_key(key_id)
+        if with_webhooks:
+            yield from disable_of_key(key_id, actor, now_ms)
         if key.revoked_at_ms is not None:
             return key
         yield from end_key(key_id, actor, now_ms)

@@ -31,6 +31,7 @@ from petstore.transactions.accounts import find_account
 from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
+from petstore.transactions.query import Query
 from petstore.transactions.rows import (
     PLACE,
     WEBHOOK,
@@ -45,7 +46,15 @@ from petstore.transactions.script import NO_EFFECT, Database, Repository, Script
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
 _FIND = statement(f"{_WEBHOOKS} WHERE id = $1", lock=" FOR UPDATE")
 _OF_ACCOUNT = statement(f"{_WEBHOOKS} WHERE account_id = $1 ORDER BY id")
-_OF_KEY = statement(f"{_WEBHOOKS} WHERE key_id = $1 ORDER BY id")
+_OF_KEY = statement(f"{_WEBHOOKS} WHERE key_id = $1 ORDER BY id", lock=" FOR UPDATE")
+# As the index has it.
+_IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
+FAILING = statement(
+    f"SELECT {select([f'w.{column}' for column in WEBHOOK])}, a.name"
+    f" FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE {_IS_FAILING}"
+    " AND a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
+    " ORDER BY failing_since_ms DESC, w.id DESC LIMIT $1"
+)
 _COUNT = statement("SELECT count(*) FROM webhooks WHERE account_id = $1")
 _ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
 _ADD = statement(
@@ -84,6 +93,26 @@ class Webhooks(Repository):
     def of_key(self, key_id: int) -> Script[list[Webhook]]:
         """Those that the key has made, by id."""
         return [read_webhook(row[:-1]) for row in (yield _OF_KEY, (key_id,))]
+
+    @read
+    def page(
+        self, limit: int, account_id: int | None = None, after_id: int = 0, *, failing: bool = False
+    ) -> Script[list[Webhook]]:
+        """At most `limit`, by id, after `after_id`. `failing`: enabled ones that failed since their last
+        success."""
+        where = Query()
+        where.add("id > {}", after_id)
+        if account_id is not None:
+            where.add("account_id = {}", account_id)
+        if failing:
+            where.add(_IS_FAILING)
+        page = where.select(f"SELECT {select(WEBHOOK)} FROM webhooks", "ORDER BY id LIMIT {}", limit)
+        return [read_webhook(row) for row in (yield page)]
+
+    @read
+    def failing(self, limit: int) -> Script[list[tuple[Webhook, str]]]:
+        """At most `limit` that fail, of active accounts, with the accounts' names; the newest failure first."""
+        return [(read_webhook(row[:-1]), row[-1]) for row in (yield FAILING, (limit,))]
 
     @read
     def get(self, webhook_id: int, account_id: int | None = None) -> Script[Webhook]:
@@ -196,6 +225,14 @@ def disable(webhook_id: int, reason: DisabledReason, actor: str, now_ms: int) ->
     """End its deliveries."""
     yield _DISABLE, (webhook_id, reason.value)
     yield from record(now_ms, actor, "webhook", webhook_id, "disabled", *_states(None, reason))
+
+
+def disable_of_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
+    """End the deliveries of the webhooks that a key has made."""
+    for row in (yield _OF_KEY, (key_id,)):
+        webhook = read_webhook(row[:-1])
+        if webhook.disabled is None:
+            yield from disable(webhook.id, DisabledReason.OPERATOR, actor, now_ms)
 
 
 def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:

@@ -20,6 +20,7 @@ from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.usage import BANS_IN_FORCE
+from petstore.transactions.webhooks import FAILING
 
 
 @pytest.fixture
@@ -136,3 +137,11 @@ def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
     """However many keys there are."""
     first = steps(connection, BANS_IN_FORCE.sqlite, (10**12, 0, 0, 50))[0]
     assert first == "SEARCH s USING INDEX key_standings_by_ban (banned_until_ms>?)"
+
+
+def test_webhooks_that_fail_are_found_by_an_index(connection: apsw.Connection) -> None:
+    """However many there are; the overview asks every ten seconds."""
+    assert steps(connection, FAILING.sqlite, (5,)) == [
+        "SEARCH w USING INDEX webhooks_failing (failing_since_ms>?)",
+        "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
+    ]

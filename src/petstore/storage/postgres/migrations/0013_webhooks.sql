@@ -21,6 +21,8 @@ CREATE TABLE webhooks (
 );
 CREATE INDEX webhooks_by_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_by_key ON webhooks (key_id);
+CREATE INDEX webhooks_failing ON webhooks (failing_since_ms, id)
+    WHERE failing_since_ms IS NOT NULL AND disabled IS NULL;
 
 -- What is sent again: an entry, in the data set that its event has its id of.
 CREATE TABLE webhook_repetitions (

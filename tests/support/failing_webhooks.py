@@ -1,0 +1,39 @@
+"""Webhooks whose tries fail, or did: what a deliverer would have noted."""
+
+from __future__ import annotations
+
+from petstore.core.webhooks import NewWebhook, Settled, Standing, Try, Webhook
+from petstore.storage.store import Store
+from tests.support.journal import ACTOR
+
+URL = "https://shop.example/hook"
+_OWNER = "tests"
+
+
+async def add_webhook(store: Store, key_id: int = 1, url: str = URL, description: str = "") -> Webhook:
+    """One that the key has made."""
+    key = await store.keys.key(key_id)
+    new = NewWebhook(url, description=description)
+    return (await store.webhooks.create(key.account_id, key_id, new, "sealed", ACTOR))[0]
+
+
+async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:
+    """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
+    await store.deliverers.claim(_OWNER, [], is_alone=True)
+    owned = await store.deliverers.owned(_OWNER)
+    (after,) = [each.after for each in owned.endpoints if each.id == webhook_id]
+    standing = Standing(len(tries), since_ms) if since_ms is not None else Standing()
+    assert await store.deliverers.settle(_OWNER, webhook_id, Settled(after, standing, tries, [], []))
+
+
+async def let_fail(
+    store: Store,
+    webhook_id: int,
+    at_ms: int,
+    fault: str = "Expected a status from 200 to 299, got 500.",
+    answer: str = "Internal Server Error",
+    event_id: str = "evt_0f3a9c2b5d7e_1",
+) -> None:
+    """One try that failed; it fails since then."""
+    failed = Try(event_id, "pet.updated", at_ms, 120, 500, fault, answer, at_ms + 5_000)
+    await note_tries(store, webhook_id, [failed], at_ms)
