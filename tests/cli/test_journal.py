@@ -79,11 +79,13 @@ WALK: list[tuple[str, list[str]]] = [
 READS = {
     *("accounts list", "accounts show", "keys list", "keys show", "keys check", "usage", "bans"),
     *("limits check", "pets list", "pets show", "pets export", "categories list", "orders list"),
+    *("webhooks list", "webhooks show"),
     *("orders show", "people list", "journal", "events", "config", "openapi", "completion"),
 }
 # Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py, tests/cli/test_events.py,
-# tests/cli/test_db_copy.py and tests/storage/contract/test_people.py.
+# tests/cli/test_db_copy.py, tests/storage/contract/test_people.py and tests/cli/test_webhooks.py.
 ELSEWHERE = {"serve", "db restore", "db mark-restored", "db copy", "people reset"}
+ELSEWHERE |= {"webhooks disable", "webhooks enable", "webhooks retry"}
 
 
 def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> None:

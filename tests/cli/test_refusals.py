@@ -75,6 +75,7 @@ WRONG_USAGE = [
     ("journal --before 0", "'--before'"),
     *((f"events --after {text}", "is no bookmark: write now") for text in ("''", "7", "evt_0f3a9c2b5d7e_1")),
     ("events --type pets", "expected pet.*, "),
+    ("webhooks enable 1 --after evt_0f3a9c2b5d7e_1", "is no bookmark: write now"),
     ("events --limit 10001", "'--limit'"),
     ("db backup no/x.db", "There is no directory"),
     ("db backup .", "is a directory"),

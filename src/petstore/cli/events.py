@@ -43,13 +43,14 @@ def _read_types(ctx: click.Context, param: click.Parameter, patterns: tuple[str,
         raise click.BadParameter(error.message.partition(": ")[2], ctx, param) from None
 
 
-def _read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> Bookmark | str | None:
+def read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> Bookmark | str | None:
+    """The option `--after`: a bookmark, NOW, or None when it is not given."""
     try:
         return text if text in (None, NOW) else read_bookmark(text)
     except InvalidParameter:
         raise click.BadParameter(
-            f"{text!r} is no bookmark: write now, or the last word on standard error of an earlier run;"
-            " an event's id is none.",
+            f"{text!r} is no bookmark: write now, or the last word that `petstore events` has printed on"
+            " standard error; an event's id is none.",
             ctx,
             param,
         ) from None
@@ -75,7 +76,7 @@ def _read_after(ctx: click.Context, param: click.Parameter, text: str | None) ->
 )
 @click.option(
     "--after",
-    callback=_read_after,
+    callback=read_after,
     metavar="BOOKMARK",
     help="Begin after this bookmark, or with what happens from now on: now.",
 )

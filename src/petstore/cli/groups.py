@@ -118,6 +118,7 @@ def _with_listing(error: PetstoreError) -> str:
         OrderNotFound,
         PersonNotFound,
         PetNotFound,
+        WebhookNotFound,
     )
 
     listings = {
@@ -127,6 +128,7 @@ def _with_listing(error: PetstoreError) -> str:
         AccountNotFound: "accounts list",
         KeyNotFound: "keys list ACCOUNT",
         PersonNotFound: "people list",
+        WebhookNotFound: "webhooks list",
     }
     for unknown, listing in listings.items():
         if isinstance(error, unknown):

@@ -48,7 +48,7 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     "--about",
     callback=_read_about,
     metavar="WHAT",
-    help="Only one object: pet:7, order:5, category:1, key:3, account:shop, person:anna, store.",
+    help="Only one object: pet:7, order:5, category:1, key:3, webhook:4, account:shop, person:anna, store.",
 )
 @click.option("--since", type=Since(), metavar="TIME", help="Only later ones: 2h, 2026-10-01, or a moment.")
 @click.option(
@@ -72,10 +72,10 @@ def journal(
 ) -> None:
     """Show who changed what, the newest change first.
 
-    Each change of an animal, order, category, account, plan, key or person and each restore is one entry; so
-    are bans, used-up days and keys that expire soon, which the service finds by itself. An account's entries
-    are also those of its keys; what the account did itself is by api:ACCOUNT. Removed objects keep their
-    entries. When there are more, standard error says how to go on.
+    Each change of an animal, order, category, account, plan, key, webhook or person and each restore is one
+    entry; so are bans, used-up days and keys that expire soon, which the service finds by itself. An
+    account's entries are also those of its keys; what the account did itself is by api:ACCOUNT. Removed
+    objects keep their entries. When there are more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
     page, people = with_store(session, lambda store: _read(store, query))

@@ -31,6 +31,8 @@ _STYLES = {
     "pending": "yellow",
     "expired": "yellow",
     "suspended": "yellow",
+    "failing": "yellow",
+    "disabled": "red",
     "closed": "red",
     "revoked": "red",
     "banned": "red",

@@ -1,4 +1,4 @@
-"""Accounts and keys as commands show them: records with the members of JSON, and fields for people."""
+"""Accounts, keys and webhooks as commands show them: records as in JSON, and fields for people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from petstore.cli.output import moment
 from petstore.core.accounts import Account
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import WINDOWS
+from petstore.core.webhooks import Webhook, members_of
 
 # Headings of a table, and their members.
 LIMIT_HEADINGS = {f"PER {window.name.upper()}": window.limit_member for window in WINDOWS}
@@ -61,4 +62,33 @@ def key_fields(key: ApiKey, account: Account, now_ms: int) -> dict[str, object]:
         "state": key.state(now_ms),
         "created": moment(key.created_at_ms),
         "expires": moment(key.expires_at_ms),
+    }
+
+
+def webhook_record(webhook: Webhook, account: str) -> dict[str, object]:
+    """A webhook's members; never its secrets."""
+    members = members_of(webhook)
+    return {
+        "id": members.pop("id"),
+        "account": account,
+        **members,
+        "state": webhook.state,
+        "failingSince": moment(webhook.failing_since_ms),
+        "createdAt": moment(webhook.created_at_ms),
+    }
+
+
+def webhook_fields(webhook: Webhook, account: str) -> dict[str, object]:
+    """A webhook's fields."""
+    reason = "" if webhook.disabled is None else f" ({webhook.disabled})"
+    return {
+        "webhook": webhook.id,
+        "account": account,
+        "url": webhook.url,
+        "types": ", ".join(webhook.types),
+        "description": webhook.description or "-",
+        "state": f"{webhook.state}{reason}",
+        "failing since": moment(webhook.failing_since_ms),
+        "key": webhook.key_id,
+        "created": moment(webhook.created_at_ms),
     }

@@ -125,6 +125,13 @@ class Webhook(msgspec.Struct, frozen=True):
     disabled: DisabledReason | None = None
     failing_since_ms: int | None = None  # the first failure since the last success
 
+    @property
+    def state(self) -> str:
+        """`disabled`, `failing` since its last success, or `active`."""
+        if self.disabled is not None:
+            return "disabled"
+        return "active" if self.failing_since_ms is None else "failing"
+
 
 def members_of(webhook: Webhook) -> dict[str, Any]:
     """A webhook as its owner sees it: the interface's Webhook."""

@@ -111,7 +111,7 @@ class Webhooks(Repository):
 
     @read
     def failing(self, limit: int) -> Script[list[tuple[Webhook, str]]]:
-        """At most `limit` that fail, of active accounts, with the accounts' names; the newest failure first."""
+        """At most `limit` that fail, of active accounts, with the accounts' names; the newest first."""
         return [(read_webhook(row[:-1]), row[-1]) for row in (yield FAILING, (limit,))]
 
     @read

@@ -64,7 +64,7 @@ class TestRevocation:
     """With the webhooks that the key has made."""
 
     async def test_it_ends_them(self, store: Store) -> None:
-        """By the operator, with an entry each; those of other keys go on, and a disabled one stays as it is."""
+        """By the operator, with an entry each; those of other keys go on, a disabled one stays as it is."""
         await store.webhooks.change(3, OFF, "api:shop/key 3")
         before = len(await entries(store))
         await store.keys.revoke(1, "cli:anna", with_webhooks=True)
