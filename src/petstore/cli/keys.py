@@ -21,12 +21,13 @@ from petstore.cli.output import (
     write_records,
     yes_option,
 )
-from petstore.cli.records import key_fields, key_record
+from petstore.cli.records import key_fields, key_record, webhook_record
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
 from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
 from petstore.core.keys import Access, ApiKey, IssuedKey, check_label
 from petstore.core.limits.usage import KeyBan
+from petstore.core.webhooks import Webhook
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -174,31 +175,49 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     _show_secret(session, issued, as_json, remark)
 
 
-@keys.command("revoke", epilog=examples("petstore keys revoke 3", "petstore keys revoke 3 --yes"))
+@keys.command(
+    "revoke",
+    epilog=examples(
+        "petstore keys revoke 3",
+        "petstore keys revoke 3 --yes",
+        "petstore keys revoke 3 --with-webhooks    # a key that has leaked",
+    ),
+)
 @click.argument("key_id", type=ID)
+@click.option("--with-webhooks", is_flag=True, help="Disable the webhooks that the key has made, too.")
 @yes_option
 @json_option
 @click.pass_obj
-def revoke_key(session: Session, key_id: int, yes: bool, as_json: bool) -> None:
+def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as_json: bool) -> None:
     """End a key for good; its next request is refused.
 
     On a terminal it shows the key and asks first. There is no way back: issue a new key instead. Revoking a
-    revoked key changes nothing. Works on a full disk too, with the room that the server keeps back for it.
+    revoked key changes nothing. It lists the webhooks that the key has made, which go on unless
+    --with-webhooks disables them. Works on a full disk too, with the room that the server keeps back for it.
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> _Details:
-        return await _details(store, await store.keys.key(key_id), now_ms)
+    async def look(store: Store) -> tuple[_Details, list[Webhook]]:
+        details = await _details(store, await store.keys.key(key_id), now_ms)
+        return details, await store.webhooks.of_key(key_id)
 
-    async def revoke(store: Store) -> _Details:
-        return await _details(store, await store.keys.revoke(key_id, session.actor), now_ms)
+    async def revoke(store: Store) -> tuple[_Details, list[Webhook]]:
+        await store.keys.revoke(key_id, session.actor, with_webhooks=with_webhooks)
+        return await look(store)
 
     if asks(yes):
-        found = with_store_on_a_full_disk(session, look)
+        found, made = with_store_on_a_full_disk(session, look)
         labelled = f", label {found.key.label!r}" if found.key.label else ""
         of = f"{found.key.display} of account {found.account.name!r}{labelled}, access {found.key.access}"
+        _list_made(made)
         confirm(f"Key {key_id} is {of}. Revoke it for good?")
-    _write_key(with_store_on_a_full_disk(session, revoke), now_ms, as_json)
+    found, made = with_store_on_a_full_disk(session, revoke)
+    records = [webhook_record(webhook, found.account.name) for webhook in made]
+    _write_key(found, now_ms, as_json, webhooks=records)
+    if not as_json:
+        _list_made(made)
+    if any(webhook.disabled is None for webhook in made):
+        echo_err(f"To disable them, as for a leaked key: petstore keys revoke {key_id} --with-webhooks")
 
 
 @keys.command("unban", epilog=examples("petstore keys unban 3"))
@@ -251,13 +270,19 @@ async def _details(store: Store, key: ApiKey, now_ms: int) -> _Details:
     return _Details(key, account, next((ban for ban in report.bans if ban.key_id == key.id), None))
 
 
-def _write_key(details: _Details, now_ms: int, as_json: bool) -> None:
+def _list_made(webhooks: list[Webhook]) -> None:
+    for webhook in webhooks:
+        echo_err(f"It has made webhook {webhook.id} ({webhook.state}): {webhook.url}")
+
+
+def _write_key(details: _Details, now_ms: int, as_json: bool, **more: object) -> None:
     key, account, ban = details.key, details.account, details.ban
     record = {
         **key_record(key, now_ms),
         "accountId": account.id,
         "account": account.name,
         "bannedUntil": moment(ban.banned_until_ms if ban else None),
+        **more,
     }
     fields = {
         **key_fields(key, account, now_ms),
