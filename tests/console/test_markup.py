@@ -19,6 +19,7 @@ from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PetChange
 from tests.support.console import Form, Shown, Visitor
 from tests.support.console_places import add_upload
+from tests.support.failing_webhooks import add_webhook, let_fail
 from tests.support.service import Shop
 
 
@@ -31,6 +32,7 @@ def evil(what: str) -> str:
 OUTSIDE = (
     "pet", "category", "account", "label", "actor", "person",
     "file", "row", "fault", "message", "query", "typed",
+    "url", "description", "reason", "answer",
 )  # fmt: skip
 _PAGE = re.compile(r"/console/(?!static/|billing/bill|stock/export|stock/[0-9]+/rejects)")
 _REFERENCE = re.compile(r'<a [^>]*href="([^"]*)"')
@@ -50,6 +52,8 @@ async def hostile(shop: Shop) -> Visitor:
     issued = await store.keys.issue("customer", "test", actor, label=evil("label"))
     await store.orders.place(2, NewOrder(1), actor)
     now_ms = shop.clock.now_ms()
+    webhook = await add_webhook(store, issued.record.id, evil("url"), evil("description"))
+    await let_fail(store, webhook.id, now_ms, evil("reason"), evil("answer"))
     bans = {issued.record.id: BanState(2, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)}
     await store.counters.save(LimiterState({}, bans), UsageChanges())
     rejected = f'{{"name":"{evil("row")}","categoryId":1,"{evil("fault")}":2}}\n'.replace("'\"", "'\\\"")
@@ -103,7 +107,7 @@ async def crawl(visitor: Visitor) -> dict[str, str]:
 
 async def test_markup_from_outside_is_text_on_every_page(hostile: Visitor) -> None:
     """Names of animals, categories, accounts, people and files, labels of keys, actors, rows of lists and
-    their faults, what was searched for and what was typed."""
+    their faults, webhooks and what they answered, what was searched for and what was typed."""
     bodies = await crawl(hostile)
     assert [address for address, body in bodies.items() if "<img" in body] == []
     shown = "".join(bodies.values())

@@ -22,6 +22,7 @@ from petstore.core.people import Role
 from petstore.core.pets import NewPet
 from tests.support.console import Shown, Visitor
 from tests.support.console_places import PLACES
+from tests.support.failing_webhooks import add_webhook
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
@@ -51,6 +52,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/accounts/{account_id}": "GET",
         "/accounts/{account_id}/keys": "GET",
         "/keys/{key_id}": "GET",
+        "/webhooks/{webhook_id}": "GET",
         "/bans": "GET",
         "/journal": "GET",
         "/events": "GET",
@@ -83,6 +85,9 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/keys/{key_id}/rotate": "GET POST",
         "/keys/{key_id}/revoke": "GET POST",
         "/keys/{key_id}/unban": "POST",
+        **dict.fromkeys(
+            (f"/webhooks/{{webhook_id}}/{each}" for each in ("disable", "enable", "retry")), "POST"
+        ),
         "/billing": "GET",
         "/billing/bill": "GET",
         "/people": "GET",
@@ -112,6 +117,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
         await opened.store.accounts.add("customer", FREE, ACTOR)
         await opened.store.orders.place(1, NewOrder(1), ACTOR)
         await opened.store.categories.name(1, "Dogs", ACTOR)
+        await add_webhook(opened.store)
         yield opened
 
 

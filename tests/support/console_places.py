@@ -29,6 +29,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/keys/{key_id}/rotate": ("keys/{key}/rotate",),
     "/keys/{key_id}/revoke": ("keys/{key}/revoke",),
     "/keys/{key_id}": ("keys/{key}",),
+    "/webhooks/{webhook_id}": ("webhooks/{webhook}",),
     "/bans": ("bans",),
     "/billing": ("billing",),
     "/billing/bill": (),
@@ -72,7 +73,7 @@ DEAR = (
 WITHOUT_SESSION = ("/sign-in", "/link/{token}")
 _LIST = b"name,categoryId,status\r\nRex,1,\r\nMia,dogs,\r\n"
 # What the store of `make demo` has; benchmarks name other things.
-_DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 10, "key": 1}
+_DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 10, "key": 1, "webhook": 1}
 
 
 class People(NamedTuple):

@@ -101,6 +101,7 @@ async def show(visit: Visit) -> Response:
         keys_read=KEYS_READ,
         has_more_keys=len(keys) == KEYS_READ,
         bans={ban.key_id: ban for ban in report.bans},
+        webhooks=await visit.store.webhooks.of_account(account.id),
         history=await history_of(visit, "account", account.id),
     )
 

@@ -22,6 +22,7 @@ from petstore.console import (
     service,
     sign_ins,
     stock,
+    webhooks,
 )
 from petstore.console.guard import Guard
 from petstore.console.passwords import Passwords
@@ -50,6 +51,7 @@ VIEWS = [
     *orders.VIEWS,
     *accounts.VIEWS,
     *keys.VIEWS,
+    *webhooks.VIEWS,
     *bans.VIEWS,
     *billing.VIEWS,
     *stock.VIEWS,

@@ -31,6 +31,7 @@ _MEMBERS = {
     "petId": "animal",
     "accountId": "account",
     "categoryId": "category",
+    "keyId": "key",
     "hasPassword": "password",
 }
 # The page of a subject, below the console.
@@ -39,6 +40,7 @@ _PAGES = {
     "order": "orders/{}",
     "account": "accounts/{}",
     "key": "keys/{}",
+    "webhook": "webhooks/{}",
     "person": "people/of/{}",
 }
 _OF_MOMENTS = ("At", "Date", "Until")
@@ -47,7 +49,7 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
 Texts = Mapping[str, Callable[[Any], str]]
-_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none"}
+_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none", "types": ", ".join}
 
 
 async def show(visit: Visit) -> Response:

@@ -212,12 +212,16 @@ def _read_overlap(text: str) -> int:
 
 async def ask_revocation(visit: Visit) -> Response:
     key, account = await _find(visit)
-    return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account)
+    webhooks = await visit.store.webhooks.of_key(key.id)
+    return visit.page("key_revoke.html", f"Revoke key {key.id}", key=key, account=account, webhooks=webhooks)
 
 
 async def revoke(visit: Visit) -> Response:
-    key = await visit.store.keys.revoke(visit.id_of("key"), visit.actor)
+    with_webhooks = visit.form.get("with_webhooks") == "on"
+    key = await visit.store.keys.revoke(visit.id_of("key"), visit.actor, with_webhooks=with_webhooks)
     flash = f"Key {key.id} is revoked; its next request is refused."
+    if with_webhooks:
+        flash += " The webhooks that it has made are disabled."
     return visit.redirect(f"accounts/{key.account_id}", flash=flash)
 
 

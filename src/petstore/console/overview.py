@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from starlette.responses import Response
 
 from petstore.console import orders
+from petstore.console.formats import duration
 from petstore.console.journal import lines_with_names, page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
@@ -21,6 +23,7 @@ from petstore.core.people import Role
 from petstore.core.service import Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
+from petstore.core.webhooks import Webhook
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -53,6 +56,7 @@ async def show(visit: Visit) -> Response:
     waiting = await store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
     rows = await orders.rows_of(visit, waiting.orders)
     entries = (await page_of_lines(visit, JournalQuery(_ENTRIES))).entries
+    failing = await store.webhooks.failing(NAMED_MAX + 1)
     slow_seconds = desk.clock.monotonic() - began
     counted = await desk.statistics.latest()
     return visit.page(
@@ -60,7 +64,7 @@ async def show(visit: Visit) -> Response:
         "Overview",
         fragment="now",
         troubles=[*await desk.service.troubles(), *_of_database(slow_seconds, desk.statistics.failed)],
-        notices=await _notices(visit, counted),
+        notices=[*await _notices(visit, counted), *of_webhooks(failing, visit.now_ms)],
         counted=counted,
         rows=rows,
         has_more=waiting.has_more,
@@ -135,6 +139,24 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
             ],
             "Tell them to read GET /v1/pets?id=… instead.",
             len(callers) > NAMED_MAX,
+        )
+
+
+def of_webhooks(failing: list[tuple[Webhook, str]], now_ms: int) -> Iterator[Notice]:
+    """Webhooks that fail, with their accounts' names."""
+    if failing:
+        yield Notice(
+            "Customers do not get their events. Webhooks that fail:",
+            [
+                (
+                    f"webhooks/{webhook.id}",
+                    f"{account} ({urlsplit(webhook.url).netloc}, for"
+                    f" {duration(now_ms - (webhook.failing_since_ms or now_ms))})",
+                )
+                for webhook, account in failing[:NAMED_MAX]
+            ],
+            "Tell the customer; after five days without a success a webhook is disabled.",
+            len(failing) > NAMED_MAX,
         )
 
 

@@ -146,7 +146,7 @@ async def show(visit: Visit, edit: Edit | None = None, error: PetstoreError | No
     if pet is None:
         if not history.is_removed:
             raise PetNotFound(pet_id)
-        return visit.page("pets_removed.html", title, 404, pet_id=pet_id, history=history)
+        return visit.page("removed.html", title, 404, what=f"animal {pet_id}", history=history)
     edit = edit or Edit(pet, history.newest_id, typed_of(pet, names))
     return visit.page(
         "pet.html",
