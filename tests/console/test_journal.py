@@ -15,6 +15,7 @@ from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange
 from tests.support.console import Visitor
+from tests.support.failing_webhooks import add_webhook
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
 
@@ -33,17 +34,18 @@ async def test_an_entry_says_who_what_when_and_from_what_to_what(shop: Shop, vie
 
 
 async def test_each_kind_of_subject_has_its_page(shop: Shop, viewer: Visitor) -> None:
-    """Animals, orders, accounts and keys; a category and the store have none of their own."""
+    """Animals, orders, accounts, keys and webhooks; a category and the store have none of their own."""
     store = shop.store
     await store.accounts.add("farm", FREE, ACTOR)
     account = await store.accounts.find("farm")
     await store.keys.issue("farm", "test", ACTOR)
     (key,) = await store.keys.keys("farm")
+    await add_webhook(store, key.id)
     await store.pets.add(REX, ACTOR)
     await store.orders.place(account.id, NewOrder(1), ACTOR)
     await store.categories.name(7, "Dogs", ACTOR)
     shown = await viewer.get("journal")
-    for link in (f"account {account.id}", f"key {key.id}", "animal 1", "order 1"):
+    for link in (f"account {account.id}", f"key {key.id}", "webhook 1", "animal 1", "order 1"):
         path = link.replace("animal", "pet").replace(" ", "s/")
         assert shown.links[link] == f"../console/{path}"
     assert "category 7" in shown.text

@@ -24,6 +24,7 @@ from tests.support.browser import (
     weigh,
 )
 from tests.support.console_places import PLACES, WITHOUT_SESSION, People, add_people, places
+from tests.support.failing_webhooks import add_webhook, let_fail
 from tests.support.postgres import apart
 from tests.support.server import Server, running_server
 from tools.demo.making import make
@@ -47,6 +48,8 @@ async def fill(url: str) -> People:
     await make({"PETSTORE_DATABASE_URL": url}, 1, _DAYS, clock.now_ms(), lambda: None)
     store = backend_for(url).open(clock)
     try:
+        for key in (await store.keys.key(1), *(await store.keys.keys("5"))[:1]):
+            await let_fail(store, (await add_webhook(store, key.id)).id, clock.now_ms())
         return await add_people(store)
     finally:
         await store.close()

@@ -21,6 +21,7 @@ from verification.benchmarks.data import CACHE, emptied, filling
 
 _COUNTER = "WITH RECURSIVE counter(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counter WHERE n < {0})"
 _DAYS_OF_ALL, _DAYS_OF_THE_BUSY = 10, 90
+_TRIES = 10_000
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -40,6 +41,7 @@ def _statements(size: Size, now_ms: int, digest: str) -> list[str]:
     """`digest`: 32 bytes that differ for each `n`, in the store's SQL."""
     today = now_ms // DAY_MS
     keys, banned = size.accounts + 100, max(size.accounts // 100, 1)
+    webhooks = max(size.accounts // 10, 1)
     return [
         f"""INSERT INTO categories (id, name) {_COUNTER.format(100)}
         SELECT n, 'Category ' || n FROM counter""",
@@ -71,6 +73,14 @@ def _statements(size: Size, now_ms: int, digest: str) -> list[str]:
         f"""INSERT INTO usage_days (account_id, day, requests, refused, deprecated)
         {_COUNTER.format(_DAYS_OF_THE_BUSY)}
         SELECT 1, {today} - n + 1, 900 + n % 90, n % 7, n % 2 FROM counter""",
+        f"""INSERT INTO webhooks (account_id, key_id, url, types, description, created_at_ms, secrets,
+            data_set, after_transaction, after_id, failing_since_ms) {_COUNTER.format(webhooks)}
+        SELECT n, n, 'https://shop.example/hook', '*', '', {now_ms}, '', '', 0, 0,
+            CASE WHEN n % 10 = 1 THEN {now_ms} - n END FROM counter""",
+        f"""INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, status, fault, answer)
+        {_COUNTER.format(_TRIES)}
+        SELECT 1, 'evt_0f3a9c2b5d7e_' || n, 'pet.updated', {now_ms} - n, 120, 500,
+            'Expected a status from 200 to 299, got 500.', '{"x" * 1_024}' FROM counter""",
         f"""INSERT INTO orders (account_id, pet_id, status, ship_date_ms, created_at_ms)
         {_COUNTER.format(size.orders)}
         SELECT CASE WHEN n % 10 = 0 THEN 1 ELSE 1 + n % {size.accounts} END, n,
