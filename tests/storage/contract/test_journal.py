@@ -155,6 +155,7 @@ READS = {
         "usage.deprecated_callers",
         "billing.accounts",
     ),
+    *("webhooks.page", "webhooks.failing"),
     # A session is no change of the store.
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
