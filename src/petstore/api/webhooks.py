@@ -95,7 +95,12 @@ class WebhookOperations:
         if change.url is not UNSET:
             self._check(change.url)
         webhook = await self._webhooks.change(
-            _id_of(request), change, caller.actor, account_id=caller.account_id, match=match
+            _id_of(request),
+            change,
+            caller.actor,
+            account_id=caller.account_id,
+            key_id=caller.key_id,
+            match=match,
         )
         body = encode(members_of(webhook))
         return make_response(200, body, (b"etag", tag_of(body)))

@@ -7,6 +7,7 @@ import os
 import signal
 
 import structlog
+import uvloop
 
 from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
@@ -24,7 +25,8 @@ def run(settings: Settings, report: Report) -> int:
     """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
     os.nice(_NICENESS)
     collect_garbage_seldom()
-    return asyncio.run(_run(settings, report))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(settings, report))
 
 
 async def _run(settings: Settings, report: Report) -> int:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from petstore.core.clock import Clock
-from petstore.core.errors import Conflict, WebhookNotFound
+from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
 from petstore.core.events import (
     NOW,
     read_bookmark,
@@ -32,15 +32,7 @@ from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
-from petstore.transactions.rows import (
-    PLACE,
-    WEBHOOK,
-    place_of,
-    places,
-    read_place,
-    read_webhook,
-    select,
-)
+from petstore.transactions.rows import PLACE, WEBHOOK, place_of, places, read_place, read_webhook, select
 from petstore.transactions.script import NO_EFFECT, Database, Repository, Script, read, statement, write
 
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
@@ -55,6 +47,7 @@ FAILING = statement(
     " AND a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
     " ORDER BY failing_since_ms DESC, w.id DESC LIMIT $1"
 )
+_REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
 _COUNT = statement("SELECT count(*) FROM webhooks WHERE account_id = $1")
 _ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
 _ADD = statement(
@@ -130,7 +123,8 @@ class Webhooks(Repository):
         """A webhook that gets what commits from now on, its sealed secrets, and whether an earlier request
         with the Idempotency-Key has made it.
 
-        Raises Conflict for one more than the plan has, IdempotencyKeyInUse and IdempotencyKeyReused.
+        Raises Conflict for one more than the plan has, Unauthorized where the key was revoked meanwhile,
+        IdempotencyKeyInUse and IdempotencyKeyReused.
         """
         now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
 
@@ -156,10 +150,13 @@ class Webhooks(Repository):
         actor: str,
         *,
         account_id: int | None = None,
+        key_id: int | None = None,
         match: Tags | None = None,
         reason: DisabledReason = DisabledReason.OWNER,
     ) -> Script[Webhook]:
-        """Raises PreconditionFailed, and EventsGone for a place that the store can't continue."""
+        """Raises PreconditionFailed, Unauthorized, and EventsGone for a place that can't be continued."""
+        if key_id is not None:
+            yield from _check_key(key_id)
         before, _ = yield from find_webhook(webhook_id, account_id)
         check_match(match, members_of(before))
         after = replace(
@@ -197,7 +194,7 @@ class Webhooks(Repository):
         account_id: int | None = None,
         match: Tags | None = None,
     ) -> Script[None]:
-        """Raises PreconditionFailed. A test of it that runs comes to its end."""
+        """Raises PreconditionFailed."""
         before, _ = yield from find_webhook(webhook_id, account_id)
         check_match(match, members_of(before))
         yield _REMOVE, (webhook_id,)
@@ -248,6 +245,7 @@ def _create(
     account_id: int, key_id: int, new: NewWebhook, secrets: str, actor: str, now_ms: int
 ) -> Script[int]:
     account = yield from find_account(str(account_id))
+    yield from _check_key(key_id)
     most = MOST.get(account.plan.name, MOST["free"])
     if (yield _COUNT, (account_id,))[0][0] >= most:
         raise Conflict(
@@ -263,6 +261,12 @@ def _create(
     added = {"accountId": account_id, "keyId": key_id, **_members(webhook)}
     yield from record(now_ms, actor, "webhook", webhook_id, "added", None, added)
     return webhook_id
+
+
+def _check_key(key_id: int) -> Script[None]:
+    """Raise Unauthorized for one that was revoked since the request began, or it would leave a webhook."""
+    if (yield _REVOKED, (key_id,))[0][0]:
+        raise Unauthorized("The API key is revoked.")
 
 
 def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]:
