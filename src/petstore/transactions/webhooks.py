@@ -173,12 +173,7 @@ class Webhooks(Repository):
         if change.after is not UNSET:
             yield from _go_on(webhook_id, change.after, actor, now_ms)
         if change.enabled is True and before.disabled is not None:
-            if change.after is UNSET:
-                yield from check_place(read_place((yield _PLACE, (webhook_id,))[0]))
-            yield _ENABLE, (webhook_id,)
-            yield from record(
-                now_ms, actor, "webhook", webhook_id, "enabled", *_states(before.disabled, None)
-            )
+            yield from _enable(before, actor, now_ms)
             return replace(after, disabled=None, failing_since_ms=None)
         if change.enabled is False and before.disabled is None:
             yield from disable(webhook_id, reason, actor, now_ms)
@@ -267,6 +262,14 @@ def _check_key(key_id: int) -> Script[None]:
     """Raise Unauthorized for one that was revoked since the request began, or it would leave a webhook."""
     if (yield _REVOKED, (key_id,))[0][0]:
         raise Unauthorized("The API key is revoked.")
+
+
+def _enable(before: Webhook, actor: str, now_ms: int) -> Script[None]:
+    """Raises EventsGone where its place can't be continued."""
+    yield from check_place(read_place((yield _PLACE, (before.id,))[0]))
+    yield _ENABLE, (before.id,)
+    states = _states(before.disabled, None)
+    yield from record(now_ms, actor, "webhook", before.id, "enabled", *states)
 
 
 def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]:
