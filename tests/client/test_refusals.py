@@ -17,7 +17,8 @@ from petstore_client import (
     RedirectRefused,
     UnexpectedAnswer,
 )
-from petstore_client.calls import Page, list_pets
+from petstore_client.answers import Page
+from petstore_client.calls import list_pets
 
 from tests.client.kit import ADDRESS, KEY, PET, Scripted, answer, failure
 

@@ -14,8 +14,8 @@ import httpx2
 
 from petstore_client import calls
 from petstore_client.aio_follow import AsyncEvents
-from petstore_client.answers import Answer, Fault
-from petstore_client.calls import Call, Page
+from petstore_client.answers import Answer, Fault, Page
+from petstore_client.calls import Call
 from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
 from petstore_client.limits import Limits
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, urljoin, urlsplit
 
-from petstore_client.errors import ApiError, UnexpectedAnswer, api_error
+from petstore_client import models
+from petstore_client.errors import ApiError, NotFound, UnexpectedAnswer, api_error
 from petstore_client.limits import LONGEST_WAIT_SECONDS, service_time
+from petstore_client.models import Order, Pet
 
+T = TypeVar("T")
+_Tagged = TypeVar("_Tagged", Pet, Order)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
 _REMOVED = {204, 404}  # 404 after a repetition
@@ -141,3 +145,47 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 def _host(url: str) -> str:
     return urlsplit(url).netloc
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """One page of a walk, and the address of the next."""
+
+    items: tuple[T, ...]
+    next_address: str | None
+
+
+def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
+    """Reads the document of an answer; raises UnexpectedAnswer when it is not the contract's."""
+
+    def read_answer(answer: Answer) -> T:
+        try:
+            return read(document_of(answer))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UnexpectedAnswer(f"The answer is not the contract's: {error}.") from None
+
+    return read_answer
+
+
+def page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
+    """Reads a page of a walk, each of whose items `read` reads."""
+    read_items = reads(models.read_array(read))
+    return lambda answer: Page(read_items(answer), next_page(answer))
+
+
+def tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
+    """Reads a resource with the answer's ETag."""
+    return lambda answer: replace(read(answer), etag=answer.headers.get("etag", ""))
+
+
+def only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
+    """The one that was asked for by its identifier: the tag of its list is its own."""
+    read_items = reads(models.read_array(read))
+
+    def read_first(answer: Answer) -> _Tagged:
+        items = read_items(answer)
+        if not items:
+            raise NotFound("not_found", absent, 404, answer.request_id)
+        return items[0]
+
+    return tagged(read_first)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import operator
-import re
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from petstore_client import models
-from petstore_client.answers import Answer, check_removal, document_of, next_page
-from petstore_client.errors import NotFound, UnexpectedAnswer
+from petstore_client.answers import Answer, Page, check_removal, only, page_of, reads, tagged
+from petstore_client.arguments import Query, etag, idempotency_key, identifier, members, query, some_members
+from petstore_client.errors import UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
 T = TypeVar("T")
-_Tagged = TypeVar("_Tagged", Pet, Order)
-_Query = tuple[tuple[str, str], ...]
 LARGEST_PAGE = 100
 _IDS_AT_ONCE = 100
-_ETAG = re.compile(r'\*|(W/)?"[!#-~]*"')
-_IDEMPOTENCY_KEY = re.compile("[!-~]{1,255}")
 
 # Method and path by the contract's operationId.
 OPERATIONS = {
@@ -42,21 +36,13 @@ OPERATIONS = {
 
 
 @dataclass(frozen=True)
-class Page(Generic[T]):
-    """One page of a walk, and the address of the next."""
-
-    items: tuple[T, ...]
-    next_address: str | None
-
-
-@dataclass(frozen=True)
 class Call(Generic[T]):
     """One operation with its arguments. `read` makes the result of an answer of success."""
 
     operation: str
     read: Callable[[Answer], T]
     id: int | None = None
-    query: _Query = ()
+    query: Query = ()
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
     if_match: str | None = None
@@ -137,7 +123,7 @@ def list_pets(
         if not ids:
             return None
     filters = [("status", status), ("categoryId", category_id), ("order", order), ("limit", page_size)]
-    return Call("listPets", _page_of(models.read_pet), query=_query(filters, ids or ()))
+    return Call("listPets", page_of(models.read_pet), query=query(filters, ids or ()))
 
 
 def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
@@ -149,34 +135,34 @@ def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
 
 def get_pet(pet_id: int) -> Call[Pet]:
     """GET /pets?id=…, the first of its list."""
-    read = _only(models.read_pet, f"There is no animal {pet_id}.")
-    return Call("listPets", read, query=_query((), (pet_id,)))
+    read = only(models.read_pet, f"There is no animal {pet_id}.")
+    return Call("listPets", read, query=query((), (pet_id,)))
 
 
 def get_pet_by_path(pet_id: int) -> Call[Pet]:
     """GET /pets/{petId}, deprecated."""
-    return Call("getPet", _tagged(reads(models.read_pet)), id=_id(pet_id))
+    return Call("getPet", tagged(reads(models.read_pet)), id=identifier(pet_id))
 
 
 def create_pet(name: str, category_id: int, status: PetStatus | None, key: str | None) -> Call[Pet]:
     """POST /pets."""
-    document = _given(name=name, categoryId=category_id, status=status)
-    read = _tagged(reads(models.read_pet))
-    return Call("createPet", read, document=document, idempotency_key=_idempotency_key(key))
+    document = members(name=name, categoryId=category_id, status=status)
+    read = tagged(reads(models.read_pet))
+    return Call("createPet", read, document=document, idempotency_key=idempotency_key(key))
 
 
 def update_pet(
     pet_id: int, name: str | None, category_id: int | None, status: PetStatus | None, if_match: str | None
 ) -> Call[Pet]:
     """PATCH /pets/{petId}."""
-    document = _some(name=name, categoryId=category_id, status=status)
-    read = _tagged(reads(models.read_pet))
-    return Call("updatePet", read, id=_id(pet_id), document=document, if_match=_etag(if_match))
+    document = some_members(name=name, categoryId=category_id, status=status)
+    read = tagged(reads(models.read_pet))
+    return Call("updatePet", read, id=identifier(pet_id), document=document, if_match=etag(if_match))
 
 
 def delete_pet(pet_id: int, if_match: str | None) -> Call[None]:
     """DELETE /pets/{petId}."""
-    return Call("deletePet", check_removal, id=_id(pet_id), if_match=_etag(if_match))
+    return Call("deletePet", check_removal, id=identifier(pet_id), if_match=etag(if_match))
 
 
 def list_orders(
@@ -184,24 +170,26 @@ def list_orders(
 ) -> Call[Page[Order]]:
     """GET /store/orders."""
     filters = [("status", status), ("scope", scope), ("limit", page_size)]
-    return Call("listOrders", _page_of(models.read_order), query=_query(filters))
+    return Call("listOrders", page_of(models.read_order), query=query(filters))
 
 
 def get_order(order_id: int) -> Call[Order]:
     """GET /store/orders?id=…, the first of its list."""
-    read = _only(models.read_order, f"There is no order {order_id}.")
-    return Call("listOrders", read, query=_query((), (order_id,)))
+    read = only(models.read_order, f"There is no order {order_id}.")
+    return Call("listOrders", read, query=query((), (order_id,)))
 
 
 def place_order(pet_id: int, key: str | None) -> Call[Order]:
     """POST /store/orders."""
-    read = _tagged(reads(models.read_order))
-    return Call("placeOrder", read, document={"petId": _id(pet_id)}, idempotency_key=_idempotency_key(key))
+    read = tagged(reads(models.read_order))
+    return Call(
+        "placeOrder", read, document={"petId": identifier(pet_id)}, idempotency_key=idempotency_key(key)
+    )
 
 
 def cancel_order(order_id: int, if_match: str | None) -> Call[None]:
     """DELETE /store/orders/{orderId}."""
-    return Call("cancelOrder", check_removal, id=_id(order_id), if_match=_etag(if_match))
+    return Call("cancelOrder", check_removal, id=identifier(order_id), if_match=etag(if_match))
 
 
 def update_order(
@@ -211,9 +199,9 @@ def update_order(
     if ship_date is not None and ship_date.tzinfo is None:
         raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
     shipped = None if ship_date is None else ship_date.isoformat(timespec="milliseconds")
-    document = _some(status=status, shipDate=shipped)
-    read = _tagged(reads(models.read_order))
-    return Call("updateOrder", read, id=_id(order_id), document=document, if_match=_etag(if_match))
+    document = some_members(status=status, shipDate=shipped)
+    read = tagged(reads(models.read_order))
+    return Call("updateOrder", read, id=identifier(order_id), document=document, if_match=etag(if_match))
 
 
 def list_categories() -> Call[tuple[Category, ...]]:
@@ -224,76 +212,3 @@ def list_categories() -> Call[tuple[Category, ...]]:
 def get_usage() -> Call[Usage]:
     """GET /usage."""
     return Call("getUsage", reads(models.read_usage))
-
-
-def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
-    """Reads the document of an answer; raises UnexpectedAnswer when it is not the contract's."""
-
-    def read_answer(answer: Answer) -> T:
-        try:
-            return read(document_of(answer))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise UnexpectedAnswer(f"The answer is not the contract's: {error}.") from None
-
-    return read_answer
-
-
-def _page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
-    read_items = reads(models.read_array(read))
-    return lambda answer: Page(read_items(answer), next_page(answer))
-
-
-def _tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
-    return lambda answer: replace(read(answer), etag=answer.headers.get("etag", ""))
-
-
-def _only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
-    """The one that was asked for by its identifier: the tag of its list is its own."""
-    read_items = reads(models.read_array(read))
-
-    def read_first(answer: Answer) -> _Tagged:
-        items = read_items(answer)
-        if not items:
-            raise NotFound("not_found", absent, 404, answer.request_id)
-        return items[0]
-
-    return _tagged(read_first)
-
-
-def _query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> _Query:
-    given = [(name, str(value)) for name, value in filters if value is not None]
-    return (*given, *(("id", str(_id(each))) for each in ids))
-
-
-def _id(value: int) -> int:
-    """An identifier. Text might name another path, such as "../store/orders/5"; True is an int to Python."""
-    if isinstance(value, bool):
-        raise TypeError("An identifier is an integer, not a boolean.")
-    return operator.index(value)
-
-
-def _given(**members: object) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _some(**members: object) -> dict[str, Any]:
-    document = _given(**members)
-    if not document:
-        raise ValueError(f"Give at least one of {', '.join(members)}.")
-    return document
-
-
-def _etag(given: str | None) -> str | None:
-    if given is None or _ETAG.fullmatch(given):
-        return given
-    raise ValueError(
-        "if_match is the etag of what get, create, place or update returned, or *. Lists have none."
-    )
-
-
-def _idempotency_key(given: str | None) -> str:
-    if given is None:
-        return str(uuid.uuid4())
-    if not _IDEMPOTENCY_KEY.fullmatch(given):
-        raise ValueError("An idempotency key is 1 to 255 visible ASCII characters.")
-    return given

@@ -11,8 +11,8 @@ from typing import Self, TypeVar
 import httpx2
 
 from petstore_client import calls
-from petstore_client.answers import Answer, Fault
-from petstore_client.calls import Call, Page
+from petstore_client.answers import Answer, Fault, Page
+from petstore_client.calls import Call
 from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch
 from petstore_client.follow import Events, Waiter
 from petstore_client.limits import Limits

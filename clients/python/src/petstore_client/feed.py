@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from math import inf
 
 from petstore_client import models
-from petstore_client.answers import Answer, bookmark_of, retry_after_seconds
-from petstore_client.calls import LARGEST_PAGE, Call, reads
+from petstore_client.answers import Answer, bookmark_of, reads, retry_after_seconds
+from petstore_client.calls import LARGEST_PAGE, Call
 from petstore_client.models import Event, EventPage
 
 NOW = "now"
