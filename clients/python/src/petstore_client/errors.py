@@ -56,6 +56,10 @@ class UnexpectedAnswer(PetstoreError):
     """An answer of success that is not the service's: another server, or a proxy, answered."""
 
 
+class InvalidSignature(PetstoreError):
+    """A request to a webhook is not the service's, or an old one. Answer it with 400, and do nothing else."""
+
+
 class ApiError(PetstoreError):
     """The service, or a proxy before it, refused the request.
 
