@@ -47,6 +47,7 @@ from petstore_client.follow import Follow
 from petstore_client.limits import Limits, Window
 from petstore_client.models import (
     Category,
+    Delivery,
     Event,
     EventPage,
     KeyState,
@@ -59,6 +60,8 @@ from petstore_client.models import (
     Usage,
     UsageDay,
     UsedWindow,
+    Webhook,
+    WebhookWithSecret,
 )
 from petstore_client.policy import OperationDeprecated
 from petstore_client.runtime import Runtime
@@ -71,6 +74,7 @@ __all__ = [
     "Category",
     "ConfigurationError",
     "Conflict",
+    "Delivery",
     "Event",
     "EventPage",
     "EventsGone",
@@ -119,6 +123,8 @@ __all__ = [
     "Usage",
     "UsageDay",
     "UsedWindow",
+    "Webhook",
+    "WebhookWithSecret",
     "Window",
     "__version__",
 ]

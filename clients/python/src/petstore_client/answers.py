@@ -10,13 +10,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import parse_qs, urljoin, urlsplit
 
-from petstore_client import models
+from petstore_client.documents import read_array
 from petstore_client.errors import ApiError, NotFound, UnexpectedAnswer, api_error
 from petstore_client.limits import LONGEST_WAIT_SECONDS, service_time
-from petstore_client.models import Order, Pet
+from petstore_client.models import Order, Pet, Webhook, WebhookWithSecret
 
 T = TypeVar("T")
-_Tagged = TypeVar("_Tagged", Pet, Order)
+_Tagged = TypeVar("_Tagged", Pet, Order, Webhook, WebhookWithSecret)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
 _REMOVED = {204, 404}  # 404 after a repetition
@@ -169,7 +169,7 @@ def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
 
 def page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
     """Reads a page of a walk, each of whose items `read` reads."""
-    read_items = reads(models.read_array(read))
+    read_items = reads(read_array(read))
     return lambda answer: Page(read_items(answer), next_page(answer))
 
 
@@ -180,7 +180,7 @@ def tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
 
 def only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
     """The one that was asked for by its identifier: the tag of its list is its own."""
-    read_items = reads(models.read_array(read))
+    read_items = reads(read_array(read))
 
     def read_first(answer: Answer) -> _Tagged:
         items = read_items(answer)

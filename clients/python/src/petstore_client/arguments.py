@@ -10,6 +10,7 @@ from typing import Any
 
 Query = tuple[tuple[str, str], ...]
 _ETAG = re.compile(r'\*|(W/)?"[!#-~]*"')
+_EVENT_ID = re.compile("evt_[0-9A-Za-z_-]{1,100}")
 _IDEMPOTENCY_KEY = re.compile("[!-~]{1,255}")
 
 
@@ -24,6 +25,13 @@ def identifier(value: int) -> int:
     if isinstance(value, bool):
         raise TypeError("An identifier is an integer, not a boolean.")
     return operator.index(value)
+
+
+def event_id(value: str) -> str:
+    """An event's id; raises ValueError for another text, which might name another path."""
+    if not _EVENT_ID.fullmatch(value):
+        raise ValueError("An event's id is the `id` of an Event, such as evt_7f_42.")
+    return value
 
 
 def members(**given: object) -> dict[str, Any]:

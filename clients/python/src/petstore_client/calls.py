@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from petstore_client import models
 from petstore_client.answers import Answer, Page, check_removal, only, page_of, reads, tagged
 from petstore_client.arguments import Query, etag, idempotency_key, identifier, members, query, some_members
+from petstore_client.documents import read_array
 from petstore_client.errors import UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
@@ -32,6 +33,15 @@ OPERATIONS = {
     "updateOrder": ("PATCH", "/store/orders/{id}"),
     "getUsage": ("GET", "/usage"),
     "listEvents": ("GET", "/events"),
+    "listWebhooks": ("GET", "/webhooks"),
+    "createWebhook": ("POST", "/webhooks"),
+    "getWebhook": ("GET", "/webhooks/{id}"),
+    "updateWebhook": ("PATCH", "/webhooks/{id}"),
+    "deleteWebhook": ("DELETE", "/webhooks/{id}"),
+    "rotateWebhookSecret": ("POST", "/webhooks/{id}/secret"),
+    "testWebhook": ("POST", "/webhooks/{id}/test"),
+    "listDeliveries": ("GET", "/webhooks/{id}/deliveries"),
+    "redeliver": ("POST", "/webhooks/{id}/deliveries/{eventId}"),
 }
 
 
@@ -42,6 +52,7 @@ class Call(Generic[T]):
     operation: str
     read: Callable[[Answer], T]
     id: int | None = None
+    event_id: str = ""
     query: Query = ()
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
@@ -59,7 +70,7 @@ class Call(Generic[T]):
 
     @property
     def path(self) -> str:
-        return OPERATIONS[self.operation][1].replace("{id}", str(self.id))
+        return OPERATIONS[self.operation][1].replace("{id}", str(self.id)).replace("{eventId}", self.event_id)
 
     @property
     def changes(self) -> bool:
@@ -80,7 +91,12 @@ class Call(Generic[T]):
     @property
     def absence_is_success(self) -> bool:
         """A repeated removal finds nothing: the first try took place."""
-        return self.operation == "deletePet"
+        return self.operation in {"deletePet", "deleteWebhook"}
+
+    @property
+    def has_own_limit(self) -> bool:
+        """Whether it may be refused by a limit of its own while other calls of the key are not."""
+        return self.operation == "testWebhook"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -206,7 +222,7 @@ def update_order(
 
 def list_categories() -> Call[tuple[Category, ...]]:
     """GET /categories."""
-    return Call("listCategories", reads(models.read_array(models.read_category)))
+    return Call("listCategories", reads(read_array(models.read_category)))
 
 
 def get_usage() -> Call[Usage]:

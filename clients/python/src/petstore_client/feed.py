@@ -9,6 +9,7 @@ from math import inf
 from petstore_client import models
 from petstore_client.answers import Answer, bookmark_of, reads, retry_after_seconds
 from petstore_client.calls import LARGEST_PAGE, Call
+from petstore_client.documents import read_array
 from petstore_client.models import Event, EventPage
 
 NOW = "now"
@@ -27,7 +28,7 @@ def list_events(
     return Call("listEvents", _page, query=tuple(query), wait_seconds=max(0, wait), follows_at=follows_at)
 
 
-_read_events = reads(models.read_array(models.read_event))
+_read_events = reads(read_array(models.read_event))
 
 
 def _page(answer: Answer) -> EventPage:

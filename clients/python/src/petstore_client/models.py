@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
-T = TypeVar("T")
+from petstore_client.documents import member, moment, optional_member, optional_moment, read_array
 
 # What may be sent. A later service may return other values; they are passed on as text.
 PetStatus = Literal["available", "pending", "sold"]
@@ -92,6 +92,53 @@ class EventPage(Sequence[Event]):
 
 
 @dataclass(frozen=True)
+class Webhook:
+    """An address that gets events of these types, such as `pet.*`; `*` is all.
+
+    When it is not `enabled`, `disabled_reason` says why: `owner`, `operator`, `failing` (no success for five
+    days) or `gone` (it answered 410). `failing_since` is the first failed try since the last success.
+    `key_id` is the key that made it. `etag` is as for an order.
+    """
+
+    id: int
+    url: str
+    types: tuple[str, ...]
+    description: str
+    enabled: bool
+    disabled_reason: str | None
+    failing_since: datetime | None
+    key_id: int
+    created_at: datetime
+    etag: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class WebhookWithSecret(Webhook):
+    """A webhook, new or with a new `secret`: keep it, since no later call shows it."""
+
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One try to send an event to a webhook.
+
+    `status` is None when no answer came; then `fault` says why. `answer` is the beginning of its body, at
+    most 1 KiB. A try that failed is repeated at `next_at`, unless it was the last.
+    """
+
+    event_id: str
+    type: str
+    at: datetime
+    duration_ms: int
+    status: int | None
+    fault: str | None
+    answer: str
+    delivered: bool
+    next_at: datetime | None
+
+
+@dataclass(frozen=True)
 class UsedWindow:
     """Requests used in a window of the limits."""
 
@@ -132,24 +179,6 @@ class Usage:
     days: tuple[UsageDay, ...]
 
 
-def member(document: Any, name: str, kind: type[T]) -> T:
-    """A member of a JSON object; raises ValueError when it is missing or of another type."""
-    value = document.get(name) if isinstance(document, dict) else None
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{name} is missing or not {kind.__name__}")
-    return value
-
-
-def moment(document: Any, name: str) -> datetime:
-    """A member that is a date-time (RFC 3339)."""
-    return datetime.fromisoformat(member(document, name, str))
-
-
-def optional_moment(document: Any, name: str) -> datetime | None:
-    """A date-time that may be null or absent."""
-    return None if document.get(name) is None else moment(document, name)
-
-
 def read_pet(document: Any) -> Pet:
     """A Pet of the contract."""
     status: Any = member(document, "status", str)
@@ -171,7 +200,7 @@ def read_order(document: Any) -> Order:
         status=status,
         complete=member(document, "complete", bool),
         ship_date=optional_moment(document, "shipDate"),
-        account=None if document.get("account") is None else member(document, "account", str),
+        account=optional_member(document, "account", str),
     )
 
 
@@ -187,6 +216,45 @@ def read_event(document: Any) -> Event:
         member(document, "type", str),
         moment(document, "timestamp"),
         member(document, "data", dict),
+    )
+
+
+def read_webhook(document: Any) -> Webhook:
+    """A Webhook of the contract."""
+    return Webhook(**_webhook(document))
+
+
+def read_webhook_with_secret(document: Any) -> WebhookWithSecret:
+    """A WebhookWithSecret of the contract."""
+    return WebhookWithSecret(**_webhook(document), secret=member(document, "secret", str))
+
+
+def _webhook(document: Any) -> dict[str, Any]:
+    return {
+        "id": member(document, "id", int),
+        "url": member(document, "url", str),
+        "types": tuple(map(str, member(document, "types", list))),
+        "description": member(document, "description", str),
+        "enabled": member(document, "enabled", bool),
+        "disabled_reason": optional_member(document, "disabledReason", str),
+        "failing_since": optional_moment(document, "failingSince"),
+        "key_id": member(document, "keyId", int),
+        "created_at": moment(document, "createdAt"),
+    }
+
+
+def read_delivery(document: Any) -> Delivery:
+    """A Delivery of the contract."""
+    return Delivery(
+        event_id=member(document, "eventId", str),
+        type=member(document, "type", str),
+        at=moment(document, "at"),
+        duration_ms=member(document, "durationMs", int),
+        status=optional_member(document, "status", int),
+        fault=optional_member(document, "fault", str),
+        answer=member(document, "answer", str),
+        delivered=member(document, "delivered", bool),
+        next_at=optional_moment(document, "nextAt"),
     )
 
 
@@ -218,14 +286,3 @@ def _day(document: Any) -> UsageDay:
         member(document, "refused", int),
         member(document, "deprecated", int),
     )
-
-
-def read_array(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
-    """Reads a JSON array of such members."""
-
-    def read_all(document: Any) -> tuple[T, ...]:
-        if not isinstance(document, list):
-            raise ValueError("not an array")
-        return tuple(read(each) for each in document)
-
-    return read_all

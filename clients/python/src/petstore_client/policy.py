@@ -204,6 +204,8 @@ class Exchange(Generic[T]):
             limiter.answered_without_limits(permit, now)
         else:
             limiter.answered(permit, limits, now)
+        if refused and self._call.has_own_limit and limits and all(each.remaining for each in limits.windows):
+            return
         if refused and not banned:
             limiter.refused(now)
         elif 200 <= outcome.status < 300:
