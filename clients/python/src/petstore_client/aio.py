@@ -14,6 +14,7 @@ import httpx2
 
 from petstore_client import calls
 from petstore_client.aio_follow import AsyncEvents
+from petstore_client.aio_webhook_methods import AsyncWebhooks
 from petstore_client.answers import Answer, Fault, Page
 from petstore_client.calls import Call
 from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
@@ -59,6 +60,7 @@ class AsyncPetstore:
         self.orders = AsyncOrders(self)
         self.categories = AsyncCategories(self)
         self.events = AsyncEvents(self._run, pool, connection.runtime.monotonic)
+        self.webhooks = AsyncWebhooks(self._run, self._walk)
 
     @property
     def limits(self) -> Limits | None:

@@ -20,6 +20,7 @@ from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet
 from petstore_client.policy import Exchange, Options, Outcome, Send, Steps
 from petstore_client.pool import Pool
 from petstore_client.runtime import PROCESS, Runtime
+from petstore_client.webhook_methods import Webhooks
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class Petstore:
         self.orders = Orders(self)
         self.categories = Categories(self)
         self.events = Events(self._run, pool, connection.runtime.monotonic)
+        self.webhooks = Webhooks(self._run, self._walk)
 
     @property
     def limits(self) -> Limits | None:
