@@ -24,7 +24,7 @@ from tests.support.waiting import wait_for
 FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
 DRIVERS = {
-    *("client.py", "follow.py", "pool.py", "connection.py", "runtime.py"),
+    *("client.py", "follow.py", "pool.py", "connection.py", "runtime.py", "listen.py"),
     *("aio.py", "aio_follow.py"),
 }
 _OUTSIDE = {"asyncio", "httpx2", "os", "random", "socket", "time"}

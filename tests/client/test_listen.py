@@ -1,0 +1,251 @@
+"""petstore-listen: what a program on this machine gets, what a developer reads, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+
+import httpx2
+import pytest
+from petstore_client import Event, Runtime, listen
+from petstore_client.webhooks import verify
+from standardwebhooks.webhooks import Webhook
+
+from tests.architecture.sources import ROOT
+from tests.docs.documents import text_of
+from tests.support.server import Server, running_server
+from tests.support.waiting import wait_for
+from tools.servers.ports import free_port
+
+SECRET = "whsec_" + "a" * 43 + "="
+EVENT = Event("evt_7f_1", "pet.created", datetime(2026, 11, 22, 21, 45, 43, 45_000, UTC), {"name": "Søren"})
+
+
+class Receiver(ThreadingHTTPServer):
+    """A program of a developer, which keeps what it gets."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?of=shop"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((dict(self.headers), body))
+        self.send_response(204 if self.path == "/hook?of=shop" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+@contextmanager
+def receiving(port: int = 0) -> Iterator[Receiver]:
+    """A receiver for the length of a block."""
+    with Receiver(port) as receiver:
+        thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            receiver.shutdown()
+            thread.join()
+
+
+class Listening:
+    """The program as a process, and what it has printed."""
+
+    def __init__(self, folder: Path, server: Server | None, *arguments: str, **variables: str) -> None:
+        self.lines = folder / f"lines-{len(list(folder.glob('lines-*')))}"
+        url, key = (server.base_url, server.key) if server else ("", "")
+        with self.lines.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "petstore_client.listen", *arguments],
+                env=os.environ | {"PETSTORE_URL": url, "PETSTORE_KEY": key} | variables,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.lines.read_text()
+
+    def wait_for(self, text: str) -> None:
+        wait_for(lambda: text in self.said or self.process.poll() is not None, text)
+        assert text in self.said
+
+    def end(self, number: int) -> str:
+        """Its last line, after a signal at which it ends well."""
+        self.process.send_signal(number)
+        assert self.process.wait(20) == 0, self.said
+        return self.said.splitlines()[-1]
+
+
+@contextmanager
+def listening(folder: Path, server: Server | None, *arguments: str, **variables: str) -> Iterator[Listening]:
+    """The program, which ends with the block at the latest."""
+    program = Listening(folder, server, *arguments, **variables)
+    try:
+        yield program
+    finally:
+        program.process.kill()
+        program.process.wait()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server with an empty store."""
+    with running_server(tmp_path, access_log="off") as server:
+        yield server
+
+
+@pytest.mark.e2e
+def test_each_event_arrives_signed_and_has_a_line(server: Server, tmp_path: Path) -> None:
+    """As the service writes it, verified by the secret that is shown. At Ctrl-C it says how to go on; from
+    there, with a secret and types, come those of the events since."""
+    with receiving() as receiver:
+        with listening(tmp_path, server, "--forward", receiver.address) as program:
+            program.wait_for("secret whsec_")
+            secret = re.findall("whsec_\\S+", program.said)[0]
+            wait_for(lambda: _waits(server), "the program to follow")
+            pet = server.client().pets.create(name="Søren \N{DOG FACE}", category_id=1)
+            program.wait_for(": 204")
+            last = program.end(signal.SIGINT)
+        assert re.search(r"^pet\.created evt_\w+: 204$", program.said, re.M)
+        [(headers, body)] = receiver.got
+        shown = server.request("GET", "/v1/events?type=pet.created").body
+        assert shown == b"[" + body + b"]"
+        assert verify(body, headers, secret).data["name"] == "Søren \N{DOG FACE}"
+        assert Webhook(secret).verify(body, headers) == json.loads(body)
+        assert headers["Content-Type"] == "application/json"
+
+        bookmark = last.partition("Ended. Go on from here with --after ")[2]
+        server.client().orders.place(pet.id)
+        server.client().pets.create(name="Mia", category_id=1)
+        chosen = ("--type", "order.*", "--type", "pet.created", "--after", bookmark, "--secret", SECRET)
+        with listening(tmp_path, server, "--forward", receiver.address + "2", *chosen) as program:
+            wait_for(lambda: program.said.count(": 404") == 2, "the two events")
+            program.end(signal.SIGTERM)
+    events = [verify(body, headers, SECRET) for headers, body in receiver.got[1:]]
+    assert [event.type for event in events] == ["order.created", "pet.created"]
+
+
+def _waits(server: Server) -> bool:
+    return "\npetstore_events_waiting 1" in server.request("GET", "/metrics", key="").body.decode()
+
+
+@pytest.mark.e2e
+def test_what_the_service_refuses_ends_it(server: Server, tmp_path: Path) -> None:
+    """With the service's sentence, and without a traceback."""
+    for arguments, said in ((("--after", "x"), "bookmark"), (("--type", "Pet"), "type")):
+        with listening(tmp_path, server, "--forward", "http://localhost:9/", *arguments) as program:
+            assert program.process.wait(20) == 1
+            assert re.match(f"petstore-listen: .*{said}", program.said.splitlines()[-1]), program.said
+
+
+@pytest.mark.e2e
+def test_a_service_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    """The developer reads why nothing comes."""
+    url, key = f"http://127.0.0.1:{free_port()}", "pets_test_" + "k" * 38
+    arguments = ("--forward", "http://localhost:9/")
+    with listening(tmp_path, None, *arguments, PETSTORE_URL=url, PETSTORE_KEY=key) as program:
+        program.wait_for(f"listEvents got no answer from {url}/v1.")
+        assert program.end(signal.SIGINT) == "Ended."
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, port: int, pause: Callable[[float], object]) -> str:
+    """What becomes of an event at a port of this machine; `pause` is called instead of waiting."""
+    monkeypatch.setattr(listen, "PROCESS", Runtime(wait=lambda _, seconds: pause(seconds)))
+    with httpx2.Client(trust_env=False) as http:
+        post = partial(listen._post, http, f"http://127.0.0.1:{port}/hook?of=shop", SECRET)
+        return listen._tried("pet.created evt_7f_1", EVENT, post)
+
+
+def test_an_event_that_nobody_takes_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After four tries, with a line for each pause: 1, 2 and 4 seconds."""
+    pauses: list[float] = []
+    assert tried(monkeypatch, free_port(), pauses.append) == "no answer in 4 tries, passed over"
+    assert pauses == [1, 2, 4]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "pet.created evt_7f_1: no answer (ConnectError), sent again in 1 s"
+    assert len(lines) == 3
+
+
+def test_an_event_arrives_once_somebody_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next try finds the receiver that has started meanwhile."""
+    port = free_port()
+    with ExitStack() as opened:
+        started: list[Receiver] = []
+        said = tried(monkeypatch, port, lambda _: started.append(opened.enter_context(receiving(port))))
+    assert said == "204"
+    [(headers, body)] = started[0].got
+    assert verify(body, headers, SECRET) == EVENT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "said"),
+    [
+        ([], {}, "--forward"),
+        (
+            ["--forward", "https://shop.example/hook"],
+            {},
+            "'https://shop.example/hook' is not on this machine",
+        ),
+        (["--forward", "http://10.0.0.1/"], {}, "make a webhook"),
+        (["--forward", "https://localhost/"], {}, "such as http://127.0.0.1:3000/hook"),
+        (["--forward", "http://localhost:99999999/"], {}, "is not on this machine"),
+        (["--forward", "3000"], {}, "is not on this machine"),
+        (["--forward", "http://localhost/\0"], {}, "is not on this machine"),
+        (["--forward", "http://localhost/", "--secret", "x"], {}, "This is not a webhook's secret"),
+        (["--forward", "http://localhost/"], {"PETSTORE_KEY": ""}, "Set PETSTORE_URL"),
+        (["--forward", "http://localhost/"], {"PETSTORE_URL": ""}, "PETSTORE_KEY to an API key"),
+        (["--forward", "http://localhost/"], {"PETSTORE_KEY": "x"}, "This is not an API key"),
+        (["--forward", "http://localhost/"], {"PETSTORE_URL": "shop"}, "starts with https://"),
+        (["--forw", "http://localhost/"], {}, "--forward"),
+    ],
+)
+def test_wrong_use_says_what_to_do(
+    arguments: Sequence[str],
+    variables: dict[str, str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And ends with 2, before anything is sent."""
+    right = {"PETSTORE_URL": "http://localhost:9", "PETSTORE_KEY": "pets_test_" + "k" * 38}
+    for name, value in (right | variables).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["petstore-listen", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        listen.main()
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_distribution_installs_the_program() -> None:
+    """Under its name."""
+    project = tomllib.loads(text_of(ROOT / "clients" / "python" / "pyproject.toml"))
+    module, _, function = project["project"]["scripts"]["petstore-listen"].partition(":")
+    assert getattr(import_module(module), function) is listen.main
