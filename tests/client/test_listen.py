@@ -8,13 +8,11 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 
@@ -26,50 +24,13 @@ from standardwebhooks.webhooks import Webhook
 
 from tests.architecture.sources import ROOT
 from tests.docs.documents import text_of
+from tests.support.receiver import Receiver, receiving
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.ports import free_port
 
 SECRET = "whsec_" + "a" * 43 + "="
 EVENT = Event("evt_7f_1", "pet.created", datetime(2026, 11, 22, 21, 45, 43, 45_000, UTC), {"name": "Søren"})
-
-
-class Receiver(ThreadingHTTPServer):
-    """A program of a developer, which keeps what it gets."""
-
-    def __init__(self, port: int = 0) -> None:
-        self.got: list[tuple[dict[str, str], bytes]] = []
-        super().__init__(("127.0.0.1", port), _Handler)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/hook?of=shop"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.got.append((dict(self.headers), body))
-        self.send_response(204 if self.path == "/hook?of=shop" else 404)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Be quiet."""
-
-
-@contextmanager
-def receiving(port: int = 0) -> Iterator[Receiver]:
-    """A receiver for the length of a block."""
-    with Receiver(port) as receiver:
-        thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            receiver.shutdown()
-            thread.join()
 
 
 class Listening:
