@@ -120,7 +120,7 @@ PENDING = answer(202, {"eventId": "evt_7f_1"})
             lambda webhooks: webhooks.redeliver(3, "evt_7f_1"),
             PENDING,
             ("POST", "/3/deliveries/evt_7f_1", None),
-            None,
+            "evt_7f_1",
         ),
     ],
 )

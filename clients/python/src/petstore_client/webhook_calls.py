@@ -16,7 +16,7 @@ from petstore_client.arguments import (
     some_members,
 )
 from petstore_client.calls import Call
-from petstore_client.documents import read_array
+from petstore_client.documents import member, read_array
 from petstore_client.models import Delivery, Webhook, WebhookWithSecret
 
 _PENDING = 202
@@ -79,9 +79,9 @@ def list_deliveries(webhook_id: int, page_size: int) -> Call[Page[Delivery]]:
     return Call("listDeliveries", read, id=identifier(webhook_id), query=query([("limit", page_size)]))
 
 
-def redeliver(webhook_id: int, event: str) -> Call[None]:
+def redeliver(webhook_id: int, event: str) -> Call[str]:
     """POST /webhooks/{webhookId}/deliveries/{eventId}."""
-    read = reads(lambda document: None)
+    read = reads(lambda document: member(document, "eventId", str))
     return Call("redeliver", read, id=identifier(webhook_id), event_id=event_id(event))
 
 

@@ -97,6 +97,6 @@ class Webhooks:
         """The newest 100 tries that succeeded, and all of 30 days that failed, newest first, page by page."""
         return self._walk(webhook_calls.list_deliveries(webhook_id, page_size))
 
-    def redeliver(self, webhook_id: int, event_id: str) -> None:
-        """Send an event again soon; raises NotFound, and Conflict for a webhook that is not enabled."""
-        self._run(webhook_calls.redeliver(webhook_id, event_id))
+    def redeliver(self, webhook_id: int, event_id: str) -> str:
+        """Send an event again soon; returns its id. Raises NotFound, Conflict for a webhook not enabled."""
+        return self._run(webhook_calls.redeliver(webhook_id, event_id))
