@@ -128,7 +128,7 @@ class Forbidden(ApiError, code="forbidden"):
 
 
 class NotFound(ApiError, code="not_found"):
-    """There is no such animal or order."""
+    """There is no such animal, order, webhook or event."""
 
 
 class MethodNotAllowed(ApiError, code="method_not_allowed"):
