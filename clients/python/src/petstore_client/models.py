@@ -97,7 +97,7 @@ class Webhook:
 
     When it is not `enabled`, `disabled_reason` says why: `owner`, `operator`, `failing` (no success for five
     days) or `gone` (it answered 410). `failing_since` is the first failed try since the last success.
-    `key_id` is the key that made it. `etag` is as for an order.
+    `key_id` is the key that made it. `etag` is as for an order; `rotate_secret` gives none.
     """
 
     id: int

@@ -58,7 +58,7 @@ def delete_webhook(webhook_id: int, if_match: str | None) -> Call[None]:
 
 def rotate_secret(webhook_id: int) -> Call[WebhookWithSecret]:
     """POST /webhooks/{webhookId}/secret."""
-    read = tagged(reads(models.read_webhook_with_secret))
+    read = reads(models.read_webhook_with_secret)
     return Call("rotateWebhookSecret", read, id=identifier(webhook_id))
 
 
