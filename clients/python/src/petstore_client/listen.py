@@ -100,8 +100,9 @@ def _forward(follow: Follow, post: Callable[[Event], str]) -> None:
     try:
         for event in follow:
             named = f"{shown(event.type)} {shown(event.id)}"
-            _say(f"{named}: {_tried(named, event, post)}")
+            outcome = _tried(named, event, post)
             bookmark = follow.after
+            _say(f"{named}: {outcome}")
     except KeyboardInterrupt:
         _say("Ended." if bookmark == NOW else f"Ended. Go on from here with --after {bookmark}")
 
