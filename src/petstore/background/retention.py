@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable
 from typing import TypeVar
 
@@ -19,12 +20,13 @@ _EVERY_SECONDS = HOUR_MS / SECOND_MS
 _REST = 20
 # Bills of a whole year are made when it is over.
 USAGE_KEPT_MS = 400 * DAY_MS
+TRIES_KEPT_MS = 30 * DAY_MS
 
 _T = TypeVar("_T")
 _log = structlog.get_logger("petstore.jobs")
 
 
-async def run(retention: Retention, clock: Clock, keep_ms: int) -> None:
+async def run(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
     """Remove until cancelled."""
     while True:
         try:
@@ -34,23 +36,32 @@ async def run(retention: Retention, clock: Clock, keep_ms: int) -> None:
         await asyncio.sleep(_EVERY_SECONDS)
 
 
-async def remove_old(retention: Retention, clock: Clock, keep_ms: int) -> None:
-    """Remove entries that are older than `keep_ms`, and usage that is older than that and USAGE_KEPT_MS.
+async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
+    """Remove failed tries of webhooks older than TRIES_KEPT_MS, and with a `keep_ms` entries that are older
+    than that, and usage that is older than that and USAGE_KEPT_MS.
 
     Of several processes the last one that begins goes on. Raises StoreUnavailable.
     """
-    since_ms = clock.now_ms() - keep_ms
-    entries = usage_days = 0
+    removed = Counter(entries=0, usage_days=0, webhook_tries=0)
+    now_ms = clock.now_ms()
     try:
-        last, gone = await retention.last_before(since_ms), None
-        while step := await _gently(clock, retention.remove_entries(since_ms, last, gone)):
-            gone, entries = step.gone, entries + step.entries
-        before_day = (clock.now_ms() - max(keep_ms, USAGE_KEPT_MS)) // DAY_MS
-        while days := await _gently(clock, retention.remove_usage(before_day)):
-            usage_days += days
+        while tries := await _gently(clock, retention.remove_tries(now_ms - TRIES_KEPT_MS)):
+            removed["webhook_tries"] += tries
+        if keep_ms is not None:
+            await _remove_journal(retention, clock, now_ms - keep_ms, removed)
     finally:
-        if entries or usage_days:
-            _log.info("removed", entries=entries, usage_days=usage_days, kept_since=iso_moment(since_ms))
+        if removed.total():
+            kept = {} if keep_ms is None else {"kept_since": iso_moment(now_ms - keep_ms)}
+            _log.info("removed", **removed, **kept)
+
+
+async def _remove_journal(retention: Retention, clock: Clock, since_ms: int, removed: Counter[str]) -> None:
+    last, gone = await retention.last_before(since_ms), None
+    while step := await _gently(clock, retention.remove_entries(since_ms, last, gone)):
+        gone, removed["entries"] = step.gone, removed["entries"] + step.entries
+    before_day = min(since_ms, clock.now_ms() - USAGE_KEPT_MS) // DAY_MS
+    while days := await _gently(clock, retention.remove_usage(before_day)):
+        removed["usage_days"] += days
 
 
 async def _gently(clock: Clock, step: Awaitable[_T]) -> _T:

@@ -51,6 +51,10 @@ _REMOVE_DAYS = statement(
     "DELETE FROM usage_days WHERE (account_id, day) IN"
     " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT $2) RETURNING 1"
 )
+_REMOVE_TRIES = statement(
+    "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
+    " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT $2) RETURNING 1"
+)
 
 
 class Removed(NamedTuple):
@@ -104,6 +108,11 @@ class Retention(Repository):
     def remove_usage(self, _now_ms: int, before_day: int) -> Script[int]:
         """Remove the counts of some days before a day; how many, 0 when none is left."""
         return len((yield _REMOVE_DAYS, (before_day, STEP_MAX)))
+
+    @write(NO_EFFECT)
+    def remove_tries(self, _now_ms: int, before_ms: int) -> Script[int]:
+        """Remove some tries of webhooks that failed before a time; how many, 0 when none is left."""
+        return len((yield _REMOVE_TRIES, (before_ms, STEP_MAX)))
 
 
 def _last_before(at_ms: int) -> Script[Position]:

@@ -18,6 +18,8 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
+from petstore.core.values import INT64_MAX
+from petstore.core.webhooks import NewWebhook, Settled, Standing, Try
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
@@ -42,7 +44,7 @@ async def add(store: Store, count: int) -> None:
         await store.pets.add(REX, ACTOR)
 
 
-async def remove(store: Store, clock: ManualClock, keep_ms: int = KEEP_MS) -> None:
+async def remove(store: Store, clock: ManualClock, keep_ms: int | None = KEEP_MS) -> None:
     """All that is older, whatever other transactions of the server hold up."""
     await settled(store)
     await remove_old(store.retention, clock, keep_ms)
@@ -295,5 +297,54 @@ async def test_a_removal_says_once_what_left(
     await remove(store, clock)
     await remove(store, clock)
     assert said == [
-        {"event": "removed", "entries": 5, "usage_days": 0, "kept_since": "2027-03-26T08:00:00.000Z"}
+        {
+            "event": "removed",
+            "entries": 5,
+            "usage_days": 0,
+            "webhook_tries": 0,
+            "kept_since": "2027-03-26T08:00:00.000Z",
+        }
     ]
+
+
+class TestTries:
+    """What came of deliveries."""
+
+    @pytest.mark.parametrize("keep_ms", [None, KEEP_MS])
+    async def test_failed_tries_leave_after_thirty_days(
+        self, store: Store, clock: ManualClock, keep_ms: int | None
+    ) -> None:
+        """To the millisecond, whether changes are kept or not, and of every webhook; the others stay."""
+        hooks = [await webhook(store) for _ in range(2)]
+        changes = len(await entries(store))
+        clock.advance(100 * DAY)
+        now_ms = clock.now_ms()
+        for hook in hooks:
+            await note_tries(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
+        await remove(store, clock, keep_ms)
+        for hook in hooks:
+            tries = (await store.deliveries.tries(hook, 100, INT64_MAX)).tries
+            assert [each.at_ms for each in tries if each.fault] == [now_ms - KEEP_MS + 1, now_ms - KEEP_MS]
+            assert [each.at_ms for each in tries if not each.fault] == [now_ms - 2 * KEEP_MS]
+        assert (len(await entries(store)) == changes) == (keep_ms is None)
+
+
+async def webhook(store: Store) -> int:
+    """A new webhook of the account `shop`."""
+    if await store.is_empty():
+        await store.accounts.add("shop", PRO, ACTOR)
+        await store.keys.issue("shop", "test", ACTOR)
+    made, _, _ = await store.webhooks.create(1, 1, NewWebhook("https://shop.example/hook"), "[]", ACTOR)
+    return made.id
+
+
+async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
+    """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
+    await store.deliverers.claim("deliverer", [], is_alone=False)
+    [endpoint] = [
+        each for each in (await store.deliverers.owned("deliverer")).endpoints if each.id == webhook_id
+    ]
+    succeeded = Try("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
+    failed = [Try("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "") for at_ms in failed_at_ms]
+    settled = Settled(endpoint.after, Standing(), [succeeded, *failed], [], [])
+    assert await store.deliverers.settle("deliverer", webhook_id, settled)
