@@ -36,15 +36,12 @@ class Parts:
     async def ask_limiter(self) -> None:
         """Valkey is watched by the limiter itself."""
 
-    async def look_at_events(self) -> None:
-        """See test_held_events.py."""
-
     async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
         """Ready, store up, limiter up."""
         watched = Health(
             probe=self.probe,
             ask_limiter=self.ask_limiter,
-            look_at_events=self.look_at_events,
+            looks=[],
             trouble=lambda: self.trouble,
             in_outage=lambda: self.in_outage,
             limiter_outage=limiter_outage,
@@ -86,7 +83,7 @@ async def test_requests_are_served_without_the_background_process(
     watched = health.Health(
         probe=well,
         ask_limiter=well,
-        look_at_events=well,
+        looks=[],
         trouble=lambda: None,
         in_outage=lambda: False,
         background=lambda: runs,

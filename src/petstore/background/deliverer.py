@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -41,12 +41,22 @@ _log = structlog.get_logger("petstore.webhooks")
 class Deliverer:
     """The deliveries of this process, under a random name in the store."""
 
-    def __init__(self, store: Parts, sender: Sender, seal: Seal, clock: Clock, *, is_alone: bool) -> None:
-        """`is_alone`: no other process delivers from this store."""
+    def __init__(
+        self,
+        store: Parts,
+        sender: Sender,
+        seal: Seal,
+        clock: Clock,
+        *,
+        is_alone: bool,
+        tried: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        """`is_alone`: no other process delivers from this store. `tried` hears whether each try was a
+        success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
         turns = asyncio.Semaphore(_TRIES_MAX)
-        self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns)
+        self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns, tried)
         self._deliveries: dict[int, Deliveries] = {}
         self._looked_to: Bookmark | None = None
         self._claimed_at = self._moved_at = float("-inf")

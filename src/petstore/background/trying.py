@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import msgspec
 
@@ -36,7 +37,8 @@ Outcome = tuple[Try | None, Repetition | None]
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """What all deliveries of a process share. `turns` bounds the tries that are under way at once."""
+    """What all deliveries of a process share. `turns` bounds the tries that are under way at once; `tried`
+    hears whether one was a success."""
 
     owner: str
     deliverers: Deliverers
@@ -45,6 +47,7 @@ class Tools(msgspec.Struct, frozen=True):
     seal: Seal
     clock: Clock
     turns: asyncio.Semaphore
+    tried: Callable[[bool], None]
 
 
 class Trying:
@@ -94,6 +97,7 @@ class Trying:
 
     def _judge(self, answer: Answer, tries: int) -> int | None:
         """When to try again, a Unix time; None after a success, and after the last repetition."""
+        self._tools.tried(answer.is_success)
         if answer.is_success:
             self.standing, self._window = Standing(), min(self._window + 1, WINDOW_MAX)
             return None

@@ -21,6 +21,7 @@ ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 WINDOWS = (*(window.name for window in plans.WINDOWS), "ban", "address")
 CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
+OUTCOMES = ("delivered", "failed")
 # Every documented response, so that its series starts at 0 and the first increase is visible. Others appear
 # when they happen.
 _ANY = (400, 401, 403, 414, 429, 431, 500, 503)
@@ -116,6 +117,7 @@ class Counts(msgspec.Struct):
     page_reads: int = 0
     key_reads: int = 0
     writes: int = 0
+    deliveries: dict[str, int] = _zeros(OUTCOMES)
     lines_dropped: int = 0
     outages: int = 0
     local_decisions: int = 0
@@ -192,6 +194,7 @@ SHOWN_COUNTS = {
     "page_reads": Shown("petstore_page_reads", "Pages that were not kept and read from the database."),
     "key_reads": Shown("petstore_key_reads", "Keys that were not kept and looked up in the database."),
     "writes": Shown("petstore_store_writes", "Writes in group commits."),
+    "deliveries": Shown("petstore_webhook_deliveries", "Tries to deliver an event to a webhook.", "outcome"),
     "lines_dropped": Shown("petstore_log_lines_dropped", "Log lines that were not written."),
     "outages": Shown("petstore_limiter_outages", "Times that a process lost the shared counters."),
     "local_decisions": Shown(

@@ -6,7 +6,7 @@ Store and shared counters are probed every five seconds, so the gauges are right
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -23,9 +23,9 @@ _log = structlog.get_logger("petstore.health")
 class Health:
     """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
 
-    `trouble` returns why counters have not been saved for 10 s, if so. `limiter_outage`:
-    PETSTORE_LIMITER_OUTAGE; None without Valkey. `background`: whether jobs are carried out, where that is
-    known; requests are served without.
+    `looks` ask the store, while it answers, for what else is shown. `trouble` returns why counters have not
+    been saved for 10 s, if so. `limiter_outage`: PETSTORE_LIMITER_OUTAGE; None without Valkey. `background`:
+    whether jobs are carried out, where that is known; requests are served without.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Health:
         *,
         probe: Callable[[], Awaitable[None]],
         ask_limiter: Callable[[], Awaitable[None]],
-        look_at_events: Callable[[], Awaitable[None]],
+        looks: Sequence[Callable[[], Awaitable[None]]],
         trouble: Callable[[], str | None],
         in_outage: Callable[[], bool],
         limiter_outage: str | None = None,
@@ -41,7 +41,7 @@ class Health:
     ) -> None:
         self._probe = probe
         self._ask_limiter = ask_limiter
-        self._look_at_events = look_at_events
+        self._looks = looks
         self._trouble = trouble
         self._in_outage = in_outage
         self._limiter_outage = limiter_outage
@@ -93,6 +93,7 @@ class Health:
                 await self.look()
                 await self._ask_limiter()
                 if self._store == _OK:
-                    await self._look_at_events()
+                    for look in self._looks:
+                        await look()
             except Exception as error:
                 _log.error("a step of the round failed", exc_info=error)

@@ -29,11 +29,13 @@ _log = structlog.get_logger("petstore.parent")
 
 
 class Numbers(msgspec.Struct):
-    """Of one process. `started` distinguishes it from a later process with the same number."""
+    """Of one process. `started` distinguishes it from a later process with the same number; one that does
+    not serve requests has counts alone."""
 
     counts: Counts
     levels: Levels
     started: int | None = None
+    serves: bool = True
 
 
 class _Ended(msgspec.Struct):
@@ -101,10 +103,10 @@ class WorkerMetricsDirectory:
         for name, numbers in found.items():
             if name in ended.files:
                 continue
-            if _lives(name, numbers.started):
-                living.append(numbers.levels)
-            else:
+            if not _lives(name, numbers.started):
                 dead.append(name)
+            elif numbers.serves:
+                living.append(numbers.levels)
             counts.add(numbers.counts)
         if dead:
             self._merge({name: found[name].counts for name in dead})

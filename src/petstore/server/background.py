@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 
 import structlog
 import uvloop
@@ -21,17 +22,17 @@ _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)
 _log = structlog.get_logger("petstore.jobs")
 
 
-def run(settings: Settings, report: Report) -> int:
+def run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
     """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
     os.nice(_NICENESS)
     collect_garbage_seldom()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(settings, report))
+        return runner.run(_run(settings, counts_directory, report))
 
 
-async def _run(settings: Settings, report: Report) -> int:
+async def _run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
     parent, loop = os.getppid(), asyncio.get_running_loop()
-    working = asyncio.create_task(carry_out_jobs(settings, report.ready))
+    working = asyncio.create_task(carry_out_jobs(settings, counts_directory, report.ready))
 
     def stop() -> None:
         if os.getppid() != parent:  # the next service needs the database

@@ -142,7 +142,7 @@ class Serving:
     def work(self, number: int, report: Report) -> int:
         if number == BACKGROUND:
             self._listener.close()
-            return petstore.server.background.run(self._settings, report)
+            return petstore.server.background.run(self._settings, self._counts_directory, report)
         return petstore.server.worker.run(
             self._settings,
             number,

@@ -16,7 +16,7 @@ from petstore.core.events import Bookmark, Event, Position, event_of
 from petstore.core.journal import SERVICE
 from petstore.core.webhooks import SUCCESSES_KEPT, Endpoint, Repetition, Settled, Standing
 from petstore.transactions.deliveries import entry_for
-from petstore.transactions.events import BASE, KEPT, newest_place
+from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_place
 from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -117,6 +117,21 @@ _LAST_RESTORE = Statement(
     " ORDER BY id DESC LIMIT 1",
 )
 
+_STATES = statement(
+    "SELECT count(*) FILTER (WHERE disabled IS NULL AND failing_since_ms IS NULL),"
+    " count(*) FILTER (WHERE disabled IS NULL AND failing_since_ms IS NOT NULL),"
+    " count(*) FILTER (WHERE disabled IS NOT NULL) FROM webhooks"
+)
+# The first place of those that do not fail. One of other data has got nothing of these.
+_FURTHEST_BEHIND = statement(
+    "SELECT CASE WHEN w.data_set = d.identity THEN w.after_transaction ELSE 0 END,"
+    " CASE WHEN w.data_set = d.identity THEN w.after_id ELSE 0 END FROM webhooks w, data_set d"
+    f" WHERE {_IN_USE} AND w.failing_since_ms IS NULL ORDER BY 1, 2 LIMIT 1"
+)
+_FIRST_AFTER = Statement(
+    "SELECT at_ms FROM journal WHERE id > ?2 ORDER BY id LIMIT 1", f"SELECT at_ms {ADDED} {IN_ORDER} LIMIT 1"
+)
+
 
 class Owned(msgspec.Struct, frozen=True):
     """The webhooks that a deliverer has, and what it is to send again, by their ids."""
@@ -203,6 +218,17 @@ class Deliverers(Repository):
         place = yield from _go_on_place(now_ms, after)
         yield _MOVE, (webhook_id, owner, *place_of(place))
         return place
+
+    @read
+    def states(self) -> Script[tuple[dict[str, int], float]]:
+        """How many webhooks are healthy, failing and disabled, and how old the first change is, in seconds,
+        that a healthy one has not passed: events of others count, so up to a minute is normal."""
+        ((healthy, failing, disabled),) = yield _STATES, ()
+        waited_ms = 0
+        for transaction, entry_id in (yield _FURTHEST_BEHIND, ()) if healthy else ():
+            for (at_ms,) in (yield _FIRST_AFTER, (str(transaction), entry_id)):
+                waited_ms = max(self._clock.now_ms() - at_ms, 0)
+        return {"healthy": healthy, "failing": failing, "disabled": disabled}, waited_ms / SECOND_MS
 
     @read
     def event(self, webhook_id: int, repetition: Repetition) -> Script[Event | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import structlog
@@ -17,6 +18,7 @@ from petstore.background.sending import Sender
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.sealing import Seal
+from petstore.ops.webhooks import DeliveryCounts
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
@@ -25,8 +27,13 @@ from petstore.wiring.operations import guard_of
 _log = structlog.get_logger("petstore.jobs")
 
 
-async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
-    """Do all of it until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin."""
+async def carry_out_jobs(
+    settings: Settings, counts_directory: Path | None, ready: Callable[[], None]
+) -> None:
+    """Do all of it until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin.
+
+    `counts_directory`: where the workers exchange their metrics.
+    """
     clock = SystemClock()
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
     backend = backend_of(settings)
@@ -36,17 +43,26 @@ async def carry_out_jobs(settings: Settings, ready: Callable[[], None]) -> None:
         group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
         group.create_task(Teller(opened.facts, clock).run())
         if settings.deliveries:
-            group.create_task(_deliver(settings, backend, opened, clock))
-        if settings.journal_keep_ms is not None:
-            group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))
+            group.create_task(_deliver(settings, backend, opened, clock, counts_directory))
+        group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))
 
 
-async def _deliver(settings: Settings, backend: Backend, store: Store, clock: Clock) -> None:
-    seal = Seal(settings.secrets_key)
-    async with Sender(
+async def _deliver(
+    settings: Settings, backend: Backend, store: Store, clock: Clock, counts_directory: Path | None
+) -> None:
+    seal, counts, is_alone = (
+        Seal(settings.secrets_key),
+        DeliveryCounts(counts_directory),
+        backend.file is not None,
+    )
+    sender = Sender(
         guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=petstore.__version__
-    ) as sender:
-        await Deliverer(store, sender, seal, clock, is_alone=backend.file is not None).run()
+    )
+    try:
+        async with sender:
+            await Deliverer(store, sender, seal, clock, is_alone=is_alone, tried=counts.tried).run()
+    finally:
+        counts.share()
 
 
 def _say(text: str) -> None:

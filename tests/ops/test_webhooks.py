@@ -1,0 +1,84 @@
+"""Metrics of webhooks: of the store by each look, and of the tries of the background process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from petstore.ops import webhooks
+from petstore.ops.counts import Counts, Levels
+from petstore.ops.metrics import Metrics
+from petstore.ops.webhooks import DeliveryCounts, WebhookWatch
+from petstore.ops.worker_metrics import WorkerMetricsDirectory
+
+COUNTED = 'petstore_webhook_deliveries_total{{outcome="{}"}}'
+
+
+def samples(metrics: Metrics) -> dict[str, float]:
+    lines = (line for line in metrics.render().decode().splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def tried(metrics: Metrics) -> tuple[float, float]:
+    """Tries that delivered, and that failed."""
+    shown = samples(metrics)
+    return shown[COUNTED.format("delivered")], shown[COUNTED.format("failed")]
+
+
+async def test_the_state_of_the_store_is_that_of_the_last_look() -> None:
+    """Each state is there from the start, at 0."""
+    watch = WebhookWatch(ask)
+    metrics = Metrics()
+    metrics.show(watch.collect)
+    states = [f'petstore_webhooks{{state="{state}"}}' for state in ("healthy", "failing", "disabled")]
+    names = [*states, "petstore_webhook_oldest_undelivered_seconds"]
+    assert [samples(metrics)[name] for name in names] == [0, 0, 0, 0]
+    await watch.look()
+    assert [samples(metrics)[name] for name in names] == [5, 2, 1, 7.5]
+
+
+async def ask() -> tuple[dict[str, int], float]:
+    return {"healthy": 5, "failing": 2, "disabled": 1}, 7.5
+
+
+async def test_workers_show_what_the_background_process_has_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Soon after a try, whichever worker is scraped; it writes nothing while there are none, and its own
+    memory and descriptors are no worker's."""
+    monkeypatch.setattr(webhooks, "_SHARED_AFTER_SECONDS", 0)
+    scraped, counts = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())), DeliveryCounts(tmp_path)
+    scraped.read_from(has_descriptors)
+    counts.share()
+    assert written(tmp_path) == []
+    for is_success in (True, False, True):
+        counts.tried(is_success)
+    assert tried(scraped) == (0, 0)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert tried(scraped) == (2, 1)
+    counts.tried(True)
+    counts.share()  # as at the end
+    assert (tried(scraped), samples(scraped)["process_max_fds"]) == ((3, 1), 9)
+
+
+def written(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+def has_descriptors(_: Counts, levels: Levels) -> None:
+    levels.max_descriptors = 9
+
+
+async def test_counts_that_can_not_be_written_stop_no_delivery(tmp_path: Path) -> None:
+    """A line in the log; without a directory there is nothing to write."""
+    with capture_logs() as lines:
+        for directory in (tmp_path / "absent", None):
+            counts = DeliveryCounts(directory)
+            counts.tried(True)
+            counts.share()
+    assert [line["event"] for line in lines] == ["counts not shared with the other workers"]
