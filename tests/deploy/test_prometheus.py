@@ -32,6 +32,14 @@ TROUBLE = {
     "PetstoreCountersNotSaved": {"petstore_counters_saved_timestamp_seconds": "0x130"},
     "PetstoreStoreCrowded": {"petstore_store_writes_waiting": "600x130", "petstore_pool_waiting": "0x130"},
     "PetstoreEventsHeld": {"petstore_events_held_seconds": "0x50 1+60x80"},
+    "PetstoreWebhooksWait": {
+        "petstore_webhook_oldest_undelivered_seconds": "0x50 1+60x80",
+        'petstore_webhook_deliveries_total{outcome="delivered"}': "0+5x50 250x80",
+    },
+    "PetstoreWebhooksFail": {
+        'petstore_webhooks{state="failing"}': "1x50 4x80",
+        'petstore_webhooks{state="healthy"}': "3x130",
+    },
     "PetstoreCommitsSlow": {
         'petstore_store_commit_seconds_bucket{le="0.25"}': "0+9x130",
         'petstore_store_commit_seconds_bucket{le="1.0"}': "0+10x130",
@@ -130,6 +138,17 @@ async def test_metrics_are_metrics(shop: Shop) -> None:
 async def test_a_healthy_service_is_silent(shop: Shop, tmp_path: Path) -> None:
     """No alert on a real scrape that stays as it is."""
     check(tmp_path, fires(await healthy(shop), None))
+
+
+async def test_old_events_that_are_sent_again_alert_nobody(shop: Shop, tmp_path: Path) -> None:
+    """The owner of a webhook asked for them: they are delivered, and half of the webhooks may fail."""
+    again = {
+        "petstore_webhook_oldest_undelivered_seconds": "9999999-60x130",
+        'petstore_webhook_deliveries_total{outcome="delivered"}': "0+1x130",
+        'petstore_webhooks{state="failing"}': "3x130",
+        'petstore_webhooks{state="healthy"}': "3x130",
+    }
+    check(tmp_path, fires(await healthy(shop) | again, None))
 
 
 @pytest.mark.slow
