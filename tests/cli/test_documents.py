@@ -73,8 +73,8 @@ class TestCommands:
 
 class TestSettings:
     def test_every_setting_with_its_default(self) -> None:
-        """docs/settings.md has a row for each row of config.TABLE, and no other."""
-        rows = re.findall(r"(?m)^\| `(PETSTORE_\w+)` \| (?:`([^`]*)`|empty) \| .+ \|$", SETTINGS)
+        """docs/settings.md has a line for each row of config.TABLE, and no other."""
+        rows = re.findall(r"(?m)^\* `(PETSTORE_\w+)` \((?:`([^`]*)`|empty)\): .+$", SETTINGS)
         expected = {setting.variable: setting.default for setting in config.TABLE}
         assert len(rows) == len(dict(rows))
         assert dict(rows) == expected | {"PETSTORE_CONFIG": ""}

@@ -150,7 +150,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     webhook_proxy: str = _setting("", proxy_url, "Sends webhooks through this proxy.", secret=True)
     secrets_key: tuple[str, ...] = _setting(
-        "", sealing_keys, "Seals secrets of webhooks: base64 of 32 bytes, former keys behind it.", secret=True
+        "",
+        sealing_keys,
+        "Seals what webhooks are signed with: base64 of 32 bytes, former keys behind it.",
+        secret=True,
     )
     journal_keep_ms: int | None = _setting(
         "", duration_from("30d"), "Older changes are removed; empty: everything is kept."
