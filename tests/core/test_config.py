@@ -12,6 +12,7 @@ import pytest
 
 from petstore import config
 from petstore.core.errors import ConfigurationError
+from petstore.wiring.operations import guard_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PUBLISHED = datetime(2030, 12, 5, tzinfo=UTC)
@@ -159,6 +160,34 @@ ROWS: dict[str, Row] = {
     "replicas": (1, [], [("0", "from 1 to 10000")]),
     "migrate": ("auto", [("on", "on"), ("off", "off")], [("yes", "auto, on, off"), ("", "auto")]),
     "write_queue": (1_024, [("1", 1), ("1000000", 10**6)], [("0", "from 1"), ("1000001", "from 1")]),
+    "deliveries": (True, [("off", False)], [("no", "one of on, off")]),
+    "webhook_networks": (
+        (),
+        [("10.1.0.0/16,fd00:1::/64", (ip_network("10.1.0.0/16"), ip_network("fd00:1::/64")))],
+        [("intranet", "neither an address nor a network")],
+    ),
+    "webhook_proxy": (
+        "",
+        [("http://proxy:4750", "http://proxy:4750"), ("https://me:pw@[::1]/", "https://me:pw@[::1]/")],
+        [
+            (text, "expected the URL of a proxy, such as http://proxy.internal:4750.")
+            for text in (
+                *("proxy:4750", "socks5://proxy:1080", "http://", "http://proxy/path", "http://[proxy"),
+                *("http://me:pass/word@proxy", "http://proxy:port", "http://proxy:99999"),
+            )
+        ],
+    ),
+    "secrets_key": (
+        (),
+        [
+            (f"{'+' * 43}=", (f"{'-' * 43}=",)),
+            (f"{'a/' * 21}A=, {'b' * 43}=", (f"{'a_' * 21}A=", f"{'b' * 43}=")),
+        ],
+        [
+            (text, "expected base64 of 32 bytes")
+            for text in ("secret", f"{'a' * 42}==", f"{'a' * 44}", "ü" * 44)
+        ],
+    ),
     "journal_keep": (
         None,
         [("", None), ("30d", 2_592_000_000), ("720h", 2_592_000_000), ("10000d", 864_000_000_000)],
@@ -391,3 +420,14 @@ class TestTogether:
     def test_whether_only_this_machine_can_reach_it(self, host: str, loopback: bool) -> None:
         """What decides whether a first start issues a key."""
         assert load(host=host).is_loopback is loopback
+
+    @pytest.mark.parametrize(
+        ("settings", "own"),
+        [({}, True), ({"trusted_proxies": "127.0.0.1"}, False), ({"host": "0.0.0.0"}, False)],
+    )
+    def test_a_proxy_on_this_machine_brings_others(self, settings: dict[str, str], own: bool) -> None:
+        """They get no console by default, and their webhooks reach nothing on this machine."""
+        loaded = load(**settings)
+        assert loaded.has_console is own
+        fault = guard_of(loaded).fault_of_url("http://127.0.0.1:8080/hook")
+        assert (fault is None) is own

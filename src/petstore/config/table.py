@@ -170,10 +170,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             return self.host == "localhost"
 
     @property
+    def is_own(self) -> bool:
+        """Whether clients are on this machine: a proxy on it makes a loopback address public."""
+        return self.is_loopback and not self.trusted_proxies
+
+    @property
     def has_console(self) -> bool:
-        """Whether /console is served. A proxy on this machine makes a loopback address public."""
-        is_own = self.is_loopback and not self.trusted_proxies
-        return self.console == "on" or (self.console == "auto" and is_own)
+        """Whether /console is served."""
+        return self.console == "on" or (self.console == "auto" and self.is_own)
 
     @property
     def listens_at(self) -> str:

@@ -96,8 +96,13 @@ def api_url(text: str) -> str:
 
 def proxy_url(text: str) -> str:
     """The URL of an HTTP proxy, or nothing."""
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/")):
+    try:
+        parts = urlsplit(text)
+        fits = bool(parts.hostname and parts.port != 0)
+        fits = fits and parts.scheme in ("http", "https") and not parts.path.strip("/")
+    except ValueError:  # its text may quote a part of a password
+        fits = False
+    if text and not fits:
         raise ValueError("expected the URL of a proxy, such as http://proxy.internal:4750")
     return text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-import petstore
+from petstore import __version__
 from petstore.background import jobs, retention
 from petstore.background.deliverer import Deliverer
 from petstore.background.facts import Teller
@@ -55,9 +55,7 @@ async def _deliver(
         DeliveryCounts(counts_directory),
         backend.file is not None,
     )
-    sender = Sender(
-        guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=petstore.__version__
-    )
+    sender = Sender(guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=__version__)
     try:
         async with sender:
             await Deliverer(store, sender, seal, clock, is_alone=is_alone, tried=counts.tried).run()

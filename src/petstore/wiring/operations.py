@@ -49,7 +49,7 @@ def documentation_base(settings: Settings) -> str:
 
 def guard_of(settings: Settings) -> Guard:
     """Which addresses webhooks may reach."""
-    return Guard(settings.webhook_networks, allows_loopback=settings.is_loopback)
+    return Guard(settings.webhook_networks, allows_loopback=settings.is_own)
 
 
 def build_operations(
