@@ -25,9 +25,10 @@ KUSTOMIZATION: dict[str, Any] = yaml.safe_load(
 )
 MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.stem != "kustomization")
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
-_SECRETS = {
+SECRETS = {
     "PETSTORE_DATABASE_URL_FILE": "postgresql://petstore:secret@postgres/petstore",
     "PETSTORE_VALKEY_URL_FILE": "valkey://:secret@valkey:6379/0",
+    "PETSTORE_SECRETS_KEY_FILE": f"{'k' * 43}=",
 }
 
 
@@ -60,7 +61,7 @@ def unit(name: str) -> list[tuple[str, str]]:
 def settings_of(environment: dict[str, str], folder: Path) -> Settings:
     """What the service makes of an environment, with files of the right form where it names secrets."""
     given = dict(environment)
-    for name, text in _SECRETS.items():
+    for name, text in SECRETS.items():
         if name in given:
             (folder / name).write_text(text)
             given[name] = str(folder / name)

@@ -15,12 +15,14 @@ import pytest
 from petstore import __version__, config
 from petstore.core.durations import parse_duration
 from petstore.core.errors import ConfigurationError
+from petstore.core.targets import Guard
 from tests.deploy.files import (
     COMPOSE,
     DEPLOY,
     KUSTOMIZATION,
     MANIFESTS,
     NGINX,
+    SECRETS,
     SITE,
     corrected,
     manifest,
@@ -72,7 +74,7 @@ class TestSettings:
                 f"{proxy.network_address}"
                 == COMPOSE["services"]["nginx"]["networks"]["inside"]["ipv4_address"]
             )
-            for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
+            for name in SECRETS:
                 assert Path(each["environment"][name]).name in each["secrets"]
 
     def test_of_kubernetes(self, tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ class TestSettings:
         pod = manifest("Deployment")["spec"]["template"]["spec"]
         assert pod["enableServiceLinks"] is False
         (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "secrets"]
-        for name in ("PETSTORE_DATABASE_URL_FILE", "PETSTORE_VALKEY_URL_FILE"):
+        for name in SECRETS:
             path = Path(environment[name])
             assert str(path.parent) == mount["mountPath"]
             assert path.name in manifest("Secret")["stringData"]
@@ -150,6 +152,42 @@ class TestSettings:
         named = re.findall(r"(?:VERSION=|petstore:|newTag: )(\d+\.\d+\.\d+)", text)
         assert len(named) >= 4
         assert set(named) == {__version__}
+
+
+class TestWebhooks:
+    """They go out, to where the service lets them."""
+
+    def test_replicas_have_a_way_out(self) -> None:
+        """In a network that is not internal, in which nothing else is; the database and Valkey have none."""
+        outward = {name for name, each in COMPOSE["networks"].items() if not each.get("internal")}
+        ways = {name: outward & set(each["networks"]) for name, each in COMPOSE["services"].items()}
+        assert {name: way for name, way in ways.items() if way} == {
+            **{name: {"webhooks"} for name in REPLICAS},
+            "nginx": {"outside"},
+        }
+
+    @pytest.mark.parametrize(
+        ("address", "allowed"),
+        [
+            ("1.1.1.1", True),
+            ("2606:4700::1", True),
+            *((address, False) for address in ("10.1.2.3", "169.254.169.254", "192.168.0.1", "127.0.0.1")),
+            *((address, False) for address in ("fe80::1", "fd00:ec2::254", "::ffff:10.1.2.3")),
+        ],
+    )
+    def test_pods_reach_public_addresses_alone(self, address: str, allowed: bool) -> None:
+        """Where the service could reach more than a webhook may, the network says no as well."""
+        *_, rule = manifest("NetworkPolicy")["spec"]["egress"]
+        assert {"port": 443} in rule["ports"]
+        blocks = [each["ipBlock"] for each in rule["to"]]
+        reached = [
+            block
+            for block in blocks
+            if ip_address(address) in ip_network(block["cidr"])
+            and not any(ip_address(address) in ip_network(out) for out in block["except"])
+        ]
+        assert (len(reached) == 1) == allowed
+        assert (Guard().fault_of_address(address) is None) == allowed
 
 
 class TestNumbers:
@@ -225,7 +263,7 @@ class TestSecrets:
         changes nothing."""
         assert {path.name for path in secrets.iterdir()} == {*COMPOSE["secrets"], "make"}
         assert (secrets / "database_password").read_text().strip() in (secrets / "database_url").read_text()
-        named = ("database_url", "valkey_url")
+        named = ("database_url", "valkey_url", "secrets_key")
         config.load({f"PETSTORE_{name.upper()}_FILE": str(secrets / name) for name in named})
         before = (secrets / "valkey_url").read_text()
         again = subprocess.run([secrets / "make"], capture_output=True, text=True, timeout=10, check=False)
