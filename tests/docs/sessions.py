@@ -35,6 +35,7 @@ _VOLATILE = (
     (re.compile(r"^schema version +\d+$"), "schema version NEWEST"),
     (re.compile(r"cursor=[\w-]+"), "cursor=CURSOR"),
     (re.compile(r"evt_[0-9a-f]{12}_\d+"), "EVENT"),
+    (re.compile(r'"durationMs":\d+'), '"durationMs":MS'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "MOMENT"),
     (re.compile(r"\s+"), " "),
 )

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -38,6 +39,7 @@ _RUNNERS = {
     "js": (run_node, f'console.log("\\n{_MARK}");'),
 }
 LANGUAGES = tuple(_RUNNERS)
+_Server = TypeVar("_Server", bound=ThreadingHTTPServer)
 # What can't be run says so by its language.
 SHOWN = ("json", "text")
 
@@ -84,6 +86,7 @@ def play(chosen: Sequence[Sample], folder: Path, environment: Mapping[str, str])
 
 ROOT_IN_DOCUMENT = "http://127.0.0.1:8080"
 KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
+HOOK_IN_DOCUMENT = "https://shop.example/hook"
 ANIMALS = 230
 BEYOND_DOUBLES = 9_007_199_254_740_993
 
@@ -124,18 +127,43 @@ def server(
         yield running
 
 
-def filled(text: str, server: Server) -> str:
-    """A document with this server's address and key, as its page shows the reader's own."""
-    return text.replace(ROOT_IN_DOCUMENT, server.base_url).replace(KEY_IN_DOCUMENT, server.key)
+def filled(text: str, server: Server, hook: str) -> str:
+    """A document with this server's address and key, as its page shows the reader's own, and a receiver's."""
+    for shown, own in (
+        (ROOT_IN_DOCUMENT, server.base_url),
+        (KEY_IN_DOCUMENT, server.key),
+        (HOOK_IN_DOCUMENT, hook),
+    ):
+        text = text.replace(shown, own)
+    return text
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def hook() -> Iterator[str]:
+    """The address of a receiver that takes everything."""
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)) as receiver:
+        yield f"http://127.0.0.1:{receiver.server_port}/hook"
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.xdist_group("docs-samples")
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_samples_do_what_the_guide_says(language: str, server: Server, tmp_path: Path) -> None:
+def test_samples_do_what_the_guide_says(language: str, server: Server, hook: str, tmp_path: Path) -> None:
     """Each ends well and prints what stands below it; each walk reaches every animal, whatever its links."""
-    chosen = [sample for sample in samples(filled(text_of(GUIDE), server)) if sample.language == language]
+    chosen = [
+        sample for sample in samples(filled(text_of(GUIDE), server, hook)) if sample.language == language
+    ]
     printed = play(chosen, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
     for sample, lines in zip(chosen, printed, strict=True):
         if sample.printed is not None:
@@ -199,7 +227,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def moody(**script: list[int]) -> Iterator[Moody]:
-    with Moody(script) as server:
+    with served(Moody(script)) as server:
+        yield server
+
+
+@contextmanager
+def served(started: _Server) -> Iterator[_Server]:
+    """A server at work in a thread."""
+    with started as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
@@ -299,6 +334,88 @@ def test_who_follows_gets_every_change(
 ) -> None:
     """The guide's copy is what the list shows, also after a 410; each page leads to the next one."""
     parts = (opening, "def walk(", "def send(", "def mirror(", "async function send(", "function* follow(")
+    played = [*chosen(language, *parts), Sample(language, driver, 0)]
+    *_, printed = play(played, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
+    assert printed == [expected]
+
+
+SERVES = """
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(receive(body, self.headers, secrets))
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+secrets = []
+receiver = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+threading.Thread(target=receiver.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{receiver.server_port}/hook"
+made = api.post(f"{base}/webhooks", json={"url": url, "types": ["pet.*"]}).json()
+statuses = []
+for known in (["whsec_" + "A" * 43 + "="], [made["secret"]]):
+    secrets[:] = known
+    statuses.append(api.post(f"{base}/webhooks/{made['id']}/test").json()["status"])
+added = api.post(f"{base}/pets", json={"name": "Zoe", "categoryId": 1}).json()
+while not any(event.data.get("name") == "Zoe" for event in list(seen.values())):
+    time.sleep(0.05)
+api.delete(f"{base}/webhooks/{made['id']}")
+print(*statuses, [event.data["id"] for event in seen.values()] == [made["id"], added["id"]])
+"""
+SERVES_IN_JS = """
+import { createServer } from "node:http";
+import { buffer } from "node:stream/consumers";
+
+let secret = `whsec_${"A".repeat(43)}=`;
+const receiver = createServer(async (request, response) => {
+  try {
+    verify(await buffer(request), request.headers, secret);
+    response.writeHead(204).end();
+  } catch (error) {
+    response.writeHead(400).end(error.message);
+  }
+});
+await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+async function call(path, body) {
+  const options = { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body };
+  return (await fetch(`${base}/webhooks${path}`, options)).json();
+}
+const url = `http://127.0.0.1:${receiver.address().port}/hook`;
+const made = await call("", JSON.stringify({ url }));
+const refused = await call(`/${made.id}/test`);
+secret = made.secret;
+const taken = await call(`/${made.id}/test`);
+await fetch(`${base}/webhooks/${made.id}`, { method: "DELETE", headers });
+receiver.close();
+receiver.closeAllConnections();
+console.log(refused.status, refused.answer, taken.status);
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.xdist_group("docs-samples")
+@pytest.mark.parametrize(
+    ("language", "opening", "driver", "expected"),
+    [
+        ("python", "requests.Session()", SERVES, "400 204 True"),
+        ("js", "process.env.KEY", SERVES_IN_JS, "400 No signature fits. 204"),
+    ],
+    ids=["python", "js"],
+)
+def test_a_receiver_takes_what_the_service_has_signed(
+    language: str, opening: str, driver: str, expected: str, server: Server, tmp_path: Path
+) -> None:
+    """And nothing that another secret has signed."""
+    parts = (opening, "def receive(", "function verify(", "import time")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
     *_, printed = play(played, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
     assert printed == [expected]
