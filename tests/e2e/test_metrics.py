@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -9,7 +10,9 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +130,46 @@ def test_the_process_is_the_worker(server: Server) -> None:
     assert 0.5 < resident / (pages * resource.getpagesize()) < 2
     age = SystemClock().now_ms() / 1_000 - sample(server, "process_start_time_seconds")
     assert age == pytest.approx(age_of(worker), abs=5)
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    """Answers as the path says: /204."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(int(self.path[1:]))
+        self.end_headers()
+
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing."""
+
+
+@pytest.mark.slow
+def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
+    """By what came of them, with how the webhooks do; the counts go on when that process is another one."""
+
+    def deliveries(outcome: str) -> float:
+        return sample(server, f'petstore_webhook_deliveries_total{{outcome="{outcome}"}}')
+
+    def webhooks(state: str) -> float:
+        return sample(server, f'petstore_webhooks{{state="{state}"}}')
+
+    def add_webhook(status: int) -> int:
+        body = json.dumps({"url": f"http://127.0.0.1:{receiver.server_port}/{status}"}).encode()
+        headers = {"Content-Type": "application/json"}
+        return int(server.request("POST", "/v1/webhooks", headers=headers, body=body).json()["id"])
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Receiver) as receiver, running_server(tmp_path) as server:
+        threading.Thread(target=receiver.serve_forever, args=(0.05,), daemon=True).start()
+        good, bad = add_webhook(204), add_webhook(500)
+        for number in range(3):
+            server.post({"name": f"Animal {number}", "categoryId": 1})
+        wait_for(lambda: deliveries("delivered") >= 3 and deliveries("failed") >= 3, "the deliveries")
+        wait_for(lambda: (webhooks("healthy"), webhooks("failing")) == (1, 1), "a look at the store")
+        before = deliveries("delivered")
+        os.kill((set(server.children()) - set(server.workers())).pop(), signal.SIGKILL)
+        server.request("POST", f"/v1/webhooks/{good}/test")
+        wait_for(lambda: deliveries("delivered") > before, "a delivery of the next process")
+        assert server.request("DELETE", f"/v1/webhooks/{bad}").status == 204
+        wait_for(lambda: webhooks("failing") == 0, "a look at the store")
+        receiver.shutdown()
