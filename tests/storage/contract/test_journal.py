@@ -155,7 +155,7 @@ READS = {
         "usage.deprecated_callers",
         "billing.accounts",
     ),
-    *("webhooks.page", "webhooks.failing"),
+    *("webhooks.page", "webhooks.failing", "deliverers.states"),
     # A session is no change of the store.
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
@@ -171,6 +171,7 @@ READS = {
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
     *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
+    "retention.remove_tries",
 }
 
 
