@@ -190,7 +190,7 @@ def _text(fault: Fault, other: str = "") -> Fault:
 
 def _array(fault: Fault) -> Fault:
     def fault_of(value: object) -> str | None:
-        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if type(value) is list and all(isinstance(each, str) for each in value):  # an object is another one
             return fault(value)
         return "expected an array of strings"
 

@@ -33,9 +33,14 @@ def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
         return f"expected 1 to {most} characters, got {len(name)}"
     if name.isspace():
         return "expected at least one character that is not white space"
-    if _CONTROL.search(name):
+    return characters_fault(name)
+
+
+def characters_fault(text: str) -> str | None:
+    """The fault of a text that stands on one line, as a phrase for a message."""
+    if _CONTROL.search(text):
         return "control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed"
-    if _SURROGATE.search(name):
+    if _SURROGATE.search(text):
         return "lone surrogates are not allowed"
     return None
 

@@ -21,7 +21,7 @@ from petstore.core.events import NOW, PATTERNS, Bookmark, bookmark_fault, read_t
 from petstore.core.fields import NOTHING, Text, Texts
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
-from petstore.core.values import NAME_MAX_CHARACTERS
+from petstore.core.values import NAME_MAX_CHARACTERS, characters_fault
 
 # Webhooks that an account may have, by its plan.
 MOST = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
@@ -74,8 +74,9 @@ def _types_fault(types: Sequence[str]) -> str | None:
 
 
 def _description_fault(text: str) -> str | None:
-    fits = len(text) <= NAME_MAX_CHARACTERS and (text.isprintable() or not text)
-    return None if fits else f"expected at most {NAME_MAX_CHARACTERS} printable characters"
+    if len(text) > NAME_MAX_CHARACTERS:
+        return f"expected at most {NAME_MAX_CHARACTERS} characters, got {len(text)}"
+    return characters_fault(text)
 
 
 def _url_fault(text: str) -> str | None:
