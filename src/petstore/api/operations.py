@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from petstore.api.categories import CategoryOperations
+from petstore.api.deliveries import DELIVERY_PARAMETERS, DeliveryOperations
 from petstore.api.events import EVENT_PARAMETERS, EventOperations
 from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
-from petstore.api.webhooks import DELIVERY_PARAMETERS, WebhookOperations
+from petstore.api.webhooks import WebhookOperations
 from petstore.core.keys import Access
 
 READ, WRITE, MANAGE = Access
@@ -21,6 +22,7 @@ def operations(
     usage: UsageOperations,
     events: EventOperations,
     webhooks: WebhookOperations,
+    deliveries: DeliveryOperations,
 ) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
@@ -45,10 +47,10 @@ def operations(
         Operation("DELETE", "/v1/webhooks/{webhookId}", "deleteWebhook", webhooks.delete_webhook, WRITE),
         Operation("POST", "/v1/webhooks/{webhookId}/secret", "rotateWebhookSecret",
                   webhooks.rotate_webhook_secret, WRITE),
-        Operation("POST", "/v1/webhooks/{webhookId}/test", "testWebhook", webhooks.test_webhook, WRITE),
-        Operation("GET", "/v1/webhooks/{webhookId}/deliveries", "listDeliveries", webhooks.list_deliveries,
+        Operation("POST", "/v1/webhooks/{webhookId}/test", "testWebhook", deliveries.test_webhook, WRITE),
+        Operation("GET", "/v1/webhooks/{webhookId}/deliveries", "listDeliveries", deliveries.list_deliveries,
                   WRITE, DELIVERY_PARAMETERS),
-        Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", webhooks.redeliver,
+        Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", deliveries.redeliver,
                   WRITE),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.api.categories import CategoryOperations
+from petstore.api.deliveries import DeliveryOperations
 from petstore.api.deprecation import Deprecation
 from petstore.api.events import EventOperations
 from petstore.api.openapi.document import OpenApiDocument
@@ -77,12 +78,17 @@ def build_operations(
         events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
     )
     webhooks = WebhookOperations(
-        store=store,
+        webhooks=store.webhooks,
         guard=guard_of(settings),
         seal=Seal(settings.secrets_key),
-        waits=waits,
-        clock=clock,
         reference_base=base,
         body_timeout_seconds=body_timeout_seconds,
     )
-    return operations(pets, categories, orders, usage, events, webhooks)
+    deliveries = DeliveryOperations(
+        deliveries=store.deliveries,
+        waits=waits,
+        admit_again=gate.admit_again,
+        clock=clock,
+        reference_base=base,
+    )
+    return operations(pets, categories, orders, usage, events, webhooks, deliveries)

@@ -1,0 +1,88 @@
+"""The operations on the deliveries of webhooks: what became of them, and sending an event out of turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import lru_cache
+
+from petstore.api.pipeline.paging import PageLinks, bind, read_cursor, read_given, read_limit
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Response, encode, make_representation, make_response
+from petstore.api.waits import Waits
+from petstore.api.webhooks import webhook_id_of
+from petstore.core.clock import Clock
+from petstore.core.errors import StoreUnavailable
+from petstore.core.keys import Caller
+from petstore.core.preconditions import tag_of
+from petstore.core.values import INT64_MAX
+from petstore.core.webhooks import try_members
+from petstore.transactions.deliveries import Deliveries
+
+DELIVERY_PARAMETERS = ("limit", "cursor")
+# A test is answered without its outcome after so long.
+TEST_SECONDS = 20.0
+_LOOK_SECONDS = 0.2
+
+
+class DeliveryOperations:
+    """Handlers by the names of the operations. Another account's webhook is not found. `admit_again` is the
+    gate's."""
+
+    def __init__(
+        self,
+        *,
+        deliveries: Deliveries,
+        waits: Waits,
+        admit_again: Callable[[Request], Awaitable[None]],
+        clock: Clock,
+        reference_base: str,
+    ) -> None:
+        self._deliveries = deliveries
+        self._waits = waits
+        self._admit_again = admit_again
+        self._monotonic = clock.monotonic
+        self._base = f"{reference_base}/webhooks"
+
+    async def test_webhook(self, request: Request, caller: Caller) -> Response:
+        """POST /webhooks/{webhookId}/test: what came back, or 202 after TEST_SECONDS and at a stop."""
+        webhook_id = webhook_id_of(request)
+        event_id = await self._deliveries.test(webhook_id, caller.actor, caller.account_id)
+        began, found = self._monotonic(), None
+        while found is None and not self._waits.has_ended and request.waited < TEST_SECONDS:
+            await asyncio.sleep(_LOOK_SECONDS)
+            with suppress(StoreUnavailable):  # an error would say that nothing was stored
+                found = await self._deliveries.first_try(webhook_id, event_id)
+            request.waited = self._monotonic() - began
+        if request.waited:  # the answer is of this moment, and only for a key that is good now
+            await self._admit_again(request)
+        if found is None:
+            return _queued(event_id)
+        return make_response(200, encode(try_members(found)))
+
+    async def list_deliveries(self, request: Request, caller: Caller) -> Response:
+        """GET /webhooks/{webhookId}/deliveries: a page of tries, newest first."""
+        given, _ = read_given(request.parameters(), DELIVERY_PARAMETERS, "")
+        limit, webhook_id = read_limit(given), webhook_id_of(request)
+        links = _links_of(f"{self._base}/{webhook_id}", webhook_id, limit)
+        cursor = given.get("cursor")
+        before_id = 0 if cursor is None else read_cursor(cursor, links.bound)
+        page = await self._deliveries.tries(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
+        body, link = encode([try_members(each) for each in page.tries]), links.after(page.before_id)
+        return make_representation(body, tag_of(body + link), (b"link", link))
+
+    async def redeliver(self, request: Request, caller: Caller) -> Response:
+        """POST /webhooks/{webhookId}/deliveries/{eventId}: 202, the event is sent once more."""
+        event_id = request.path.rpartition(b"/")[2].decode("latin-1")
+        await self._deliveries.redeliver(webhook_id_of(request), event_id, caller.actor, caller.account_id)
+        return _queued(event_id)
+
+
+def _queued(event_id: str) -> Response:
+    return make_response(202, encode({"eventId": event_id}))
+
+
+@lru_cache(maxsize=256)
+def _links_of(base: str, webhook_id: int, limit: int) -> PageLinks:
+    return PageLinks(f"{base}/deliveries", limit, None, None, "", bind(f"deliveries {webhook_id}"))
