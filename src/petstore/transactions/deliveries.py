@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.core.durations import MINUTE_MS
+from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, event_id_of, read_event_id
 from petstore.core.journal import Entry
@@ -14,7 +14,7 @@ from petstore.transactions.script import NO_EFFECT, Repository, Script, read, st
 from petstore.transactions.webhooks import find_webhook
 
 _TESTS = statement(
-    "SELECT count(*) FROM journal j JOIN webhooks w ON w.id = j.subject_id"
+    "SELECT count(*), min(j.at_ms) FROM journal j JOIN webhooks w ON w.id = j.subject_id"
     " WHERE w.account_id = $1 AND j.subject = 'webhook' AND j.action = 'tested' AND j.at_ms > $2"
 )
 _NEWEST_TEST = statement(
@@ -49,10 +49,12 @@ class Deliveries(Repository):
         """
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
-        ((tests,),) = yield _TESTS, (webhook.account_id, now_ms - MINUTE_MS)
+        ((tests, first_ms),) = yield _TESTS, (webhook.account_id, now_ms - MINUTE_MS)
         if tests >= TESTS_A_MINUTE:
+            seconds = -(-(first_ms + MINUTE_MS - now_ms) // SECOND_MS)
             raise RateLimited(
-                f"An account may test its webhooks {TESTS_A_MINUTE} times a minute.", retry_after_seconds=60
+                f"An account may test webhooks {TESTS_A_MINUTE} times a minute; try again in {seconds} s.",
+                retry_after_seconds=seconds,
             )
         yield from record(now_ms, actor, "webhook", webhook_id, "tested", None, {"url": webhook.url})
         ((entry_id,),) = yield _NEWEST_TEST, (webhook_id,)

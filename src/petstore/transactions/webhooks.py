@@ -13,10 +13,7 @@ from msgspec.structs import replace
 
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
-from petstore.core.events import (
-    NOW,
-    read_bookmark,
-)
+from petstore.core.events import NOW, read_bookmark
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import (
@@ -123,8 +120,8 @@ class Webhooks(Repository):
         """A webhook that gets what commits from now on, its sealed secrets, and whether an earlier request
         with the Idempotency-Key has made it.
 
-        Raises Conflict for one more than the plan has, Unauthorized where the key was revoked meanwhile,
-        IdempotencyKeyInUse and IdempotencyKeyReused.
+        Raises Conflict for one more than the plan has and for one that was removed since, Unauthorized where
+        the key was revoked meanwhile, IdempotencyKeyInUse and IdempotencyKeyReused.
         """
         now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
 
@@ -135,7 +132,13 @@ class Webhooks(Repository):
             creation = Creation(idempotency, "webhook", fingerprint(new)) if idempotency else None
             made = create_once(creation, pinned_ms, script) if creation else _first(script())
             webhook_id, replayed = yield from made
-            return (*(yield from find_webhook(webhook_id, account_id)), replayed)
+            try:
+                return (*(yield from find_webhook(webhook_id, account_id)), replayed)
+            except WebhookNotFound:
+                raise Conflict(
+                    "The webhook that this Idempotency-Key has made was removed; use a new key to add another"
+                    " one."
+                ) from None
 
         if idempotency is None:
             return await self._database.write(once)
