@@ -20,13 +20,29 @@ from petstore.api.pets import read_page_query
 from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import BY_CODE
-from petstore.core.events import PATTERNS
+from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import PetStatus
 from petstore.core.values import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS
+from petstore.core.webhooks import (
+    ALL,
+    ANSWER_KEPT_CHARACTERS,
+    DOWN_AFTER,
+    GIVEN_UP_AFTER_MS,
+    MOST,
+    REPETITIONS_MS,
+    RETRY_AFTER_MAX_MS,
+    SPREAD,
+    TESTS_A_MINUTE,
+    TYPES_MAX,
+    URL_MAX_CHARACTERS,
+    mint,
+    signature,
+)
 from petstore.wiring import operations
 from tests.support import contract
 from tests.support.service import Shop
@@ -113,9 +129,10 @@ class TestRouter:
             assert re.search(rf"Needs a key of level [^.]*`{row.access}`[^.]*\.\n$", operation["description"])
 
     def test_access_and_caching(self) -> None:
-        """Only a GET may be cached, and it needs no more than to read; every other method writes."""
+        """Only a GET may be cached. But for webhooks it needs no more than to read; other methods write."""
         for row in TABLE:
-            assert (row.access is Access.READ) == (row.method == "GET")
+            is_read = row.method == "GET" and "webhook" not in str(row.path)
+            assert (row.access is Access.READ) == is_read
             assert row.method == "GET" or not row.cacheable
 
     def test_one_scheme_for_every_operation(self) -> None:
@@ -138,10 +155,43 @@ class TestRouter:
         assert "- {id: 1, name: Rex, categoryId: 1, status: available}" in lines
         assert max(map(len, lines)) <= 132
 
-    def test_no_events(self) -> None:
-        """Neither webhooks nor callbacks."""
-        assert "webhooks" not in contract.document()
-        assert not any("callbacks" in operation for operation in documented().values())
+    def test_what_is_sent(self) -> None:
+        """Every type of event, all described alike, with the headers of a signature."""
+        sent_to = contract.document()["webhooks"]
+        posts = {name: dict(contract.resolve(item)["post"]) for name, item in sent_to.items()}
+        assert {name: post["summary"] for name, post in posts.items()} == {
+            kind.name: kind.what for kind in TYPES
+        }
+        assert len({post.pop("operationId") for post in posts.values()}) == len(TYPES)
+        [sent] = {json.dumps(post | {"summary": ""}) for post in posts.values()}
+        signed = signature([mint(), mint()], "evt_000000000000_1", 0, b"")
+        parameters = json.loads(sent)["parameters"]
+        assert [each["name"] for each in parameters] == list(signed)
+        for each in parameters:
+            value: object = signed[each["name"]]
+            if each["schema"]["type"] == "integer":
+                value = int(signed[each["name"]])
+            contract.check_value(each["schema"], value, each["name"])
+        assert not any("callbacks" in each for each in documented().values())
+
+    def test_what_is_promised_of_webhooks(self) -> None:
+        """Its numbers are those of the code."""
+        said = " ".join(documented()["/webhooks", "POST"]["description"].split())
+        plans = ", ".join(f"{plan.capitalize()} {most}" for plan, most in MOST.items())
+        pauses = [ms // 1_000 for ms in REPETITIONS_MS]
+        assert plans in said
+        assert pauses == [5, 30, 5 * 60, 30 * 60, *(hours * 3_600 for hours in (2, 5, 10, 14, 20, 24))]
+        assert "after 5 s, 30 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, each ±20 %" in said
+        assert f"After {DOWN_AFTER} failures in a row" in said
+        assert (GIVEN_UP_AFTER_MS, RETRY_AFTER_MAX_MS, SPREAD) == (5 * DAY_MS, DAY_MS, 0.2)
+        schemas = contract.document()["components"]["schemas"]
+        assert schemas["WebhookType"]["enum"] == [ALL, *PATTERNS]
+        assert schemas["WebhookTypes"]["maxItems"] == TYPES_MAX
+        assert _schema("NewWebhook", "url")["maxLength"] == URL_MAX_CHARACTERS
+        assert _schema("Delivery", "answer")["maxLength"] == ANSWER_KEPT_CHARACTERS
+        assert f"{TESTS_A_MINUTE} times a minute" in documented()["/webhooks/{webhookId}/test", "POST"][
+            "description"
+        ].replace("\n", " ")
 
     async def test_the_served_document_is_the_contract(self, shop: Shop) -> None:
         """With the addresses of the default settings."""
@@ -246,9 +296,9 @@ class TestForGenerators:
 
     def test_each_creation_has_its_own_idempotency_key(self) -> None:
         """A program that sends the examples of one and then of the other is not refused."""
-        keys = [_examples(path, "post", "header")[0] for path in ("/pets", "/store/orders")]
-        assert [name for name, _, _ in keys] == ["Idempotency-Key"] * 2
-        assert keys[0] != keys[1]
+        keys = [_examples(path, "post", "header")[0] for path in ("/pets", "/store/orders", "/webhooks")]
+        assert {name for name, _, _ in keys} == {"Idempotency-Key"}
+        assert len(set(keys)) == len(keys)
 
     def test_every_type_of_event_can_be_asked_for(self) -> None:
         """Each by its name, and with those of its group."""
@@ -267,6 +317,7 @@ class TestForGenerators:
             "categories",
             "orders",
             "events",
+            "webhooks",
             "usage",
         ]
         assert tags == {tag["name"] for tag in contract.document()["tags"]}

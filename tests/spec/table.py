@@ -164,7 +164,7 @@ How keys are issued or revoked: not shown.
 # Events
 Events, webhooks and notifications: not shown.
     gap: Events | Events, webhooks, notifications
-    api/test_document.py::TestRouter::test_no_events
+    api/test_document.py::TestRouter::test_what_is_sent
     storage/contract/test_events.py::test_a_mirror_that_follows_shows_what_the_store_shows
 
 # Errors

@@ -15,9 +15,12 @@ from petstore.core import packaged
 INTERFACE_VERSION = "1.0.0"
 
 _REMARK = "The contract of the Pet Store Service. The same in JSON: /openapi.json. To read: /docs/reference."
-_ORDER = ("openapi", "info", "servers", "externalDocs", "security", "tags", "paths", "components")
-# Paths are served in this order.
-_PARTS = ("pets", "pet", "categories", "orders", "order", "events", "usage", "shared", "errors")
+_ORDER = ("openapi", "info", "servers", "externalDocs", "security", "tags", "paths", "webhooks", "components")
+# Paths are served in this order: who tries them one after the other finds what is removed at the end.
+_PARTS = (
+    *("pets", "pet", "categories", "orders", "order", "events", "webhooks", "deliveries", "webhook", "usage"),
+    *("shared", "errors"),
+)
 
 
 class OpenApiDocument:

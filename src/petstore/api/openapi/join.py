@@ -1,15 +1,18 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, the errors of every operation (`applies` in errors.yaml), and what makes
-a request conditional. Schemas of plain numbers and texts are written out where they are used.
+headers that every response carries, the errors of every operation (`applies` in errors.yaml), what makes a
+request conditional, and the types of events. Schemas of plain numbers and texts are written out where they
+are used.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access
+from petstore.core.webhooks import ALL
 
 Node = dict[str, Any]
 
@@ -21,7 +24,7 @@ _EVERY_RESPONSE = (
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}
 # An error that other operations have too: only getPet's has these.
 _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
-_KEYED = ("/Idempotency-Key", "/OrderIdempotencyKey")
+_KEYED = ("Idempotency-Key", "OrderIdempotencyKey", "WebhookIdempotencyKey")
 # The header by which an operation is made conditional.
 _CONDITIONS = {"get": "If-None-Match", "patch": "If-Match", "delete": "If-Match"}
 _KNOWN = "The client has it: `If-None-Match` has its tag. No body. Costs one request."
@@ -36,6 +39,9 @@ def join(service: Node, parts: list[Node]) -> Node:
     components |= {kind: _all(parts, kind) for kind in _KINDS}
     errors, components["responses"] = components["responses"], {}
     [applies] = (part["applies"] for part in parts if "applies" in part)
+    components["parameters"]["EventTypeFilter"]["schema"]["items"]["enum"] = list(PATTERNS)
+    components["schemas"]["WebhookType"]["enum"] = [ALL, *PATTERNS]
+    service["webhooks"], components["pathItems"] = _sent(parts)
     service["paths"] = _all(parts, "paths")
     for item in service["paths"].values():
         for method, operation in item.items():
@@ -43,7 +49,7 @@ def join(service: Node, parts: list[Node]) -> Node:
             if method in _CONDITIONS:
                 operation["parameters"].append(_reference("parameters", _CONDITIONS[method]))
             answers = {
-                status: _success(method, response, deprecated)
+                status: _success(method, status, response, deprecated)
                 for status, response in operation["responses"].items()
             }
             if method == "get":
@@ -59,6 +65,19 @@ def join(service: Node, parts: list[Node]) -> Node:
         del components["schemas"][name]
     document: Node = _written_out({**service, "components": components}, scalars)
     return document
+
+
+def _sent(parts: list[Node]) -> tuple[Node, Node]:
+    """What webhooks are sent, by the types of events, and the path items that it refers to: openapi-generator
+    makes calls of what stands in `webhooks` itself.
+    """
+    [sent] = (part["sent"] for part in parts if "sent" in part)
+    webhooks, items = {}, {}
+    for kind in TYPES:
+        name = f"on{kind.name.title().replace('.', '')}"
+        items[name] = {"post": {"operationId": name, "summary": kind.what, **sent}}
+        webhooks[kind.name] = _reference("pathItems", name)
+    return webhooks, items
 
 
 def say_levels_and_codes(document: Node) -> None:
@@ -89,7 +108,7 @@ def _errors_of(method: str, operation: Node, applies: dict[str, list[str]], erro
         names += applies["patching"]
     if method in ("patch", "delete"):
         names += applies["with-if-match"]
-    if any(each["$ref"].endswith(_KEYED) for each in operation["parameters"]):
+    if any(each["$ref"].rpartition("/")[2] in _KEYED for each in operation["parameters"]):
         names += applies["with-an-idempotency-key"]
     own = operation.pop("errors", [])
     by_status = {errors[name]["status"]: name for name in (*names, *own)}
@@ -100,9 +119,9 @@ def _headers(own: Node) -> Node:
     return _references({name: name for name in _EVERY_RESPONSE}) | own
 
 
-def _success(method: str, response: Node, deprecated: bool) -> Node:
+def _success(method: str, status: str, response: Node, deprecated: bool) -> Node:
     own = (_references(_DEPRECATED) if deprecated else {}) | response.get("headers", {})
-    if "content" in response:
+    if "content" in response and (method != "post" or status == "201"):
         own |= _references({"ETag": "ETag"})
     if method == "get":
         own |= _references({"Cache-Control": "Revalidated"})

@@ -13,7 +13,7 @@ import yaml
 
 _WIDTH = 110
 _ON_ONE_LINE = 72  # characters of an object or a list, at most
-_KINDS = "securitySchemes|parameters|headers|responses|schemas"
+_KINDS = "securitySchemes|parameters|headers|responses|schemas|pathItems"
 _SECTIONS = re.compile(rf"^(?=[a-z]|  /|  (?:{_KINDS}):$|    (?:post|patch|delete):$)", re.MULTILINE)
 
 
