@@ -17,6 +17,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.site.events import example
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
@@ -54,7 +55,7 @@ async def _change_all(store: Store) -> None:
 
 
 async def _happen(shop: Shop) -> None:
-    """An account uses up its day, a key of it is banned, another one expires."""
+    """An account uses up its day, a key is banned, another expires; a webhook is tested, and disabled."""
     store, clock = shop.store, shop.clock
     account = await store.accounts.add("busy", FREE, ACTOR)
     keys = [
@@ -70,6 +71,11 @@ async def _happen(shop: Shop) -> None:
     )
     used = AccountWindows.of(clock.ms, 1, day, FREE.per_day)
     await store.counters.save(LimiterState({account.id: used}, {keys[0].record.id: ban}), UsageChanges())
+    webhook, _, _ = await store.webhooks.create(
+        account.id, keys[0].record.id, NewWebhook("https://shop.example/hook"), "", ACTOR
+    )
+    await store.deliveries.test(webhook.id, ACTOR)
+    await store.webhooks.change(webhook.id, WebhookChange(enabled=False), ACTOR)
     await store.facts.tell_counted()
     await store.facts.tell_timed()
 

@@ -22,11 +22,16 @@ from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("site-samples")]
 
-# Each goes on where the one before it ended: the order is placed, approved and cancelled, the animal sold.
+# Each goes on where the one before it ended: the order is placed, approved and cancelled, the animal sold,
+# the webhook tested and removed.
 ORDER = (
     "listPets", "listCategories", "getUsage", "getPet", "createPet", "placeOrder", "listOrders",
-    "updateOrder", "cancelOrder", "updatePet", "deletePet", "listEvents",
+    "updateOrder", "cancelOrder", "updatePet", "deletePet", "listEvents", "createWebhook", "listWebhooks",
+    "getWebhook", "updateWebhook", "rotateWebhookSecret", "testWebhook", "listDeliveries", "redeliver",
+    "deleteWebhook",
 )  # fmt: skip
+# An event of the examples: an id is of one store.
+EVENT = "evt_9f86d081884c_1207"
 MORE_THAN_A_PAGE = 25
 # How each language runs, says that the next sample begins, and keeps the names of one sample to itself.
 LANGUAGES: dict[str, tuple[Callable[..., Finished], str, Callable[[str], str]]] = {
@@ -59,7 +64,9 @@ def server(language: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
     key, port = asyncio.run(prepare()), free_port()
     base_url = f"http://127.0.0.1:{port}/v1" if language == "fetch" else None
-    with running_server(folder, access_log="off", port=port, base_url=base_url) as started:
+    # Nobody listens there, so that a test of a webhook fails at once.
+    settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1"}
+    with running_server(folder, port=port, base_url=base_url, **settings) as started:
         started.key = key
         for number in range(1, MORE_THAN_A_PAGE + 1):
             assert started.post({"name": f"Animal {number}", "categoryId": 1}).status == 201
@@ -81,6 +88,9 @@ def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path:
     """All operations, one after the other, with the answers that they print and the store that they leave."""
     samples = shown(server, language)
     assert samples.keys() == set(ORDER)
+    [event] = server.request("GET", "/v1/events?limit=1&type=pet.created").json()
+    assert EVENT in samples["redeliver"]
+    samples["redeliver"] = samples["redeliver"].replace(EVENT, event["id"])
     run, tell, kept = LANGUAGES[language]
     source = "".join(f"{tell.format(name)}\n{kept(samples[name])}\n" for name in ORDER)
     output = run(source, {"PETSTORE_KEY": server.key}, folder=tmp_path).succeeded()
@@ -91,10 +101,13 @@ def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path:
     expected = {
         "listCategories": "Dogs", "getUsage": "enterprise", "getPet": "Animal 7", "createPet": "Rex",
         "placeOrder": "placed", "listOrders": "placed", "updateOrder": "approved", "updatePet": "sold",
-        "listEvents": "pet.created",
+        "listEvents": "pet.created", "createWebhook": "shop.example", "listWebhooks": "shop.example",
+        "getWebhook": "shop.example", "updateWebhook": "order.*", "rotateWebhookSecret": "shop.example",
+        "testWebhook": "webhook.test", "listDeliveries": "webhook.test",
     }  # fmt: skip
     assert {name: text in printed[name] for name, text in expected.items()} == dict.fromkeys(expected, True)
-    assert not (printed["cancelOrder"] + printed["deletePet"]).strip()
+    assert not (printed["cancelOrder"] + printed["deletePet"] + printed["deleteWebhook"]).strip()
+    assert server.request("GET", "/v1/webhooks").json() == []
     [order] = server.request("GET", "/v1/store/orders").json()
     assert (order["petId"], order["status"]) == (_number(samples["placeOrder"]), "cancelled")
     assert server.request("GET", f"/v1/pets?id={_number(samples['deletePet'])}").json() == []

@@ -32,7 +32,7 @@ class Call(msgspec.Struct, frozen=True):
     idempotency_key: str
     # None without a body.
     body: Any
-    # What the answer, or an entry of its list, is called: pet. Empty without a body in the answer.
+    # What the answer, or an entry of its list, is called: pet. Empty without one, or with its promise alone.
     noun: str
     is_list: bool
     # The list goes on where `Link` says.
@@ -56,8 +56,8 @@ def example_call(contract: Contract, method: str, path: str, node: Node) -> Call
         for each in map(contract.at, node.get("parameters", ()))
     }
     responses = {status: contract.at(each) for status, each in node["responses"].items()}
-    success = next(each for status, each in responses.items() if status.startswith("2"))
-    schema = contract.content(success).get("schema")
+    status, success = next(each for each in responses.items() if each[0].startswith("2"))
+    schema = contract.content(success).get("schema") if status != "202" else None
     is_list = schema is not None and contract.at(schema).get("type") == "array"
     codes = {code for response in responses.values() for code in contract.codes(response)}
     return Call(
@@ -85,7 +85,9 @@ def _body(contract: Contract, node: Node) -> Any:
 def _noun(contract: Contract, schema: Node) -> str:
     full = contract.at(schema)
     named = full["items"] if full.get("type") == "array" else schema
-    return named["$ref"].rpartition("/")[2].lower() if "$ref" in named else "answer"
+    # WebhookWithSecret is a webhook.
+    name = named.get("$ref", "answer").rpartition("/")[2]
+    return str(name.partition("With")[0].lower())
 
 
 def _single(value: Any) -> Any:

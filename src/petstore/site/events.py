@@ -47,6 +47,12 @@ _ENTRIES: dict[str, tuple[int, _Members, _Members]] = {
     "key.unbanned": (3, {"bannedUntil": "2026-11-22T22:00:00.000Z"}, {"bannedUntil": None}),
     "limit.approaching": (2, None, {"limit": 1_000, "used": 800, "resetAt": "2026-11-23T00:00:00.000Z"}),
     "limit.reached": (2, None, {"limit": 1_000, "used": 1_000, "resetAt": "2026-11-23T00:00:00.000Z"}),
+    "webhook.disabled": (
+        1,
+        {"enabled": True, "disabledReason": None},
+        {"enabled": False, "disabledReason": "failing"},
+    ),
+    "webhook.test": (1, None, {"url": "https://shop.example/hook"}),
     "store.restored": (0, None, {}),
 }
 

@@ -28,6 +28,15 @@ CLIENT_CALLS = {
     "cancelOrder": "client.orders.cancel({})",
     "getUsage": "client.usage({})",
     "listEvents": "client.events.list({})",
+    "listWebhooks": "client.webhooks.list({})",
+    "createWebhook": "client.webhooks.create({})",
+    "getWebhook": "client.webhooks.get({})",
+    "updateWebhook": "client.webhooks.update({})",
+    "deleteWebhook": "client.webhooks.delete({})",
+    "rotateWebhookSecret": "client.webhooks.rotate_secret({})",
+    "testWebhook": "client.webhooks.test({})",
+    "listDeliveries": "client.webhooks.deliveries({})",
+    "redeliver": "client.webhooks.redeliver({})",
 }
 _REMARKS = {
     "getPet": "# Deprecated, and warns so: client.pets.get(...) is the replacement.",
@@ -35,6 +44,7 @@ _REMARKS = {
 }
 # `Link` of these leads on always: a walk would not end.
 _ENDLESS = ("listEvents",)
+_LINE = 88  # characters, so that a sample seldom scrolls sideways
 _NEW_KEY = "A new key for each {noun}, the same one when you try again."
 
 
@@ -173,7 +183,10 @@ def _fetch(call: Call) -> str:
         options.append(f"body: JSON.stringify({_javascript(call.body)})")
     options.append("signal: AbortSignal.timeout(30_000)")
     asked = indent(",\n".join(options), "  ")
-    lines = f'const response = await fetch("{call.address_with_query}", {{\n{asked},\n}});\n{_FETCH_CHECK}'
+    begun = f'const response = await fetch("{call.address_with_query}", {{'
+    if len(begun) > _LINE:
+        begun = f'const address = "{call.address_with_query}";\nconst response = await fetch(address, {{'
+    lines = f"{begun}\n{asked},\n}});\n{_FETCH_CHECK}"
     if call.is_list:
         return f"{lines}for (const {call.noun} of await response.json()) {{\n  console.log({call.noun});\n}}"
     return (
@@ -214,8 +227,8 @@ def _python(values: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    """A value in Python, text in double quotes."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    """A text, an array of texts or a number in Python, text in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
 
 
 def _javascript(values: dict[str, Any]) -> str:
