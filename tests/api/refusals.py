@@ -18,8 +18,11 @@ from tests.api.world import (
     AVAILABLE,
     CANCELLED,
     DELIVERED,
+    DISABLED,
+    ENABLED,
     EVENTS,
     FOREIGN,
+    FOREIGN_WEBHOOK,
     HELD,
     MISSING,
     ORDERS,
@@ -30,6 +33,8 @@ from tests.api.world import (
     RESERVED,
     SOLD,
     SPARE,
+    URL,
+    WEBHOOKS,
     Call,
     repeated,
 )
@@ -38,6 +43,7 @@ from tests.support.contract import operation_of, table
 TABLE = {row.name: row for row in table()}
 MAX = 2**63 - 1
 Way = Callable[[Call], Call]
+HOOK = f"{WEBHOOKS}/{ENABLED}"
 
 
 class Refusal(NamedTuple):
@@ -67,6 +73,15 @@ GOOD: dict[str, Call] = {
     "cancelOrder": Call("DELETE", f"{ORDERS}/{PLACED}"),
     "listCategories": Call("GET", "/v1/categories"),
     "listEvents": Call("GET", EVENTS),
+    "listWebhooks": Call("GET", WEBHOOKS),
+    "createWebhook": Call("POST", WEBHOOKS, {"url": URL}),
+    "getWebhook": Call("GET", HOOK),
+    "updateWebhook": Call("PATCH", HOOK, {"url": URL}),
+    "deleteWebhook": Call("DELETE", HOOK),
+    "rotateWebhookSecret": Call("POST", f"{HOOK}/secret"),
+    "testWebhook": Call("POST", f"{HOOK}/test"),
+    "listDeliveries": Call("GET", f"{HOOK}/deliveries"),
+    "redeliver": Call("POST", f"{HOOK}/deliveries/{{event}}"),
     "getUsage": Call("GET", "/v1/usage"),
 }
 # The methods of each path, by one of its operations.
@@ -77,6 +92,12 @@ ALLOWED = {
     "cancelOrder": "DELETE, OPTIONS, PATCH",
     "listCategories": "GET, HEAD, OPTIONS",
     "listEvents": "GET, HEAD, OPTIONS",
+    "listWebhooks": "GET, HEAD, OPTIONS, POST",
+    "getWebhook": "DELETE, GET, HEAD, OPTIONS, PATCH",
+    "rotateWebhookSecret": "OPTIONS, POST",
+    "testWebhook": "OPTIONS, POST",
+    "listDeliveries": "GET, HEAD, OPTIONS",
+    "redeliver": "OPTIONS, POST",
     "getUsage": "GET, HEAD, OPTIONS",
 }
 
@@ -107,9 +128,16 @@ def with_body(raw: bytes, *pairs: tuple[str, str | None]) -> Way:
     return lambda call: call._replace(body=raw, headers=pairs)
 
 
-def parameter(value: str) -> Way:
-    """Another last segment of the path."""
-    return lambda call: call._replace(target=f"{call.target.rpartition('/')[0]}/{value}")
+def parameter(row: Operation, value: str, name: str = "") -> Way:
+    """Another value of a parameter in the path, the first one unless it is named."""
+    places = [place for place, part in enumerate(str(row.path).split("/")) if part.startswith(f"{{{name}")]
+
+    def way(call: Call) -> Call:
+        parts = call.target.split("/")
+        parts[places[0]] = value
+        return call._replace(target="/".join(parts))
+
+    return way
 
 
 _CREDENTIAL = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
@@ -224,6 +252,12 @@ _BOOKMARKS = [
     "00000000000G-0-0", "00000000000A-0-0", "000000000000--1-0", "000000000000-0-+1",
     "000000000000-0-%EF%BC%91", f"000000000000-{'9' * 20}-0", "000000000000-0-0%0A", "A" * 4_000,
 ]  # fmt: skip
+_NOUNS = {PETS: "animal", ORDERS: "order", WEBHOOKS: "webhook"}
+_EVENT_IDS = [
+    "evt_000000000000_1", "evt_000000000000_0", "{event}0", "{event}%30", "EVT_000000000000_1", "evt_1",
+    "evt__1", "evt_000000000000_", f"evt_000000000000_{'9' * 19}", f"evt_000000000000_{2**63}",
+    "000000000000-0-1", "%65vt", "evt_" + "0" * 4_000,
+]  # fmt: skip
 _TYPES = [
     "", "*", "pet", "pet.", "pet.*.*", "PET.*", "pet.added", "pet.created%20", "pet.created,", "pet.*,x",
     "pet.*&type=x", "person.*", "%FF",
@@ -259,6 +293,10 @@ def order(method: str, *ids: int, document: object = None) -> list[Call]:
     return [Call(method, f"{ORDERS}/{each}", document) for each in ids]
 
 
+def webhook(name: str, *ids: int) -> list[Call]:
+    return [parameter(TABLE[name], str(each))(GOOD[name]) for each in ids]
+
+
 _CODES = {
     403: "forbidden",
     404: "not_found",
@@ -277,6 +315,18 @@ OWN: dict[str, list[tuple[int, str, list[Call]]]] = {
     "listEvents": [
         (410, "This bookmark is of another store", [Call("GET", f"{EVENTS}?after={'0' * 12}-0-1")])
     ],
+    "createWebhook": [(422, "", [repeated(WEBHOOKS, {"url": URL, "types": ["pet.*"]})])],
+    **{
+        name: [(404, "There is no webhook ", webhook(name, MISSING, FOREIGN_WEBHOOK, MAX))]
+        for name in ("getWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "listDeliveries")
+    },
+    **{
+        name: [
+            (404, "There is no webhook ", webhook(name, MISSING, FOREIGN_WEBHOOK, MAX)),
+            (409, f"Webhook {DISABLED} is disabled: enable it first.", webhook(name, DISABLED)),
+        ]
+        for name in ("testWebhook", "redeliver")
+    },
     "createPet": [(422, "", [repeated(PETS, {**POSTED[PETS], **other}) for other in _OTHERS])],
     "getPet": [(404, "There is no such animal.", pet("GET", MISSING, 2**53 + 1, MAX))],
     "updatePet": [
@@ -330,6 +380,8 @@ OWN: dict[str, list[tuple[int, str, list[Call]]]] = {
 
 def rows() -> Iterator[Refusal]:
     """The whole table."""
+    gone = [Call("PATCH", HOOK, {"after": f"{'0' * 12}-0-1", "url": "https://other.example"})]
+    yield Refusal("updateWebhook", 410, "events_gone", "This bookmark is of another store", gone)
     for name, row in TABLE.items():
         good = [GOOD[name]] + ([GOOD[name]._replace(method="HEAD")] if row.method == "GET" else [])
         for status, code, names, costs, ways in _ways_of(row):
@@ -351,12 +403,16 @@ def _ways_of(row: Operation) -> Iterator[tuple[int, str, str, str, list[Way]]]:
     own = [(400, "invalid_parameter", *each) for each in _of_parameters(row)]
     if row.name in BODIES:
         own += _of_bodies(row)
-    if row.method == "POST":
+    if row.method == "POST" and row.name in BODIES:
         own += _of_creations()
     if row.method in ("PATCH", "DELETE"):
         own += _of_changes()
     if row.path is not None and "{" in row.path:
-        own += [(404, "not_found", "There is no such ", [parameter(each) for each in _IDENTIFIERS])]
+        ways = [parameter(row, each) for each in _IDENTIFIERS]
+        own += [(404, "not_found", f"There is no such {_NOUNS[row.path.split('/{')[0]]}.", ways)]
+    if row.name == "redeliver":
+        ways = [parameter(row, each, "eventId") for each in (*_IDENTIFIERS, *_EVENT_IDS)]
+        own += [(404, "not_found", "There is no event ", ways)]
     for status, code, names, ways in own:
         yield status, code, names, "minute", ways
 
@@ -401,7 +457,7 @@ def _of_parameters(row: Operation) -> Iterator[tuple[str, list[Way]]]:
     faults = [(f"{name}: ", f"{name}={'' if name == 'cursor' else 'x'}") for name in order if name in named]
     for number, (name, _) in enumerate(faults):
         yield name, [query("&".join(fault for _, fault in reversed(faults[number:])))]
-    if "cursor" in named:
+    if {"cursor", "status", "id"} <= {*named}:
         every = "cursor=x&status=x&limit=0&limit=0&id=0"
         yield "limit: sent more than once", [query(every)]
         yield "page: not a parameter", [query(f"{every}&page=2")]

@@ -18,11 +18,16 @@ from tests.api.world import (
     BACKENDS,
     CANCELLED,
     DELIVERED,
+    DISABLED,
+    ENABLED,
     EVENTS,
     FOREIGN,
+    FOREIGN_WEBHOOK,
     ORDERS,
     PLACED,
     SOLD,
+    URL,
+    WEBHOOKS,
     Call,
     World,
     open_world,
@@ -32,6 +37,7 @@ from tests.support.contract import table
 
 TABLE = table()
 PET = f"/v1/pets/{AVAILABLE}"
+HOOK, STOPPED = f"{WEBHOOKS}/{ENABLED}", f"{WEBHOOKS}/{DISABLED}"
 
 
 class Change(NamedTuple):
@@ -80,6 +86,26 @@ CHANGES: dict[str, list[Change]] = {
     ],
     "listCategories": [],
     "listEvents": [],
+    "listWebhooks": [],
+    "createWebhook": [Change(Call("POST", WEBHOOKS, {"url": URL}, "write"), 201, ("webhook.added",))],
+    "getWebhook": [],
+    "updateWebhook": [
+        Change(Call("PATCH", HOOK, {"types": ["pet.*"]}, "write"), 200, ("webhook.changed",)),
+        Change(Call("PATCH", HOOK, {"enabled": False}), 200, ("webhook.disabled",)),
+        Change(Call("PATCH", HOOK, {"after": "now"}), 200, ("webhook.moved",)),
+        Change(
+            Call("PATCH", STOPPED, {"description": "x", "enabled": True, "after": "now"}),
+            200,
+            ("webhook.changed", "webhook.moved", "webhook.enabled"),
+        ),
+    ],
+    "deleteWebhook": [Change(Call("DELETE", HOOK, None, "write"), 204, ("webhook.removed",))],
+    "rotateWebhookSecret": [Change(Call("POST", f"{HOOK}/secret", None, "write"), 200, ("webhook.rotated",))],
+    "testWebhook": [Change(Call("POST", f"{HOOK}/test", None, "write"), 202, ("webhook.tested",))],
+    "listDeliveries": [],
+    "redeliver": [
+        Change(Call("POST", f"{HOOK}/deliveries/{{event}}", None, "write"), 202, ("webhook.redelivered",))
+    ],
     "getUsage": [],
 }
 
@@ -96,6 +122,18 @@ UNCHANGED: dict[str, list[Call]] = {
     "cancelOrder": [Call("DELETE", f"{ORDERS}/{CANCELLED}", None, "write")],
     "listCategories": [Call("GET", "/v1/categories", None, "read")],
     "listEvents": [Call("GET", EVENTS, None, "read")],
+    "listWebhooks": [Call("GET", WEBHOOKS, None, "write")],
+    "createWebhook": [repeated(WEBHOOKS)],
+    "getWebhook": [Call("GET", HOOK, None, "write"), Call("HEAD", HOOK)],
+    "updateWebhook": [
+        Call("PATCH", HOOK, {"url": URL, "types": ["*"], "description": "", "enabled": True}, "write"),
+        Call("PATCH", STOPPED, {"enabled": False}),
+    ],
+    "deleteWebhook": [],
+    "rotateWebhookSecret": [],
+    "testWebhook": [],
+    "listDeliveries": [Call("GET", f"{HOOK}/deliveries", None, "write"), Call("HEAD", f"{HOOK}/deliveries")],
+    "redeliver": [],
     "getUsage": [Call("GET", "/v1/usage", None, "read")],
 }
 
@@ -140,6 +178,27 @@ async def test_a_success_without_a_change_has_no_entry(world: World) -> None:
             answer = await world.ask(call)
             assert answer.status in (200, 201, 204), (str(call), answer.body)
             assert world.fingerprint() == was, str(call)
+
+
+async def test_the_webhook_of_another_account_is_not_found(world: World) -> None:
+    """404 by every operation on a webhook, with a key of any level that may do it, and it is in no list. Its
+    own account finds it."""
+    rows = [row for row in TABLE if row.path is not None and row.path.startswith(WEBHOOKS)]
+    assert len(rows) == 9
+    was = world.fingerprint()
+    documents = {"PATCH": {"url": "https://other.example"}}
+    for row in rows:
+        target = str(row.path).replace("{webhookId}", str(FOREIGN_WEBHOOK)).replace("{eventId}", "{event}")
+        for level in ("write", "manage") if "{" in str(row.path) else ():
+            answer = await world.ask(Call(row.method, target, documents.get(row.method), level))
+            assert (answer.status, answer.code) == (404, "not_found"), (row.name, level)
+            assert answer.json()["message"] == f"There is no webhook {FOREIGN_WEBHOOK}."
+    for level in ("write", "manage"):
+        listed = await world.ask(Call("GET", WEBHOOKS, None, level))
+        assert FOREIGN_WEBHOOK not in [each["id"] for each in listed.json()]
+    assert world.fingerprint() == was
+    [listed] = (await world.ask(Call("GET", WEBHOOKS, None, "other"))).json()
+    assert listed == (await world.ask(Call("GET", f"{WEBHOOKS}/{FOREIGN_WEBHOOK}", None, "other"))).json()
 
 
 async def test_the_order_of_another_account_is_not_found(world: World) -> None:

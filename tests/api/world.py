@@ -1,6 +1,7 @@
 """A store with something of everything, on either database, and how a request to it is made.
 
-Two accounts, keys of every level, animals in every state, orders in every state of both accounts.
+Two accounts, keys of every level, animals in every state, orders in every state of both accounts, webhooks of
+both.
 """
 
 from __future__ import annotations
@@ -28,9 +29,15 @@ AVAILABLE, PENDING, SOLD, SPARE = 1, 2, 3, 4
 PLACED, APPROVED, DELIVERED, CANCELLED, FOREIGN = 1, 2, 3, 4, 5
 HELD, RESERVED = 5, 6  # the animals of the orders PLACED and APPROVED
 MISSING = 999
-PETS, ORDERS, EVENTS = "/v1/pets", "/v1/store/orders", "/v1/events"
+PETS, ORDERS, EVENTS, WEBHOOKS = "/v1/pets", "/v1/store/orders", "/v1/events", "/v1/webhooks"
+ENABLED, DISABLED, FOREIGN_WEBHOOK = 1, 2, 3
+URL = "https://shop.example/hook"
 # What was posted once to each of these, with its Idempotency-Key.
-POSTED: dict[str, dict[str, object]] = {PETS: {"name": "again", "categoryId": 1}, ORDERS: {"petId": 10}}
+POSTED: dict[str, dict[str, object]] = {
+    PETS: {"name": "again", "categoryId": 1},
+    ORDERS: {"petId": 10},
+    WEBHOOKS: {"url": URL},
+}
 
 
 Execute = Callable[[str], list[tuple[Any, ...]]]
@@ -70,6 +77,7 @@ class World:
         self.shop = shop
         self.keys: dict[str, str] = {}
         self.actors: dict[str, str] = {}
+        self.event_id = ""
         self._execute = execute
 
     async def fill(self) -> None:
@@ -103,8 +111,12 @@ class World:
         ):
             for state in states:
                 await self._must(200, Call("PATCH", f"{ORDERS}/{order_id}", {"status": state}))
+        for by in ("write", "write", "other"):
+            await self._must(201, Call("POST", WEBHOOKS, {"url": URL}, by))
+        await self._must(200, Call("PATCH", f"{WEBHOOKS}/{DISABLED}", {"enabled": False}))
         for target in POSTED:
             await self._must(201, repeated(target))
+        self.event_id = (await self.ask(Call("GET", f"{EVENTS}?type=pet.created&limit=1"))).json()[0]["id"]
 
     def _note(self, level: str, key_id: int, account: str, secret: str) -> None:
         self.keys[level] = secret
@@ -115,7 +127,8 @@ class World:
         assert answer.status == status, (str(call), answer.body)
 
     async def ask(self, call: Call) -> Answer:
-        """The answer to a call. `{key}` in target and headers is a key; other words are made of it."""
+        """The answer to a call. `{key}` in target and headers is a key; other words are made of it. `{event}`
+        is the id of an event that every account sees."""
         body = call.body
         if body is None:
             body = b"" if call.document is None else json.dumps(call.document).encode()
@@ -132,6 +145,7 @@ class World:
         key = self.keys["manage"]
         return {
             "key": key,
+            "event": self.event_id,
             "wrong": key[:-1] + ("A" if key[-1] != "A" else "B"),
             "short": key[:-1],
             "upper": key.upper(),
@@ -176,6 +190,7 @@ async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
         try:
             world = World(shop, execute)
             await world.fill()
+            shop.application.service.waits.end()  # a test of a webhook is answered at once
             yield world
         finally:
             await shop.application.stop()
