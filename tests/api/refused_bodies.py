@@ -221,6 +221,82 @@ _CHANGES_OF_ORDERS: list[tuple[object, str]] = [
     ),
     ("approved", "Expected an object, got a string"),
 ]
+# member -> what the message says of it -> values
+_WEBHOOK: dict[str, dict[str, list[object]]] = {
+    **{
+        name: {": assigned by the service": [1, None]}
+        for name in ("id", "keyId", "createdAt", "failingSince", "secret", "disabledReason")
+    },
+    "Url": {"'Url': not a member of a": ["https://shop.example"]},
+    "url": {
+        ": expected a string, got ": [None, 1, ["https://shop.example"]],
+        ": expected 1 to 2000 characters, got 0": [""],
+        ": expected 1 to 2000 characters, got 2001": ["https://shop.example/" + "x" * 1_980],
+        ": expected ": [
+            "shop.example", "ftp://shop.example", "http://shop.example", "https://", "https://a@shop.example",
+            "https://shop.example/#x", "https://shop.example/ x", "https://shöp.example", "//shop.example",
+            "https://shop.example:22", "https://shop.example:5432", "https://shop.example:65536",
+            "javascript:x", "https://shop.example\n", "https://shop.example/\x00",
+        ],
+        ": the host ": [
+            "https://10.0.0.1", "https://192.168.1.1/", "https://169.254.169.254/latest", "https://[fd00::1]/",
+            "https://[::ffff:10.0.0.1]/", "https://0.0.0.0", "https://100.64.0.1", "https://0xa.1", "https://224.0.0.1",
+        ],
+    },
+    "types": {
+        ": expected an array of strings": [None, "*", [1], [None], {}, [["*"]]],
+        ": expected 1 to 50 types": [[], ["*"] * 51],
+        ": expected *, pet.*": [[""], ["pet"], ["PET.*"], ["pet.added"], ["pet.*,order.*"], ["*", "x"]],
+    },
+    "description": {
+        ": expected a string, got ": [None, 1],
+        ": expected at most 255 characters, got 256": ["x" * 256],
+        ": control characters": ["a\nb", "\x00", "\x85", "\x1b[31m"],
+        ": lone surrogates": ["\ud800"],
+    },
+}  # fmt: skip
+
+
+def _faulty(members: dict[str, dict[str, list[object]]], **others: object) -> list[tuple[object, str]]:
+    """A document for each value, and what the message names."""
+    return [
+        ({**others, name: value}, f"{name}{said}" if said.startswith(":") else said)
+        for name, values in members.items()
+        for said, each in values.items()
+        for value in each
+    ]
+
+
+_NEW_WEBHOOKS: list[tuple[object, str]] = [
+    ({}, "url: required"),
+    ([], "Expected an object, got an array"),
+    *_faulty(_WEBHOOK, url="https://shop.example"),
+    *(
+        ({"url": "https://shop.example", name: True}, f"'{name}': not a member of a new webhook")
+        for name in ("enabled", "after")
+    ),
+    (
+        {"url": 1, "types": 1, "description": 1},
+        "; types: expected an array of strings; description: expected a",
+    ),
+]
+_BOOKMARKS: list[object] = [
+    "", "NOW", "0", "evt_000000000000_1", "000000000000-0-0\n", f"000000000000-0-{2**63}",
+]  # fmt: skip
+_CHANGES_OF_WEBHOOKS: list[tuple[object, str]] = [
+    ({}, "Send at least one of url, types, description, enabled, after."),
+    (None, "Expected an object, got null"),
+    *_faulty(_WEBHOOK),
+    *_faulty(
+        {
+            "enabled": {": expected a boolean, got ": [None, 1, "true", []]},
+            "after": {
+                ": expected a string, got ": [None, 1],
+                ": expected now, or the bookmark in the Link of an earlier answer": _BOOKMARKS,
+            },
+        }
+    ),
+]
 _TWICE = "sent more than once"
 
 
@@ -236,6 +312,12 @@ def by_message(documents: list[tuple[object, str]], more: dict[str, list[bytes]]
 BODIES: dict[str, dict[str, list[bytes]]] = {
     "createPet": NOT_AN_ANIMAL | NOT_A_NEW_ANIMAL,
     "updatePet": NOT_AN_ANIMAL | NOT_A_CHANGE,
+    "createWebhook": by_message(
+        _NEW_WEBHOOKS, {f"url: {_TWICE}": [b'{"url": "https://a.example", "url": "https://a.example"}']}
+    ),
+    "updateWebhook": by_message(
+        _CHANGES_OF_WEBHOOKS, {f"types: {_TWICE}": [b'{"types": ["*"], "types": ["*"]}']}
+    ),
     "placeOrder": by_message(_NEW_ORDERS, {f"petId: {_TWICE}": [b'{"petId": 2, "petId": 2}']}),
     "updateOrder": by_message(
         _CHANGES_OF_ORDERS,
