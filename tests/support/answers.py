@@ -71,7 +71,7 @@ def check_answer(method: str, target: bytes, answer: Answer, now_ms: int | None)
         assert ("retry-after" in headers) == (answer.status in (429, 503) or in_use)
     assert ("www-authenticate" in headers) == (answer.status == 401)
     assert ("allow" in headers) == (answer.status == 405 or (method, answer.status) == ("OPTIONS", 204))
-    if answer.status == 429:
+    if answer.status == 429 and not target.endswith(b"/test"):  # of a webhook, which has a limit of its own
         assert headers["x-ratelimit-remaining"] == "0"
     _check_links(target.partition(b"?")[0], method, answer)
     _check_content(method, answer)

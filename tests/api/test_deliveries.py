@@ -1,0 +1,168 @@
+"""The operations on deliveries: what a test waits for, the list of tries, and what is sent once more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from petstore.core.webhooks import Settled, Try
+from tests.api.test_events import after, store_of_each
+from tests.api.test_webhooks import DELIVERER, HOOK, add, change
+from tests.api.world import EVENTS, URL, WEBHOOKS
+from tests.support.service import Answer, Shop, settle
+
+__all__ = ["store_of_each"]
+
+
+async def note(shop: Shop, *tries: Try, webhook_id: int = 1) -> None:
+    """What a deliverer notes of tries."""
+    await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
+    endpoints = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).endpoints}
+    place, standing = endpoints[webhook_id].after, endpoints[webhook_id].standing
+    settled = Settled(place, standing, list(tries), [], [])
+    assert await shop.store.deliverers.settle(DELIVERER, webhook_id, settled)
+
+
+def delivered(event_id: str, **other: Any) -> Try:
+    members = {"at_ms": 0, "duration_ms": 120, "status": 204, "fault": None, "answer": "", **other}
+    return Try(event_id=event_id, type="webhook.test", **members)
+
+
+class TestTestWebhook:
+    """POST /webhooks/{webhookId}/test."""
+
+    async def asking(self, shop: Shop) -> tuple[asyncio.Task[Answer], str]:
+        """A test that waits for its outcome, and its event."""
+        start = after(await shop.ask("GET", f"{EVENTS}?after=now&type=webhook.test"))
+        asked = asyncio.create_task(shop.ask("POST", f"{HOOK}/test"))
+        found: list[dict[str, Any]] = []
+        while not found:
+            assert not asked.done()
+            found = (await shop.ask("GET", start)).json()
+        await change(shop, {"description": "later"})  # so that what was written before is answered
+        await settle()
+        assert found[0]["data"] == {"id": 1, "url": URL}
+        return asked, found[0]["id"]
+
+    async def test_200(self, store_of_each: Shop) -> None:
+        """With the first try as soon as there is one, whether it was a success or not."""
+        shop = store_of_each
+        await add(shop, types=["order.*"])
+        asked, event_id = await self.asking(shop)
+        fault = "The name shop.example has no address."
+        await note(shop, delivered(event_id, status=None, fault=fault, next_at_ms=5_000))
+        answer = await asked
+        assert answer.status == 200
+        assert answer.json() == {
+            "eventId": event_id, "type": "webhook.test", "at": "1970-01-01T00:00:00.000Z", "durationMs": 120,
+            "status": None, "fault": fault, "answer": "", "delivered": False,
+            "nextAt": "1970-01-01T00:00:05.000Z",
+        }  # fmt: skip
+        assert (await shop.ask("GET", f"{HOOK}/deliveries")).json() == [answer.json()]
+
+    async def test_202_after_twenty_seconds(self, shop: Shop) -> None:
+        """With the event alone. The headers of limits are those of that moment: Shop checks them."""
+        await add(shop)
+        asked, event_id = await self.asking(shop)
+        shop.clock.advance(19)
+        await asyncio.sleep(0)
+        assert not asked.done()
+        shop.clock.advance(1)
+        answer = await asked
+        assert (answer.status, answer.json()) == (202, {"eventId": event_id})
+
+    async def test_202_at_a_stop(self, store_of_each: Shop) -> None:
+        """Nobody waits for what this process can't bring any more."""
+        shop = store_of_each
+        await add(shop)
+        asked, event_id = await self.asking(shop)
+        shop.application.begin_drain()
+        answer = await asked
+        assert (answer.status, answer.json()) == (202, {"eventId": event_id})
+
+    async def test_429_for_the_eleventh_within_a_minute(self, store_of_each: Shop) -> None:
+        """Of all webhooks of an account, and of no other; Retry-After says when the next one is possible."""
+        shop = store_of_each
+        other, _ = await shop.open_account("other")
+        for key in (None, None, other):
+            await add(shop, key=key)
+        shop.application.begin_drain()  # each is answered at once
+        for number in range(10):
+            assert (await shop.ask("POST", f"{WEBHOOKS}/{1 + number % 2}/test")).status == 202
+            shop.clock.advance(2)
+        refused = await shop.ask("POST", f"{HOOK}/test")
+        assert (refused.status, refused.code, refused.headers["retry-after"]) == (429, "rate_limited", "40")
+        assert (await shop.ask("POST", f"{WEBHOOKS}/3/test", key=other)).status == 202
+        shop.clock.advance(39)
+        assert (await shop.ask("POST", f"{HOOK}/test")).headers["retry-after"] == "1"
+        shop.clock.advance(1)
+        assert (await shop.ask("POST", f"{HOOK}/test")).status == 202
+
+
+class TestListDeliveries:
+    """GET /webhooks/{webhookId}/deliveries."""
+
+    async def test_a_walk_begins_with_the_newest(self, store_of_each: Shop) -> None:
+        """`Link` leads to the end; a cursor is of one webhook."""
+        shop = store_of_each
+        for _ in range(2):
+            await add(shop)
+        await note(shop, *(delivered(f"evt_000000000000_{number}") for number in range(1, 6)))
+        await note(shop, delivered("evt_000000000000_9"), webhook_id=2)
+        found, target = [], f"{HOOK}/deliveries?limit=2"
+        while target:
+            page = await shop.ask("GET", target)
+            assert page.links["first"] == f"{HOOK}/deliveries?limit=2"
+            found.append([each["eventId"][-1] for each in page.json()])
+            target = page.links.get("next", "")
+        assert found == [["5", "4"], ["3", "2"], ["1"]]
+        target = (await shop.ask("GET", f"{HOOK}/deliveries?limit=1")).links["next"]
+        assert (await shop.ask("GET", target.replace("/1/", "/2/"))).status == 400
+        assert len((await shop.ask("GET", f"{WEBHOOKS}/2/deliveries")).json()) == 1
+
+    async def test_304_and_head(self, shop: Shop) -> None:
+        """The tag is that of the page and its Link, and HEAD has the headers of GET."""
+        await add(shop)
+        answer = await shop.ask("GET", f"{HOOK}/deliveries")
+        known = [("if-none-match", answer.headers["etag"])]
+        assert (await shop.ask("GET", f"{HOOK}/deliveries", known)).status == 304
+        head = await shop.ask("HEAD", f"{HOOK}/deliveries")
+        assert (head.status, head.body, head.headers["content-length"]) == (200, b"", "2")
+        for name in ("etag", "link", "cache-control"):
+            assert head.headers[name] == answer.headers[name]
+        await note(shop, delivered("evt_000000000000_1"))
+        assert (await shop.ask("GET", f"{HOOK}/deliveries", known)).status == 200
+
+
+class TestRedeliver:
+    """POST /webhooks/{webhookId}/deliveries/{eventId}."""
+
+    async def test_it_takes_what_the_account_sees(self, store_of_each: Shop) -> None:
+        """202 each time, and the event is to be sent again once. Another account's order is no event."""
+        shop = store_of_each
+        other, _ = await shop.open_account("other")
+        for name in ("Rex", "Mia"):
+            await shop.post({"name": name, "categoryId": 1})
+        await shop.send("POST", "/v1/store/orders", {"petId": 1}, key=other)
+        [animal] = (await shop.ask("GET", f"{EVENTS}?type=pet.created&limit=1")).json()
+        [order] = (await shop.ask("GET", f"{EVENTS}?type=order.created", key=other)).json()
+        for key in (None, None, other):
+            await add(shop, key=key)
+        shop.application.begin_drain()
+        test = (await shop.ask("POST", f"{WEBHOOKS}/2/test")).json()["eventId"]
+        for _ in range(2):
+            answer = await shop.ask("POST", f"{HOOK}/deliveries/{animal['id']}")
+            assert (answer.status, answer.json()) == (202, {"eventId": animal["id"]})
+        for webhook_id, event_id, key, status in (
+            (1, order["id"], None, 404), (3, order["id"], other, 202), (1, test, None, 404),
+            (2, test, None, 202),
+        ):  # fmt: skip
+            answer = await shop.ask("POST", f"{WEBHOOKS}/{webhook_id}/deliveries/{event_id}", key=key)
+            assert answer.status == status, (webhook_id, event_id)
+        await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
+        repeated = [
+            (webhook_id, each.entry_id)
+            for webhook_id, each in (await shop.store.deliverers.owned(DELIVERER)).repetitions
+        ]
+        numbers = [int(each.rpartition("_")[2]) for each in (animal["id"], test, order["id"])]
+        assert sorted(repeated) == [(1, numbers[0]), (2, numbers[1]), (3, numbers[2])]
