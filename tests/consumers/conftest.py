@@ -23,7 +23,9 @@ def _stocked_server(folder: Path) -> Iterator[Server]:
     key = issue_key(folder / "petstore.db", access=Access.MANAGE)
     port = free_port()
     address = f"http://127.0.0.1:{port}/v1"
-    with running_server(folder, port=port, base_url=address, access_log="off") as started:
+    # Nobody listens at the proxy, so that a test of a webhook fails at once.
+    settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1"}
+    with running_server(folder, port=port, base_url=address, **settings) as started:
         started.key = key
         for _ in range(_ANIMALS):
             assert started.post({"name": "Rex", "categoryId": 1}).status == 201

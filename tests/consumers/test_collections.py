@@ -13,6 +13,10 @@ from tests.support.server import Server
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
+# No example has the id of an event of this store: it finds none.
+REDELIVER = "Send an event once more"
+
+
 def operations(contract: Path) -> list[str]:
     """What an import calls its requests: the summaries of all operations."""
     paths = json.loads(contract.read_text())["paths"].values()
@@ -21,8 +25,9 @@ def operations(contract: Path) -> list[str]:
 
 @pytest.mark.parametrize("optional", ["true", "false"])
 def test_postman_runs_the_collection_as_imported(fresh_server: Server, tmp_path: Path, optional: str) -> None:
-    """Filled with the contract's examples, with and without optional parameters, each request succeeds in the
-    order of the collection. Only the key is filled in. (Postman's other way puts "<long>" for numbers.)"""
+    """Filled with the contract's examples, with and without optional parameters, each request but one
+    succeeds in the order of the collection. Only the key is filled in. (Postman's other way puts "<long>" for
+    numbers.)"""
     contract = save_contract(fresh_server, tmp_path)
     options = f"parametersResolution=Example,enableOptionalParameters={optional}"
     imported = run_tool(
@@ -36,11 +41,12 @@ def test_postman_runs_the_collection_as_imported(fresh_server: Server, tmp_path:
     ran = json.loads((tmp_path / "report.json").read_text())["run"]["executions"]
     assert sorted(each["item"]["name"] for each in ran) == operations(contract)
     answers = {each["item"]["name"]: each["response"]["code"] for each in ran}
-    assert {name: code for name, code in answers.items() if code >= 300} == {}
+    assert {name: code for name, code in answers.items() if code >= 300} == {REDELIVER: 404}
 
 
 def test_bruno_runs_the_collection_as_imported(fresh_server: Server, tmp_path: Path) -> None:
-    """Each request succeeds in the order of the collection, with the environment of the import and a key."""
+    """Each request but one succeeds in the order of the collection, with the environment of the import and a
+    key."""
     contract = save_contract(fresh_server, tmp_path)
     bruno = node_program("bru")
     imported = run_tool([bruno, "import", "openapi", "-s", contract, "-o", ".", "-n", "shop"], tmp_path)
@@ -52,4 +58,4 @@ def test_bruno_runs_the_collection_as_imported(fresh_server: Server, tmp_path: P
     [report] = json.loads((tmp_path / "shop" / "report.json").read_text())
     ran = {each["name"]: each["response"]["status"] for each in report["results"]}
     assert sorted(ran) == operations(contract)
-    assert {name: status for name, status in ran.items() if status >= 300} == {}
+    assert {name: status for name, status in ran.items() if status >= 300} == {REDELIVER: 404}

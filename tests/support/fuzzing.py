@@ -17,7 +17,7 @@ from schemathesis.config import SchemathesisConfig
 
 from petstore.api.orders import bind_orders, read_order_query
 from petstore.api.pets import bind_cursor, read_page_query
-from petstore.api.pipeline.paging import write_cursor
+from petstore.api.pipeline.paging import START, write_cursor
 from petstore.core.errors import InvalidParameter
 from petstore.core.keys import Access, Caller
 from petstore.wiring.application import Application
@@ -36,6 +36,7 @@ _MAY_MEET = ["2xx", "304", "404", "409", "412", "422"]
 _MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
 _PLENTY = 1_000_000_000
 _BOOKMARK = re.compile(r"[0-9a-f]{12}-[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
+_URL = re.compile(r"https?://[!-~]{1,1992}", re.ASCII)
 _SECONDS = re.compile(r"[1-9][0-9]?|1[01][0-9]|120", re.ASCII)
 _CALLER = Caller(1, 1, (_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
 
@@ -118,8 +119,17 @@ class Door:
         await send({"type": "http.response.body", "body": content})
 
 
+class _Hasty(ManualClock):
+    """Whoever reads the time makes it go on, so that an account may test its webhooks on and on."""
+
+    def monotonic(self) -> float:
+        self.advance(7)
+        return super().monotonic()
+
+
 class Behind:
-    """The service behind a door, with animals and orders. `headers` have a key that may do everything."""
+    """The service behind a door, with animals, orders and a webhook. `headers` have a key that may do
+    everything. Nobody waits there: a test of a webhook is answered at once."""
 
     def __init__(self, door: Door, path: Path, database_url: str | None) -> None:
         self._door = door
@@ -128,9 +138,9 @@ class Behind:
         settings = {"address_per_minute": str(_PLENTY)}
         if database_url is not None:
             settings |= {"database_url": database_url, "valkey_url": emptied_url()}
-        clock = ManualClock()
+        clock = _Hasty()
         self.application = application_for(path, clock, settings)
-        self._shop = Shop(self.application, clock, path, steers_counters=database_url is None)
+        self._shop = Shop(self.application, clock, path, steers_counters=False)
         self._prepared = b""
         self.headers: dict[str, str] = {}
 
@@ -145,17 +155,25 @@ class Behind:
             self._door.run(self.application.stop())
             self._prepared = self._path.read_bytes()
             self._door.run(self.application.start())
+        self._end_waits()
 
     def begin_anew(self) -> None:
-        """Animals and orders become what `fill` made, with the same identifiers."""
+        """All that `fill` made is there again, with the same identifiers."""
         self._door.run(self.application.stop())
         if self._database_url is None:
             self._path.write_bytes(self._prepared)
             self._door.run(self.application.start())
         else:
-            run(self._database_url, "TRUNCATE pets, orders, creations RESTART IDENTITY CASCADE")
+            run(self._database_url, "TRUNCATE pets, orders, creations, webhooks RESTART IDENTITY CASCADE")
             self._door.run(self.application.start())
             self._door.run(self._add_all())
+        self._end_waits()
+
+    def _end_waits(self) -> None:
+        async def end() -> None:
+            self.application.service.waits.end()
+
+        self._door.run(end())
 
     async def _add_all(self) -> None:
         for number in range(30):
@@ -164,6 +182,8 @@ class Behind:
         for pet_id in range(1, 16, 3):
             answer = await self._shop.send("POST", "/v1/store/orders", {"petId": pet_id})
             assert answer.status == 201
+        answer = await self._shop.send("POST", "/v1/webhooks", {"url": "https://shop.example"})
+        assert answer.status == 201
 
 
 @contextmanager
@@ -180,14 +200,18 @@ def service_behind(door: Door, backend: str, folder: Path) -> Iterator[Behind]:
 def speak_as_a_client(case: schemathesis.Case) -> None:
     """What no schema expresses.
 
-    A cursor comes from the service, for its filters, and a bookmark too. Nobody waits for events. `1.0` is an
-    integer to JSON Schema, and none to us. A header is text; 0 counts as one to Schemathesis, whatever the
-    pattern says.
+    A cursor comes from the service, for its filters, and a bookmark too. The host of a URL is public. Nobody
+    waits for events. `1.0` is an integer to JSON Schema, and none to us. A header is text; 0 counts as one to
+    Schemathesis, whatever the pattern says.
     """
     if isinstance(case.body, dict):
         for name, value in case.body.items():
             if isinstance(value, float) and value.is_integer():
                 case.body[name] = int(value)
+            if name == "url" and _URL.fullmatch(str(value)):
+                case.body[name] = "https://shop.example/hook"
+            if name == "after" and _BOOKMARK.fullmatch(str(value)):
+                case.body[name] = "now"
     for name, value in case.headers.items():
         case.headers[name] = "*" if (name, str(value)) == ("If-Match", "0") else str(value)
     if _BOOKMARK.fullmatch(str(case.query.get("after"))):
@@ -195,7 +219,11 @@ def speak_as_a_client(case: schemathesis.Case) -> None:
     if _SECONDS.fullmatch(str(case.query.get("wait"))):
         case.query["wait"] = 0
     cursor, bind = case.query.get("cursor"), _BINDINGS.get(case.operation.definition.raw["operationId"])
-    if bind is not None and isinstance(cursor, str) and len(cursor) == 16 and cursor.isascii():
+    if not isinstance(cursor, str) or len(cursor) != 16 or not cursor.isascii():
+        return
+    if bind is None:
+        case.query["cursor"] = START
+    else:
         filters = {name: value for name, value in case.query.items() if name != "cursor"}
         try:
             pairs = parse_qsl(urlencode(filters, doseq=True), keep_blank_values=True)
