@@ -7,7 +7,7 @@ late. Neither is ever used again: a restored store is another data set.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -235,11 +235,13 @@ class EventQuery(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """`after` is where to go on; `is_behind`: there are entries after it by now."""
+    """`after` is where to go on; `is_behind`: there are entries after it by now. `places`: where to go on
+    after each event."""
 
     events: list[Event]
     after: Bookmark
     is_behind: bool
+    places: Sequence[Position] = ()
 
 
 class Held(msgspec.Struct, frozen=True):

@@ -220,11 +220,12 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
     ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
     gone = Position(int(gone_transaction), gone_id)
     _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
-    seen = (event_of(found.identity, read_entry(row[:-1])) for row in rows)
+    seen = [(event_of(found.identity, read_entry(row[:-1])), row) for row in rows]
     return EventPage(
-        [event for event in seen if event is not None],
+        [event for event, _ in seen if event is not None],
         Bookmark(found.identity, last),
         is_behind=last < end or count == SCANNED_MAX,
+        places=[Position(int(row[-1]), row[0]) for event, row in seen if event is not None],
     )
 
 
