@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable
 
 import structlog
 
@@ -21,7 +22,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.events import Bookmark, News
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Repetition
-from petstore.transactions.deliverers import LEASE_MS
+from petstore.transactions.deliverers import LEASE_MS, Owned
 from petstore.transactions.store import Parts
 
 LOOK_SECONDS = 0.1
@@ -58,6 +59,7 @@ class Deliverer:
         turns = asyncio.Semaphore(_TRIES_MAX)
         self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns, tried)
         self._deliveries: dict[int, Deliveries] = {}
+        self._leaving: list[Deliveries] = []  # what is under way of those that it has no more
         self._looked_to: Bookmark | None = None
         self._claimed_at = self._moved_at = float("-inf")
         self._trouble = ""
@@ -85,9 +87,11 @@ class Deliverer:
             return False
         if self._looked_to is None:
             self._looked_to = await self._store.events.newest()
+            self._claimed_at = float("-inf")
         news = await self._store.events.news(self._looked_to.position)
         is_changed = any(kind.startswith(_CHANGES) for kind, _ in news.seen)
-        if is_changed or self._clock.monotonic() - self._claimed_at >= _CLAIM_SECONDS:
+        has_left = any(each.is_idle for each in self._leaving)
+        if is_changed or has_left or self._clock.monotonic() - self._claimed_at >= _CLAIM_SECONDS:
             await self._claim()
         self._tell(news)
         if self._clock.monotonic() - self._moved_at >= _MOVE_SECONDS:
@@ -107,45 +111,53 @@ class Deliverer:
 
     async def _claim(self) -> None:
         """Have a fair share of the webhooks, as they are in the store by now."""
+        assert self._looked_to is not None
+        newest = await self._store.events.newest()
+        if newest.data_set != self._looked_to.data_set:  # the store says where each goes on
+            self._looked_to = Bookmark(newest.data_set, min(newest.position, self._looked_to.position))
+            for each in self._deliveries.values():
+                each.leave()
         idle = [webhook_id for webhook_id, each in self._deliveries.items() if each.is_idle]
         await self._store.deliverers.claim(self._owner, idle, is_alone=self._is_alone)
-        owned = await self._store.deliverers.owned(self._owner)
-        repetitions: dict[int, list[Repetition]] = {}
+        for each in self._deliveries.values():
+            each.await_repetitions()
+        self._have(await self._store.deliverers.owned(self._owner))
+        self._claimed_at = self._clock.monotonic()
+
+    def _have(self, owned: Owned) -> None:
+        due: defaultdict[int, list[Repetition]] = defaultdict(list)
         for webhook_id, repetition in owned.repetitions:
-            repetitions.setdefault(webhook_id, []).append(repetition)
+            due[webhook_id].append(repetition)
         before, self._deliveries = self._deliveries, {}
         for endpoint in owned.endpoints:
-            due = repetitions.get(endpoint.id, [])
-            deliveries = before.get(endpoint.id)
-            if deliveries is not None and not deliveries.is_lost:
-                deliveries.configure(endpoint)
-                deliveries.add(due)
-            else:
-                deliveries = Deliveries(endpoint, due, self._tools)
-                deliveries.wake()
-            self._deliveries[endpoint.id] = deliveries
-        await _close_all(each for each in before.values() if each not in self._deliveries.values())
-        self._claimed_at = self._clock.monotonic()
+            if endpoint.id in before and before[endpoint.id].is_still(endpoint):
+                self._deliveries[endpoint.id] = before.pop(endpoint.id)
+                self._deliveries[endpoint.id].configure(endpoint, due[endpoint.id])
+        for each in before.values():
+            each.leave()
+        # Nobody waits for what is under way, but the same webhook.
+        self._leaving = [each for each in (*self._leaving, *before.values()) if not each.is_idle]
+        held = {*self._deliveries, *(each.endpoint.id for each in self._leaving)}
+        for endpoint in owned.endpoints:
+            if endpoint.id not in held:
+                self._deliveries[endpoint.id] = Deliveries(endpoint, due[endpoint.id], self._tools)
+                self._deliveries[endpoint.id].wake()
 
     async def _move(self) -> None:
         """Note how far the webhooks have come that nothing was for."""
         assert self._looked_to is not None
-        still = [
-            webhook_id
-            for webhook_id, each in self._deliveries.items()
-            if each.is_idle and each.has_read_all and each.place != self._looked_to
-        ]
+        still = [each for each in self._deliveries.values() if each.can_move_to(self._looked_to)]
         if still:
-            await self._store.deliverers.move(self._owner, still, self._looked_to)
+            ids = [each.endpoint.id for each in still]
+            await self._store.deliverers.move(self._owner, ids, self._looked_to)
+            for each in still:
+                each.move(self._looked_to)
         self._moved_at = self._clock.monotonic()
 
     async def _close(self) -> None:
-        await _close_all(self._deliveries.values())
+        those = (*self._deliveries.values(), *self._leaving)
+        await asyncio.gather(*(each.close(_STOP_SECONDS) for each in those))
         try:
             await self._store.deliverers.release(self._owner)
         except StoreUnavailable as error:
             _log.warning("webhooks are not released", reason=error.message)
-
-
-async def _close_all(those: Iterable[Deliveries]) -> None:
-    await asyncio.gather(*(each.close(_STOP_SECONDS) for each in those))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine
-from heapq import heappop, heappush
+from itertools import takewhile
 
 import msgspec
 import structlog
@@ -27,17 +27,19 @@ _PATIENCE_SECONDS = 1.0
 _log = structlog.get_logger("petstore.webhooks")
 
 
-class _Page(msgspec.Struct, eq=False):
-    """Events that were read together: once none is left, the webhook's place is `after`."""
+class _First(msgspec.Struct, eq=False):
+    """An event that was read: once its first try and those before it have ended, the webhook's place is
+    `after`."""
 
+    event: Event
     after: Bookmark
-    left: int
+    has_ended: bool = False
 
 
 class _End(msgspec.Struct, eq=False):
-    """A try that has ended: of a page's event, or a repetition. Without `found` there was nothing to send."""
+    """A try that has ended: a first one, or a repetition. Without `found` there was nothing to send."""
 
-    page: _Page | None
+    first: _First | None
     repetition: Repetition | None
     found: Try | None
     again: Repetition | None
@@ -51,12 +53,16 @@ class Deliveries:
         self._trying = Trying(endpoint, tools)
         self._place = endpoint.after  # up to which everything is noted
         self._read_to = endpoint.after
-        self._due = sorted(repetitions)  # a heap
-        self._pages: deque[_Page] = deque()
-        self._first: deque[tuple[_Page, Event]] = deque()
+        self._due = sorted(repetitions)
+        self._open: deque[_First] = deque()  # from the place on
+        self._first: deque[_First] = deque()  # of these, what is not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
         self._ended: list[_End] = []
+        # Repetitions that were noted as over and as new while others were read.
+        self._over: set[Repetition] = set()
+        self._new: set[Repetition] = set()
+        self._noting: tuple[set[Repetition], set[Repetition]] = set(), set()
         self._noted_at = 0.0
         self._may_have_more = True
         self._task: asyncio.Task[None] | None = None
@@ -67,15 +73,19 @@ class Deliveries:
     def endpoint(self) -> Endpoint:
         return self._trying.endpoint
 
-    def configure(self, endpoint: Endpoint) -> None:
-        """Go by another URL, other types or other secrets from now on."""
-        self._trying.endpoint = endpoint
-        self.entries = entries_of(endpoint.types)
+    def is_still(self, endpoint: Endpoint) -> bool:
+        """Whether it may go on: nobody else had the webhook, or has moved, ended or begun its deliveries."""
+        return not self.is_lost and self.endpoint.revision == endpoint.revision
 
-    @property
-    def place(self) -> Bookmark:
-        """Up to which everything is noted."""
-        return self._place
+    def configure(self, endpoint: Endpoint, repetitions: list[Repetition]) -> None:
+        """Go by what the store said: another URL, other secrets, what is to be sent again."""
+        self._trying.endpoint = endpoint
+        known = {*self._over, *self._repeating, *(each.repetition for each in self._ended)}
+        self._due = sorted({*repetitions, *self._new} - known)
+
+    def await_repetitions(self) -> None:
+        """The store is asked now; `configure` is called then."""
+        self._over, self._new = (set(noted) for noted in self._noting)
 
     @property
     def is_idle(self) -> bool:
@@ -85,39 +95,48 @@ class Deliveries:
     @property
     def has_read_all(self) -> bool:
         """Whether it has every event up to the last look at the journal."""
-        return not (self._may_have_more or self._pages)
+        return not (self._may_have_more or self._open)
 
     @property
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
-        if self._due:
-            return max(self._due[0].at_ms, self._trying.standing.paused_until_ms)
-        return None if self.has_read_all else self._trying.standing.paused_until_ms
+        moments = [each.at_ms for each in self._due[:1]]
+        if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
+            moments.append(0)
+        return max(min(moments), self._trying.standing.paused_until_ms) if moments else None
 
     def expect(self, since: Position) -> None:
         """There may be an event after a place up to which there was none, if everything was read."""
-        if self.has_read_all and since > self._read_to.position:
-            self._read_to = self._place = Bookmark(self._read_to.data_set, since)
+        if self.is_idle and self.has_read_all and since > self._read_to.position:
+            self.move(Bookmark(self._read_to.data_set, since))
         self._may_have_more = True
         self.wake()
 
-    def add(self, repetitions: list[Repetition]) -> None:
-        """These are to be sent again, as the store says."""
-        known = {*self._due, *self._repeating, *(each.repetition for each in self._ended)}
-        for repetition in repetitions:
-            if repetition not in known:
-                heappush(self._due, repetition)
+    def can_move_to(self, place: Bookmark) -> bool:
+        """Whether everything was read and noted up to a place before this one."""
+        return self.is_idle and not self.is_lost and self.has_read_all and place != self._place
+
+    def move(self, place: Bookmark) -> None:
+        """There was nothing for it up to a place that it can move to."""
+        self._read_to = self._place = place
 
     def wake(self) -> None:
         if self._task is None and not self.is_lost:
             self._task = asyncio.create_task(self._run())
 
-    async def close(self, patience_seconds: float) -> None:
-        """Begin no more tries, wait for those under way for so long, and note what came of them."""
+    def leave(self) -> None:
+        """Begin no more tries; what comes of those under way is noted."""
         self.is_lost = True
+
+    async def close(self, patience_seconds: float) -> None:
+        """The same; wait for those under way for so long."""
+        self.leave()
         task = self._task
         if task is not None:
             await asyncio.wait([task], timeout=patience_seconds)
+            for trying in self._under_way:
+                trying.cancel()
+            await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
             task.cancel()
             await asyncio.wait([task])
 
@@ -145,7 +164,8 @@ class Deliveries:
                 )
                 self._under_way -= done
                 for task in done:
-                    self._end(task.result())
+                    if not task.cancelled():
+                        self._end(task.result())
             if self._is_time_to_note():
                 await self._note()
         except StoreUnavailable:
@@ -169,20 +189,22 @@ class Deliveries:
             raise
         self._read_to = page.after
         self._may_have_more = self._may_have_more or bool(page.events) or page.is_behind
-        if page.events:
-            self._pages.append(_Page(page.after, len(page.events)))
-            self._first.extend((self._pages[-1], event) for event in page.events)
-        elif self._pages:
-            self._pages[-1].after = page.after
+        for event, place in zip(page.events, page.places, strict=True):
+            self._first.append(_First(event, Bookmark(page.after.data_set, place)))
+        self._open.extend(self._first)
+        if self._open:
+            self._open[-1].after = page.after
         else:
             self._place = page.after
 
     async def _leave_gap(self, error: EventsGone) -> None:
-        tools, webhook_id = self._tools, self.endpoint.id
         self._may_have_more = True
-        self._read_to = await tools.deliverers.go_on(tools.owner, webhook_id, self._read_to)
+        if self._open:  # what was read comes to its end before
+            return
+        tools, endpoint = self._tools, self.endpoint
+        self._read_to = await tools.deliverers.go_on(tools.owner, endpoint, self._read_to)
         self._place = self._read_to
-        _log.warning("events left out", webhook=webhook_id, reason=error.message, after=str(self._place))
+        _log.warning("events left out", webhook=endpoint.id, reason=error.message, after=str(self._place))
 
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
@@ -204,27 +226,27 @@ class Deliveries:
         while len(self._under_way) < allowed:
             has_first = bool(self._first) and not self._is_held()
             if self._is_due() and (not has_first or len(self._repeating) < max(1, allowed // 2)):
-                repetition = heappop(self._due)
+                repetition = self._due.pop(0)
                 self._repeating.add(repetition)
                 self._start(self._try_again(repetition))
             elif has_first:
-                self._start(self._try_first(*self._first.popleft()))
+                self._start(self._try_first(self._first.popleft()))
             else:
                 return
 
     def _start(self, trying: Coroutine[None, None, _End]) -> None:
         self._under_way.add(asyncio.create_task(trying))
 
-    async def _try_first(self, page: _Page, event: Event) -> _End:
-        return _End(page, None, *await self._trying.first(event))
+    async def _try_first(self, first: _First) -> _End:
+        return _End(first, None, *await self._trying.first(first.event))
 
     async def _try_again(self, repetition: Repetition) -> _End:
         return _End(None, repetition, *await self._trying.again(repetition))
 
     def _end(self, ended: _End) -> None:
         self._ended.append(ended)
-        if ended.page is not None:
-            ended.page.left -= 1
+        if ended.first is not None:
+            ended.first.has_ended = True
         if ended.repetition is not None:
             self._repeating.discard(ended.repetition)
 
@@ -238,11 +260,9 @@ class Deliveries:
     async def _note(self) -> None:
         """Note what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
         ended, place = self._ended[:], self._place
-        whole = 0
-        for page in self._pages:
-            if page.left:
-                break
-            whole, place = whole + 1, page.after
+        over = list(takewhile(lambda each: each.has_ended, self._open))
+        if over:
+            place = over[-1].after
         settled = Settled(
             place,
             self._trying.standing,
@@ -251,15 +271,19 @@ class Deliveries:
             [each.repetition for each in ended if each.repetition is not None],
             self._trying.disabled,
         )
-        tools = self._tools
-        if not await tools.deliverers.settle(tools.owner, self.endpoint.id, settled):
+        tools, self._noting = self._tools, (set(settled.over), set(settled.again))
+        self._over |= self._noting[0]
+        self._new |= self._noting[1]
+        if not await tools.deliverers.settle(tools.owner, self.endpoint, settled):
             self.is_lost = True
-        self._place, self._noted_at = place, tools.clock.monotonic()
+        self._noting = set(), set()
+        if over:
+            self._place = place
+        self._noted_at = tools.clock.monotonic()
         del self._ended[: len(ended)]
-        for _ in range(whole):
-            self._pages.popleft()
-        for again in settled.again:
-            heappush(self._due, again)
+        for _ in over:
+            self._open.popleft()
+        self._due = sorted({*self._due, *settled.again})
         if self._trying.disabled is not None:
             _log.warning("webhook disabled", webhook=self.endpoint.id, reason=self._trying.disabled.value)
             self.is_lost = True

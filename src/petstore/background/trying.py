@@ -13,7 +13,7 @@ import msgspec
 
 from petstore.background.sending import Answer, Sender
 from petstore.core.clock import Clock
-from petstore.core.durations import SECOND_MS
+from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
 from petstore.core.events import Event, read_event_id
 from petstore.core.sealing import Seal
@@ -23,7 +23,6 @@ from petstore.core.webhooks import (
     DisabledReason,
     Endpoint,
     Repetition,
-    Standing,
     Try,
     next_try_ms,
     signature,
@@ -32,6 +31,10 @@ from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.events import Events
 
 WINDOW_MAX = 8
+# Their Retry-After is obeyed.
+_PAUSING_STATUSES = (429, 503)
+# What is sealed by another key is tried again after so long.
+_UNAVAILABLE_MS = 5 * MINUTE_MS
 # What came of a try, and its repetition.
 Outcome = tuple[Try | None, Repetition | None]
 
@@ -81,27 +84,31 @@ class Trying:
 
     async def _try(self, event: Event, tries: int) -> Outcome:
         tools, endpoint, body = self._tools, self.endpoint, msgspec.json.encode(event)
+        at: int | None
         async with tools.turns:
             at_ms = tools.clock.now_ms()
             try:
                 headers = signature(tools.seal.open(endpoint.secrets), event.id, at_ms, body)
-            except Unavailable as error:
-                answer = Answer(None, error.message, "", None, 0)
+            except Unavailable as error:  # no fault of the webhook: nothing counts against it
+                self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
+                at, answer = self.standing.paused_until_ms, Answer(None, error.message)
             else:
                 answer = await tools.sender.send(endpoint.url, body, headers)
-        at = self._judge(answer, tries + 1)
+                tries += 1
+                at = self._judge(answer, tries)
         fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
         found = Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, at)
         named = read_event_id(event.id)
-        return found, None if at is None or named is None else Repetition(at, *named, tries + 1)
+        return found, None if at is None or named is None else Repetition(at, *named, tries)
 
     def _judge(self, answer: Answer, tries: int) -> int | None:
         """When to try again, a Unix time; None after a success, and after the last repetition."""
         self._tools.tried(answer.is_success)
         if answer.is_success:
-            self.standing, self._window = Standing(), min(self._window + 1, WINDOW_MAX)
+            self.standing, self._window = self.standing.after_success(), min(self._window + 1, WINDOW_MAX)
             return None
-        now_ms, pause_ms = self._tools.clock.now_ms(), (answer.retry_after_seconds or 0) * SECOND_MS
+        now_ms, asked = self._tools.clock.now_ms(), answer.status in _PAUSING_STATUSES
+        pause_ms = (answer.retry_after_seconds or 0) * SECOND_MS if asked else 0
         self.standing, self._window = self.standing.after_failure(now_ms, pause_ms), 1
         if answer.status == GONE_STATUS:
             self.disabled = DisabledReason.GONE

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict
@@ -211,7 +212,18 @@ class Standing(msgspec.Struct, frozen=True):
 
     def after_failure(self, now_ms: int, retry_after_ms: int) -> Standing:
         since_ms = now_ms if self.failing_since_ms is None else min(self.failing_since_ms, now_ms)
-        return Standing(self.failures + 1, since_ms, now_ms + min(retry_after_ms, RETRY_AFTER_MAX_MS))
+        return Standing(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
+
+    def after_success(self) -> Standing:
+        return Standing(paused_until_ms=self.paused_until_ms)
+
+    def paused(self, now_ms: int, pause_ms: int) -> Standing:
+        """Left alone for a time that says nothing of the webhook."""
+        return replace(self, paused_until_ms=self._paused_ms(now_ms, pause_ms))
+
+    def _paused_ms(self, now_ms: int, pause_ms: int) -> int:
+        # Another one that was under way may have asked for more. A clock may have been set back.
+        return min(max(self.paused_until_ms, now_ms + pause_ms), now_ms + RETRY_AFTER_MAX_MS)
 
     def is_given_up(self, now_ms: int) -> bool:
         """Whether a failure at this moment is the last one."""
@@ -275,9 +287,11 @@ class TryPage(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on."""
+    """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on; another
+    `revision` is that of another one who has moved, ended or begun its deliveries."""
 
     id: int
+    revision: int
     account_id: int
     url: str
     types: tuple[str, ...]

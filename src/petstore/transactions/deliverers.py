@@ -1,7 +1,7 @@
 """Who delivers the webhooks of a store, and what came of it, for both databases.
 
 A deliverer renews one row, and webhooks name the deliverer that has them: those of one that died are free
-after LEASE_MS. Whatever it notes of a webhook is void once somebody else has that, or nobody.
+after LEASE_MS. Whatever it notes of a webhook is void once somebody else had that, or nobody.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.durations import SECOND_MS
-from petstore.core.events import Bookmark, Event, Position, event_of
+from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
 from petstore.core.webhooks import SUCCESSES_KEPT, Endpoint, Repetition, Settled, Standing
-from petstore.transactions.deliveries import entry_for
+from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_place
 from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select
 from petstore.transactions.script import (
@@ -73,25 +73,31 @@ _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
 _STANDING = ("failures", "failing_since_ms", "paused_until_ms")
 _OWNED = statement(
-    f"SELECT id, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
+    f"SELECT id, revision, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
 _REPETITIONS = statement(
     f"SELECT r.webhook_id, {select([f'r.{column}' for column in REPETITION])} FROM webhook_repetitions r"
     " JOIN webhooks w ON w.id = r.webhook_id WHERE w.owner = $1"
 )
-_MOVE = statement(
-    "UPDATE webhooks SET data_set = $3, after_transaction = $4, after_id = $5 WHERE id = $1 AND owner = $2"
-    " RETURNING id"
+# A place of the data before a restore is none in what was restored.
+_IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
+_PLACED = "data_set = $3, after_transaction = $4, after_id = $5"
+_STILL = f"UPDATE webhooks SET {_PLACED} WHERE owner = $2 AND {_IS_OF_THESE} AND id IN (SELECT value"
+_MOVE = Statement(
+    f"{_STILL.replace('$', '?')} FROM json_each(?1))",
+    f"{_STILL}::bigint FROM json_array_elements_text($1::text::json))",
 )
+_GO_ON = statement(f"UPDATE webhooks SET {_PLACED} WHERE id = $1 AND owner = $2 AND revision = $6")
 _SETTLE = statement(
-    "UPDATE webhooks SET data_set = $3, after_transaction = $4, after_id = $5, failures = $6,"
-    " failing_since_ms = $7, paused_until_ms = $8 WHERE id = $1 AND owner = $2 RETURNING id"
+    f"UPDATE webhooks SET {_PLACED}, failures = $6, failing_since_ms = $7, paused_until_ms = $8"
+    f" WHERE id = $1 AND owner = $2 AND revision = $9 AND ({_IS_OF_THESE}"
+    " OR (data_set, after_transaction, after_id) = ($3, $4, $5)) RETURNING id"
 )
+# None where one was asked for since.
 _REPEAT = statement(
     f"INSERT INTO webhook_repetitions (webhook_id, {select(REPETITION)}) VALUES ($1, $2, $3, $4, $5)"
-    " ON CONFLICT (webhook_id, data_set, entry_id) DO UPDATE SET tries = excluded.tries,"
-    " at_ms = excluded.at_ms"
+    " ON CONFLICT (webhook_id, data_set, entry_id) DO NOTHING"
 )
 _FORGET = statement(
     "DELETE FROM webhook_repetitions WHERE webhook_id = $1 AND data_set = $2 AND entry_id = $3 AND at_ms = $4"
@@ -169,15 +175,7 @@ class Deliverers(Repository):
     def owned(self, owner: str) -> Script[Owned]:
         """Those that get something, by id."""
         endpoints = [
-            Endpoint(
-                row[0],
-                row[1],
-                row[2],
-                tuple(row[3].split(",")),
-                row[4],
-                read_place(row[5:8]),
-                Standing(*row[8:]),
-            )
+            Endpoint(*[*row[:4], tuple(row[4].split(",")), row[5], read_place(row[6:9]), Standing(*row[9:])])
             for row in (yield _OWNED, (owner,))
         ]
         repetitions = [(row[0], Repetition(*row[1:])) for row in (yield _REPETITIONS, (owner,))]
@@ -189,10 +187,11 @@ class Deliverers(Repository):
         yield _END, (owner,)
 
     @write(NO_EFFECT)
-    def settle(self, now_ms: int, owner: str, webhook_id: int, settled: Settled) -> Script[bool]:
-        """Note what came of tries. False: it is not the owner's any more, and nothing was noted."""
-        place, standing = place_of(settled.after), astuple(settled.standing)
-        if not (yield _SETTLE, (webhook_id, owner, *place, *standing)):
+    def settle(self, now_ms: int, owner: str, endpoint: Endpoint, settled: Settled) -> Script[bool]:
+        """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
+        was noted."""
+        place, standing, webhook_id = place_of(settled.after), astuple(settled.standing), endpoint.id
+        if not (yield _SETTLE, (webhook_id, owner, *place, *standing, endpoint.revision)):
             return False
         for over in settled.over:  # a later one was asked for meanwhile
             yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
@@ -209,14 +208,13 @@ class Deliverers(Repository):
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
         """Note that they got everything up to a place."""
-        for webhook_id in webhook_ids:
-            yield _MOVE, (webhook_id, owner, *place_of(after))
+        yield _MOVE, (msgspec.json.encode(webhook_ids).decode(), owner, *place_of(after))
 
     @write(NO_EFFECT)
-    def go_on(self, now_ms: int, owner: str, webhook_id: int, after: Bookmark) -> Script[Bookmark]:
+    def go_on(self, now_ms: int, owner: str, endpoint: Endpoint, after: Bookmark) -> Script[Bookmark]:
         """Where a webhook goes on after a place that the store can't continue."""
         place = yield from _go_on_place(now_ms, after)
-        yield _MOVE, (webhook_id, owner, *place_of(place))
+        yield _GO_ON, (endpoint.id, owner, *place_of(place), endpoint.revision)
         return place
 
     @read
@@ -234,8 +232,7 @@ class Deliverers(Repository):
     def event(self, webhook_id: int, repetition: Repetition) -> Script[Event | None]:
         """The event that is sent again; None when it is not kept any more."""
         webhook, _ = yield from find_webhook(webhook_id, None)
-        entry = yield from entry_for(webhook, repetition.entry_id)
-        return None if entry is None else event_of(repetition.data_set, entry)
+        return (yield from event_for(webhook, repetition.data_set, repetition.entry_id))
 
 
 def _go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:

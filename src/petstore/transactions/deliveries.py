@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
-from petstore.core.events import BY_ENTRY, SHARED, event_id_of, read_event_id
-from petstore.core.journal import Entry
+from petstore.core.events import BY_ENTRY, SHARED, Event, event_id_of, event_of, read_event_id
 from petstore.core.webhooks import TESTED, TESTS_A_MINUTE, Try, TryPage, Webhook
+from petstore.transactions.accounts import find_account
 from petstore.transactions.events import OWNER
 from petstore.transactions.journal import record
+from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, TRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
 from petstore.transactions.webhooks import find_webhook
 
 _TESTS = statement(
     "SELECT count(*), min(j.at_ms) FROM journal j JOIN webhooks w ON w.id = j.subject_id"
-    " WHERE w.account_id = $1 AND j.subject = 'webhook' AND j.action = 'tested' AND j.at_ms > $2"
+    " WHERE w.account_id = $1 AND j.subject = 'webhook' AND j.action = 'tested'"
+    " AND j.id >= $2 AND j.at_ms > $3"
 )
 _NEWEST_TEST = statement(
     "SELECT id FROM journal WHERE subject = 'webhook' AND subject_id = $1 AND action = 'tested'"
@@ -31,7 +33,8 @@ _TRIES = statement(
     f"SELECT id, {select(TRY)} FROM webhook_tries WHERE webhook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
 )
 _TRY = statement(
-    f"SELECT {select(TRY)} FROM webhook_tries WHERE webhook_id = $1 AND event_id = $2 ORDER BY id LIMIT 1"
+    f"SELECT {select(TRY)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
+    " AND webhook_id = $1 ORDER BY id LIMIT 1"
 )
 _IDENTITY = statement("SELECT identity FROM data_set")
 
@@ -49,7 +52,10 @@ class Deliveries(Repository):
         """
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
-        ((tests, first_ms),) = yield _TESTS, (webhook.account_id, now_ms - MINUTE_MS)
+        yield from find_account(str(webhook.account_id))  # locked: two at once are counted one by one
+        since_ms = now_ms - MINUTE_MS
+        first_id = yield from first_since(since_ms)
+        ((tests, first_ms),) = yield _TESTS, (webhook.account_id, first_id, since_ms)
         if tests >= TESTS_A_MINUTE:
             seconds = -(-(first_ms + MINUTE_MS - now_ms) // SECOND_MS)
             raise RateLimited(
@@ -75,8 +81,7 @@ class Deliveries(Repository):
             raise EventNotFound(event_id)
         data_set, entry_id = named
         ((identity,),) = yield _IDENTITY, ()
-        found = yield from entry_for(webhook, entry_id)
-        if found is None or identity != data_set:
+        if identity != data_set or (yield from event_for(webhook, data_set, entry_id)) is None:
             raise EventNotFound(event_id)
         yield _SEND_AGAIN, (webhook_id, data_set, entry_id, now_ms)
         yield from record(now_ms, actor, "webhook", webhook_id, "redelivered", None, {"eventId": event_id})
@@ -93,19 +98,19 @@ class Deliveries(Repository):
 
     @read
     def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:
-        """What came of an event; None before there is a try."""
+        """What came of a test; None before there is a try."""
         rows = yield _TRY, (webhook_id, event_id)
         return Try(*rows[0]) if rows else None
 
 
-def entry_for(webhook: Webhook, entry_id: int) -> Script[Entry | None]:
-    """The entry, if it is an event that the account sees, and no test of another webhook."""
+def event_for(webhook: Webhook, data_set: str, entry_id: int) -> Script[Event | None]:
+    """An event, if the account sees it, and if it is no test of another webhook."""
     for *row, owner in (yield _ENTRY, (entry_id,)):
         entry = read_entry(row)
         is_seen = entry.subject in SHARED or owner == webhook.account_id
         is_foreign_test = entry.type == TESTED and entry.subject_id != webhook.id
         if entry.type in BY_ENTRY and is_seen and not is_foreign_test:
-            return entry
+            return event_of(data_set, entry)
     return None
 
 

@@ -1,7 +1,7 @@
 """Webhooks, for both databases. What they are signed with is a sealed text here.
 
-Who moves a webhook's place, or ends or begins its deliveries, takes it from the deliverer that has it: what
-that one notes afterwards of its tries is void. It learns of every change by the journal.
+Who moves a webhook's place, changes its types, or ends or begins its deliveries, takes it from the deliverer
+that has it: what that one notes afterwards of its tries is void. It learns of every change by the journal.
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ _ADD = statement(
 )
 _PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
 _CHANGE = statement("UPDATE webhooks SET url = $2, types = $3, description = $4 WHERE id = $1")
+# The deliverer that has it may be the one that takes it again.
+_TAKEN = "owner = '', revision = revision + 1"
+_TAKE = statement(f"UPDATE webhooks SET {_TAKEN} WHERE id = $1")
 _MOVE = statement(
-    "UPDATE webhooks SET data_set = $2, after_transaction = $3, after_id = $4, owner = '' WHERE id = $1"
+    f"UPDATE webhooks SET data_set = $2, after_transaction = $3, after_id = $4, {_TAKEN} WHERE id = $1"
 )
 _ENABLE = statement(
     "UPDATE webhooks SET disabled = NULL, failures = 0, failing_since_ms = NULL, paused_until_ms = 0,"
-    " owner = '' WHERE id = $1"
+    f" {_TAKEN} WHERE id = $1"
 )
-_DISABLE = statement("UPDATE webhooks SET disabled = $2, owner = '' WHERE id = $1")
+_DISABLE = statement(f"UPDATE webhooks SET disabled = $2, {_TAKEN} WHERE id = $1")
 _REMOVE = statement("DELETE FROM webhooks WHERE id = $1")
 _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
@@ -173,6 +176,8 @@ class Webhooks(Repository):
             yield from record_changes(
                 now_ms, actor, "webhook", webhook_id, "changed", _members(before), _members(after)
             )
+        if after.types != before.types:  # else events of a new type may be passed by
+            yield _TAKE, (webhook_id,)
         if change.after is not UNSET:
             yield from _go_on(webhook_id, change.after, actor, now_ms)
         if change.enabled is True and before.disabled is not None:

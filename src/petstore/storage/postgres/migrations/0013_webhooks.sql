@@ -1,6 +1,7 @@
 -- oldest: 2
 -- Addresses of clients that get events from a place on: `after_transaction` and `after_id` in a data set. `types` are
--- separated by commas, `secrets` are JSON, sealed where a setting says so. `owner` is the deliverer that has it.
+-- separated by commas, `secrets` are JSON, sealed where a setting says so. `owner` is the deliverer that has it;
+-- `revision` counts what makes void what that one notes, such as a move.
 CREATE TABLE webhooks (
     id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id        bigint NOT NULL REFERENCES accounts (id),
@@ -17,7 +18,8 @@ CREATE TABLE webhooks (
     after_id          bigint NOT NULL,
     failures          bigint NOT NULL DEFAULT 0,
     paused_until_ms   bigint NOT NULL DEFAULT 0,
-    owner             text COLLATE "C" NOT NULL DEFAULT ''
+    owner             text COLLATE "C" NOT NULL DEFAULT '',
+    revision          bigint NOT NULL DEFAULT 0
 );
 CREATE INDEX webhooks_by_account ON webhooks (account_id, id);
 CREATE INDEX webhooks_by_key ON webhooks (key_id);
@@ -49,6 +51,7 @@ CREATE TABLE webhook_tries (
 );
 CREATE INDEX webhook_tries_by_webhook ON webhook_tries (webhook_id, id);
 CREATE INDEX webhook_successes ON webhook_tries (webhook_id, id) WHERE fault IS NULL;
+CREATE INDEX webhook_tests ON webhook_tries (event_id) WHERE type = 'webhook.test';
 CREATE INDEX webhook_failures_by_time ON webhook_tries (at_ms) WHERE fault IS NOT NULL;
 
 -- The processes that deliver; each renews its deadline, and the webhooks of one that does not are free.
