@@ -1,14 +1,22 @@
-"""Certificates of receivers."""
+"""Certificates of receivers, stores of each kind, a receiver and who sends to it."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from petstore.core.targets import Guard
+from petstore.core.webhooks import Webhook
+from petstore.storage.store import Store
 from tests.support import machine
+from tests.support.backends import backend, store
+from tests.support.clock import ManualClock
+from tests.support.webhooks import Process, Receiver, Recorder, account, opened_receiver, webhook
+
+__all__ = ["backend", "store"]
 
 Speaks = Callable[[str], ssl.SSLContext]
 
@@ -36,3 +44,27 @@ def speaks(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Speaks:
         return context
 
     return speak
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with opened_receiver() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sender(clock: ManualClock) -> AsyncIterator[Recorder]:
+    async with Recorder(Guard(allows_loopback=True), clock=clock, version="test") as opened:
+        yield opened
+
+
+@pytest.fixture
+def process(store: Store, sender: Recorder, clock: ManualClock) -> Process:
+    return Process(store, sender, clock)
+
+
+@pytest.fixture
+async def hook(store: Store, receiver: Receiver) -> Webhook:
+    """A webhook of animals."""
+    await account(store, "shop")
+    return await store.webhooks.get(await webhook(store, 1, receiver.url(), "pet.*"))
