@@ -1,0 +1,259 @@
+"""Changes of webhooks while they are delivered: each reaches the process that has them, nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
+from petstore.core.webhooks import Webhook, WebhookChange
+from petstore.storage.store import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+from tests.support.waiting import until
+from tests.support.webhooks import Gate, Got, Process, Receiver, add, answers, feed, webhook
+
+
+async def change(store: Store, **members: Any) -> None:
+    await store.webhooks.change(1, WebhookChange(**members), ACTOR)
+
+
+async def restart_deliveries(store: Store) -> None:
+    await change(store, enabled=False)
+    await change(store, enabled=True)
+
+
+class TestChanges:
+    """Of a webhook that a process has."""
+
+    async def test_a_place_that_is_moved_back_while_tries_run(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """What they note is void, also when the same process goes on with the webhook."""
+        start = await store.events.newest()
+        await add(store, 3)
+        await process.work()
+        receiver.taken()
+        gate = receiver.answer = Gate()
+        await add(store, 3)
+        await process.deliverer.look()
+        await until(lambda: len(gate.waiting) == 3)
+        await change(store, after=str(start))
+        await process.deliverer.look()
+        receiver.answer = answers(204)
+        gate.open()
+        await process.work()
+        assert receiver.taken()[3:] == await feed(store)
+
+    async def test_a_place_that_is_moved_while_nothing_runs(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """`after` sends again, and `now` leaves out."""
+        start = await store.events.newest()
+        await add(store, 3)
+        await process.work()
+        ids = await feed(store)
+        assert receiver.taken() == ids
+        await change(store, after=str(start))
+        await process.work()
+        assert sorted(receiver.taken()) == sorted(ids)
+        await add(store, 3)
+        await change(store, after="now")
+        await process.work()
+        assert receiver.taken() == []
+        await add(store)
+        await process.work()
+        assert receiver.taken() == (await feed(store))[-1:]
+
+    async def test_an_end_and_a_beginning_between_two_looks(
+        self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """One that was down begins anew."""
+        receiver.answer = answers(500)
+        await add(store, 25)
+        await process.work()
+        assert process.standing(1).is_down
+        receiver.answer = answers(204)
+        receiver.taken()
+        await restart_deliveries(store)
+        await process.work()
+        assert set((await feed(store))[20:]) <= set(receiver.taken())
+
+    async def test_more_types_are_those_of_every_event_after_the_change(
+        self,
+        store: Store,
+        process: Process,
+        receiver: Receiver,
+        hook: Webhook,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Also of one that is behind an event of the former types, which is read before the process learns of
+        the change."""
+        await process.work()
+        await add(store)
+        await store.categories.name(1, "Dogs", ACTOR)
+        page = store.events.page
+
+        async def late(query: Any) -> Any:
+            monkeypatch.undo()
+            await change(store, types=("pet.*", "category.*"))
+            await store.categories.name(1, "Cats", ACTOR)
+            await add(store)
+            return await page(query)
+
+        monkeypatch.setattr(store.events, "page", late)
+        await process.work()
+        assert "Cats" in [got.event["data"].get("name") for got in receiver.got]
+
+    async def test_another_url_reaches_a_process_by_the_journal(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """From its next look on."""
+        await process.work()
+        await change(store, url=receiver.url("/new"))
+        await add(store)
+        await process.work()
+        assert [got.path for got in receiver.got] == ["/new"]
+
+    async def test_a_slow_one_that_ends_holds_up_nobody(
+        self, store: Store, process: Process, receiver: Receiver, hook: Webhook
+    ) -> None:
+        """Its last try may take long; enabled again meanwhile it begins after that."""
+        await webhook(store, 1, receiver.url("/quick"), "pet.*")
+        gate = Gate()
+
+        async def answer(got: Got) -> web.Response:
+            return await gate(got) if got.path == "/hook" else web.Response()
+
+        receiver.answer = answer
+        await add(store)
+        await process.deliverer.look()
+        await until(lambda: len(gate.waiting) == 1)
+        await change(store, enabled=False)
+        await process.deliverer.look()
+        await change(store, enabled=True)
+        await add(store)
+        await process.deliverer.look()
+        await until(lambda: [got.path for got in receiver.got].count("/quick") == 2)
+        assert process.has == {2}
+        gate.open()
+        receiver.answer = answers(204)
+        receiver.got.clear()
+        await process.work()
+        assert [got.event["id"] for got in receiver.got] == await feed(store)
+
+    async def test_a_webhook_begins_at_once_when_there_was_none(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """However soon after the last one was removed."""
+        await process.work()
+        await store.webhooks.remove(1, ACTOR)
+        await process.work()
+        assert not await process.deliverer.look()
+        await webhook(store, 1, receiver.url("/second"), "pet.*")
+        await add(store)
+        await process.work()
+        assert [got.path for got in receiver.got] == ["/second"]
+
+    async def test_a_restored_store_goes_on_at_the_restore(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
+    ) -> None:
+        """What is under way then moves no place; what failed before keeps its identity."""
+        await webhook(store, 1, receiver.url("/quiet"), "order.*", "store.*")
+        receiver.answer = answers(500)
+        await add(store)
+        await process.work()
+        (failed,) = receiver.taken()
+        gate = receiver.answer = Gate()
+        await add(store)
+        await process.deliverer.look()
+        await until(lambda: len(gate.waiting) == 1)
+        await store.events.note_restore(ACTOR)
+        await add(store)
+        await process.deliverer.look()
+        receiver.answer = answers(204)
+        gate.open()
+        receiver.got.clear()
+        await process.work()
+        assert receiver.types("/quiet") == ["store.restored"]
+        ids = await feed(store)
+        assert [got.event["id"] for got in receiver.got if got.path == "/hook"] == ids[-1:]
+        receiver.got.clear()
+        await process.wait_until(clock.ms + 10 * SECOND_MS)
+        assert receiver.taken() == [failed]
+        await add(store)
+        await process.wait_until(clock.ms + 2 * MINUTE_MS)
+        assert receiver.taken() == (await feed(store))[-1:]
+
+
+class TestOutOfTurn:
+    """Tests, and events that are sent again."""
+
+    async def test_a_test_comes_at_once_and_once(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """Before a backlog ends, to this webhook alone, whatever its types."""
+        await webhook(store, 1, receiver.url("/other"))
+        event_id = await store.deliveries.test(1, ACTOR)
+        await process.work()
+        (got,) = [got for got in receiver.got if got.event["type"] == "webhook.test"]
+        assert (got.path, got.event["id"]) == ("/hook", event_id)
+        assert got.event["data"] == {"id": 1, "url": hook.url}
+        found = await store.deliveries.first_try(1, event_id)
+        assert found is not None
+        assert found.is_success
+
+    async def test_one_that_is_asked_for_while_its_try_runs_is_not_put_off(
+        self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """The try fails, and its repetition would come later."""
+        gate = receiver.answer = Gate()
+        await add(store)
+        await process.deliverer.look()
+        await until(lambda: len(gate.waiting) == 1)
+        (event_id,) = await feed(store)
+        await store.deliveries.redeliver(1, event_id, ACTOR)
+        await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets)
+        receiver.answer = answers(204)
+        gate.open(500)
+        await process.work()
+        assert receiver.taken() == [event_id, event_id]
+        assert backend.execute("SELECT 1 FROM webhook_repetitions") == []
+
+    async def test_what_was_noted_while_rows_were_read_comes_once(
+        self,
+        store: Store,
+        backend: SharedData,
+        hook: Webhook,
+        process: Process,
+        receiver: Receiver,
+        clock: ManualClock,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A row that is over when it is read, and one that is not there yet."""
+        receiver.answer = answers(500)
+        await add(store)
+        await process.work()
+        receiver.taken()
+        gate = receiver.answer = Gate()
+        clock.advance(10)
+        await process.deliverer.look()
+        await until(lambda: len(gate.waiting) == 1)
+        owned = store.deliverers.owned
+
+        async def late(owner: str) -> Any:
+            rows = await owned(owner)
+            gate.open()
+            await until(lambda: process.deliverer._deliveries[1].is_idle)
+            return rows
+
+        monkeypatch.setattr(store.deliverers, "owned", late)
+        await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets)
+        await process.deliverer.look()
+        monkeypatch.undo()
+        receiver.answer = answers(204)
+        await process.wait_until(clock.ms + HOUR_MS)
+        assert len(receiver.taken()) == 1
