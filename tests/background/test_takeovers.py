@@ -1,0 +1,305 @@
+"""Several processes, stops, deaths, outages and keys of webhooks: nothing is lost, and little comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from cryptography.fernet import Fernet
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks import WebhookVerificationError
+
+from petstore.background import deliverer, endpoints
+from petstore.core.clock import SystemClock
+from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
+from petstore.core.errors import StoreUnavailable, Unavailable
+from petstore.core.sealing import Seal
+from petstore.core.webhooks import Webhook, renewed
+from petstore.storage.store import Store
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+from tests.support.waiting import until
+from tests.support.webhooks import (
+    Gate,
+    Got,
+    Process,
+    Receiver,
+    Recorder,
+    account,
+    add,
+    answers,
+    feed,
+    tries,
+    webhook,
+)
+
+
+class Flaky:
+    """A part of a store. When `failures` is 0 the next call fails: before its work, or `late`, after it."""
+
+    def __init__(self, part: object) -> None:
+        self._part = part
+        self.calls = 0
+        self.fails_at = -1
+        self.is_late = False
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._part, name)
+
+        async def call(*arguments: Any, **options: Any) -> Any:
+            self.calls += 1
+            fails = self.calls == self.fails_at
+            if fails and not self.is_late:
+                raise StoreUnavailable("out of order")
+            result = await method(*arguments, **options)
+            if fails:
+                raise StoreUnavailable("out of order")
+            return result
+
+        return call
+
+
+class TestSharing:
+    """Processes on the same store."""
+
+    async def test_two_share_and_the_other_goes_on_when_one_dies(
+        self, backend: SharedData, sender: Recorder, receiver: Receiver, clock: ManualClock
+    ) -> None:
+        """After 30 s, where the dead one was: its last tries, of which nothing is known, come again."""
+        stores = backend.open(), backend.open()
+        one, other = (Process(each, sender, clock) for each in stores)
+        await account(stores[0], "shop")
+        for number in (1, 2):
+            await webhook(stores[0], 1, receiver.url(f"/{number}"), "pet.*")
+        await one.work()
+        assert one.has == {1, 2}
+        await other.work()
+        await one.wait_until(clock.ms + 11 * SECOND_MS)
+        await other.work()
+        assert (len(one.has), len(other.has)) == (1, 1)
+        await add(stores[0], 3)
+        await asyncio.gather(one.work(), other.work())
+        ids = await feed(stores[0])
+        assert sorted(receiver.taken()) == sorted(ids * 2)
+        gate = receiver.answer = Gate()
+        await add(stores[0], 20)
+        await one.deliverer.look()
+        await until(lambda: len(gate.waiting) > 2)
+        gate.open()
+        await until(lambda: len(gate.waiting) > 2)
+        await one.die()
+        receiver.answer = answers(204)
+        gate.open()
+        await other.wait_until(clock.ms + 29 * SECOND_MS)
+        assert len(other.has) == 1
+        await other.wait_until(clock.ms + 12 * SECOND_MS)
+        assert other.has == {1, 2}
+        for path in ("/1", "/2"):
+            came = [got.event["id"] for got in receiver.got if got.path == path]
+            assert set(came) == set((await feed(stores[0]))[3:])
+
+    async def test_a_stop_notes_what_ends_and_gives_the_webhooks_away(
+        self,
+        backend: SharedData,
+        hook: Webhook,
+        sender: Recorder,
+        receiver: Receiver,
+        clock: ManualClock,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Another one goes on at once: what had been answered does not come again, what hangs does."""
+        store = backend.open()
+        one, other = Process(store, sender, clock), Process(backend.open(), sender, clock)
+        await add(store, 10)
+        await one.work()
+        monkeypatch.setattr(deliverer, "_STOP_SECONDS", 0.0)
+        gate = Gate()
+        hangs = asyncio.get_running_loop().create_future()
+
+        async def answer(got: Got) -> web.Response:
+            if got.event["data"]["id"] == 13:
+                await hangs
+            return await gate(got)
+
+        receiver.answer = answer
+        receiver.taken()
+        await add(store, 10)
+        await one.deliverer.look()
+        await until(lambda: len(gate.waiting) == 7)
+        under_way = list(one.deliverer._deliveries[1]._under_way)
+        gate.open()
+        await until(lambda: sum(task.done() for task in under_way) == 7)
+        await one.stop()
+        receiver.answer = answers(204)
+        receiver.got.clear()
+        hangs.set_result(None)
+        await other.work()
+        ids = await feed(store)
+        assert receiver.taken()[0] == ids[12]
+        assert len({each.event_id for each in await tries(store, 1)}) == 20
+
+
+async def test_the_loop_survives_an_outage(
+    store: Store,
+    hook: Webhook,
+    sender: Recorder,
+    receiver: Receiver,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each call to the store in turn, before its work and after it: all arrives, first tries in order."""
+    monkeypatch.setattr(endpoints, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(deliverer, "_IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(deliverer, "LOOK_SECONDS", 0.0)
+    parts = Flaky(store.deliverers), Flaky(store.events)
+    flaky = SimpleNamespace(deliverers=parts[0], events=parts[1])
+    running = asyncio.create_task(
+        deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False).run()  # type: ignore[arg-type]
+    )
+    expected = 0
+    for part, is_late, ahead in product(parts, (False, True), range(1, 5)):
+        part.is_late, part.fails_at = is_late, part.calls + ahead
+        while part.calls < part.fails_at:
+            await add(store)
+            clock.advance(11)
+            expected += 1
+            await until(lambda: len(set(sender.began)) == expected)  # noqa: B023
+    running.cancel()
+    await asyncio.wait([running])
+    assert list(dict.fromkeys(sender.began)) == await feed(store)
+    assert len(sender.began) < 2 * expected
+
+
+async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
+    store: Store, backend: SharedData, hook: Webhook, sender: Recorder, clock: ManualClock
+) -> None:
+    """A look is one statement, whatever happens in the store; three more each 10 s, one more each minute."""
+    backend.execute(
+        "INSERT INTO webhooks (account_id, key_id, url, types, description, created_at_ms, secrets,"
+        " data_set, after_transaction, after_id) SELECT account_id, key_id, url, 'order.created',"
+        " description, created_at_ms, secrets, data_set, after_transaction, after_id FROM webhooks,"
+        " (WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT i FROM n) m"
+    )
+    backend.execute("UPDATE webhooks SET types = 'order.created'")
+    parts = Flaky(store.deliverers), Flaky(store.events)
+    flaky: Any = SimpleNamespace(deliverers=parts[0], events=parts[1], journal=store.journal)
+
+    def calls() -> tuple[int, int]:
+        found = parts[0].calls, parts[1].calls
+        parts[0].calls = parts[1].calls = 0
+        return found
+
+    process = deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False)
+    await process.look()
+    await until(lambda: all(each.is_idle for each in process._deliveries.values()))
+    assert len(process._deliveries) == 1_000
+    await process.look()
+    calls()
+    for _ in range(5):
+        await add(store)
+        await process.look()
+    assert calls() == (0, 5)
+    clock.advance(10)
+    await process.look()
+    assert calls() == (2, 2)
+    clock.advance(60)
+    await process.look()
+    await process.look()
+    assert calls() == (3, 3)
+    assert len(backend.execute("SELECT DISTINCT after_id FROM webhooks")) == 1
+    clock.advance(60)
+    await process.look()
+    assert calls() == (2, 2)
+
+
+def flipped(body: bytes, at: int) -> bytes:
+    """With another bit."""
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
+class TestSecrets:
+    """What a receiver verifies with the library of Standard Webhooks."""
+
+    async def test_a_rotation_refuses_no_receiver(
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
+    ) -> None:
+        """Whichever of the two secrets it has, for 24 hours; then the new one alone."""
+        seal = Seal()
+        clock.ms = SystemClock().now_ms()  # as the library's
+        (old,) = seal.open((await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets))[1])
+        await add(store)
+        await process.work()
+        rotated = await store.webhooks.rotate(
+            1, ACTOR, lambda secrets, now_ms: seal.close(renewed(seal.open(secrets), now_ms))
+        )
+        new = seal.open(rotated[1])[0]
+        await add(store)
+        await process.work()
+        for got in receiver.got:
+            Verifier(old.text).verify(got.body, got.headers)
+        Verifier(new.text).verify(receiver.got[1].body, receiver.got[1].headers)
+        got = receiver.got[1]
+        stranger = Verifier("whsec_" + Fernet.generate_key().decode().replace("-", "+").replace("_", "/"))
+        for verifier, body, headers in [
+            (stranger, got.body, got.headers),
+            (Verifier(new.text), receiver.got[0].body, receiver.got[0].headers),
+            *(
+                (
+                    Verifier(new.text),
+                    got.body[:at] + bytes([got.body[at] ^ 1]) + got.body[at + 1 :],
+                    got.headers,
+                )
+                for at in (0, len(got.body) // 2, len(got.body) - 1)
+            ),
+            (Verifier(new.text), got.body, {**got.headers, "webhook-id": "evt_000000000000_1"}),
+        ]:
+            with pytest.raises(WebhookVerificationError):
+                verifier.verify(body, headers)
+        clock.advance(86_401)
+        await add(store)
+        await process.work()
+        assert receiver.got[2].headers["webhook-signature"].count("v1,") == 1
+        with pytest.raises(WebhookVerificationError):
+            Verifier(new.text).verify(receiver.got[2].body, receiver.got[2].headers)
+
+    async def test_what_is_sealed_by_another_key_waits(
+        self, store: Store, sender: Recorder, receiver: Receiver, clock: ManualClock
+    ) -> None:
+        """The owner sees why, nothing counts against the webhook, and nothing is lost, however long it takes;
+        with the key all arrives in order."""
+        old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+        await account(store, "shop")
+        await webhook(store, 1, receiver.url(), "pet.*", seal=Seal([old]))
+        wrong = Process(store, sender, clock, Seal([new]))
+        await add(store, 3)
+        await wrong.work()
+        for _ in range(30):
+            await wrong.wait_until(clock.ms + 5 * DAY_MS)
+        assert receiver.got == []
+        assert (await store.webhooks.get(1)).disabled is None
+        (*_, last) = await tries(store, 1)
+        assert last.fault == (
+            "The secrets of this webhook are sealed by a key that PETSTORE_SECRETS_KEY does not have."
+        )
+        await wrong.stop()
+        right = Process(store, sender, clock, Seal([new, old]))
+        await right.wait_until(clock.ms + 5 * MINUTE_MS)
+        assert receiver.taken() == await feed(store)
+
+    async def test_keys_of_the_seal_rotate(self) -> None:
+        """The first one seals, all open; without the library's key nothing does, and no text is readable."""
+        first, second = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+        kept = renewed([], 0)
+        text = Seal([first]).close(kept)
+        assert kept[0].text not in text
+        assert Seal([second, first]).open(text) == kept
+        again = Seal([second, first]).close(kept)
+        assert Seal([second]).open(again) == Seal([second]).open(Seal().close(kept)) == kept
+        for seal in (Seal([second]), Seal()):
+            with pytest.raises(Unavailable, match="PETSTORE_SECRETS_KEY"):
+                seal.open(text)
