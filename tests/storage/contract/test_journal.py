@@ -18,6 +18,7 @@ from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.stock import StockRow
+from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.script import Repository
 from petstore.transactions.store import Parts
@@ -52,6 +53,13 @@ async def adds_anna(store: Store) -> None:
 async def changes_password(store: Store) -> None:
     attempt = await store.sign_ins.take_try("anna", "::1")
     assert await store.sign_ins.change_password(attempt, "another hash", "::1")
+
+
+HOOK = NewWebhook("https://shop.example/hook")
+
+
+def creates_webhook(store: Store) -> Awaitable[object]:
+    return store.webhooks.create(1, 1, HOOK, "secrets", ACTOR, Idempotency(1, "hook"))
 
 
 # Each line after the ones before: a method that changes something, what it does, the types of its entries.
@@ -113,6 +121,30 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("categories.name", lambda s: s.categories.name(-7, "Cats", ACTOR), ["category.named"]),
     ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), ["category.named"]),
     ("categories.unname", lambda s: s.categories.unname(-7, ACTOR), []),
+    ("webhooks.create", creates_webhook, ["webhook.added"]),
+    ("webhooks.create", creates_webhook, []),
+    (
+        "webhooks.change",
+        lambda s: s.webhooks.change(1, WebhookChange(types=("pet.*",)), ACTOR),
+        ["webhook.changed"],
+    ),
+    ("webhooks.change", lambda s: s.webhooks.change(1, WebhookChange(types=("pet.*", "pet.*")), ACTOR), []),
+    ("webhooks.change", lambda s: s.webhooks.change(1, WebhookChange(after="now"), ACTOR), ["webhook.moved"]),
+    (
+        "webhooks.change",
+        lambda s: s.webhooks.change(1, WebhookChange(enabled=False), ACTOR),
+        ["webhook.disabled"],
+    ),
+    ("webhooks.change", lambda s: s.webhooks.change(1, WebhookChange(enabled=False), ACTOR), []),
+    (
+        "webhooks.change",
+        lambda s: s.webhooks.change(1, WebhookChange(enabled=True), ACTOR),
+        ["webhook.enabled"],
+    ),
+    ("webhooks.change", lambda s: s.webhooks.change(1, WebhookChange(enabled=True), ACTOR), []),
+    ("webhooks.rotate", lambda s: s.webhooks.rotate(1, ACTOR, lambda *_: "others"), ["webhook.rotated"]),
+    ("webhooks.remove", lambda s: s.webhooks.remove(1, ACTOR), ["webhook.removed"]),
+    ("webhooks.remove", lambda s: s.webhooks.remove(1, ACTOR), []),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
     ("people.add", adds_anna, ["person.added"]),
@@ -168,6 +200,18 @@ READS = {
     "events.note_restore",
     # They write entries of facts, and change no object: test_facts.py.
     *("facts.state", "facts.tell_counted", "facts.tell_timed"),
+    *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
+    # They write an entry, and change no object: test_webhooks.py.
+    *("deliveries.test", "deliveries.redeliver"),
+    # What is delivered is no change of an object; `settle` writes the entry of what it disables.
+    *(
+        "deliverers.is_needed",
+        "deliverers.claim",
+        "deliverers.owned",
+        "deliverers.release",
+        "deliverers.event",
+    ),
+    *("deliverers.settle", "deliverers.move", "deliverers.go_on"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
     *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
