@@ -1,0 +1,286 @@
+"""Leases on webhooks in both stores, what their owners note, and where webhooks go on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from petstore.core.events import Bookmark, Position, read_event_id
+from petstore.core.webhooks import (
+    DisabledReason,
+    Endpoint,
+    Repetition,
+    Settled,
+    Standing,
+    Try,
+    WebhookChange,
+)
+from petstore.storage.store import Store
+from tests.storage.contract.test_events import settled
+from tests.support.backends import SharedData
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, entries, followed
+from tests.support.webhooks import INT64_MAX, account, add, feed, tries, webhook
+
+URL = "https://shop.example/hook"
+NONE = "0" * 12, 1
+
+
+@pytest.fixture(autouse=True)
+async def _accounts(store: Store) -> None:
+    for name in ("shop", "other", "third"):
+        await account(store, name)
+
+
+async def hooks(store: Store, count: int = 1) -> None:
+    for at in range(count):
+        await webhook(store, at % 3 + 1, URL)
+
+
+async def claim(store: Store, owner: str, *idle: int, is_alone: bool = False) -> list[int]:
+    """The ids of what it has then."""
+    await store.deliverers.claim(owner, idle, is_alone=is_alone)
+    return [endpoint.id for endpoint in (await store.deliverers.owned(owner)).endpoints]
+
+
+async def mine(store: Store, owner: str = "a") -> Endpoint:
+    """The one that it has."""
+    await claim(store, owner)
+    (endpoint,) = (await store.deliverers.owned(owner)).endpoints
+    return endpoint
+
+
+def try_of(number: int, fault: str | None = None) -> Try:
+    return Try(f"evt_{number}", "pet.created", number, 1, 500 if fault else 200, fault, "é \"'\\ ok")
+
+
+def settles(endpoint: Endpoint, **members: object) -> Settled:
+    """Nothing, but for these members."""
+    return replace(Settled(endpoint.after, Standing(), [], [], []), **members)
+
+
+class TestLeases:
+    async def test_shares_are_fair_and_only_idle_ones_are_given_back(self, store: Store) -> None:
+        """Of one, two and three deliverers; a busy one stays where it is until it is idle."""
+        await hooks(store, 9)
+        assert await claim(store, "a") == [*range(1, 10)]
+        assert await claim(store, "b") == []
+        assert await claim(store, "a") == [*range(1, 10)]
+        assert await claim(store, "a", 2, 4) == [1, 3, 5, 6, 7, 8, 9]
+        assert await claim(store, "b") == [2, 4]
+        first, second = await claim(store, "a", 1, 3, 5, 6, 7, 8, 9), await claim(store, "b")
+        assert (len(first), len(second)) == (5, 4)
+        await claim(store, "c")
+        first = await claim(store, "a", *first)
+        second = await claim(store, "b", *second)
+        third = await claim(store, "c")
+        assert [len(each) for each in (first, second, third)] == [3, 3, 3]
+        assert sorted(first + second + third) == [*range(1, 10)]
+
+    async def test_of_many_that_claim_at_once_each_has_another(self, backend: SharedData) -> None:
+        """No webhook has two owners, and none is left."""
+        stores = [backend.open() for _ in range(3)]
+        await hooks(stores[0], 9)
+        names = "abc"
+        for _ in range(3):
+            await asyncio.gather(*(claim(each, name) for each, name in zip(stores, names, strict=True)))
+        owned = [each.id for name in names for each in (await stores[0].deliverers.owned(name)).endpoints]
+        assert sorted(owned) == [*range(1, 10)]
+
+    async def test_a_dead_ones_are_free_after_30_seconds(self, store: Store, clock: ManualClock) -> None:
+        """Not before; those of one that ended at once. A clock that was set back holds nothing for long."""
+        await hooks(store, 2)
+        assert await claim(store, "a") == [1, 2]
+        clock.advance(29)
+        assert await claim(store, "b") == []
+        clock.advance(1)
+        assert await claim(store, "b") == [1, 2]
+        assert await claim(store, "a") == []
+        await store.deliverers.release("b")
+        assert await claim(store, "a") == [1, 2]
+        clock.advance(-3_600)
+        assert await claim(store, "b") == [1, 2]
+
+    async def test_one_that_is_alone_takes_all_at_once(self, store: Store) -> None:
+        """As the one process beside a file, that has just replaced another one."""
+        await hooks(store, 2)
+        assert await claim(store, "a") == [1, 2]
+        assert await claim(store, "b", is_alone=True) == [1, 2]
+
+    async def test_what_gets_nothing_is_nobodys(self, store: Store) -> None:
+        """A disabled one, and those of suspended and closed accounts; resumed they are there again."""
+        await hooks(store, 3)
+        await store.webhooks.change(1, WebhookChange(enabled=False), ACTOR)
+        await store.accounts.suspend("other", ACTOR)
+        await store.accounts.close("third", ACTOR)
+        assert await claim(store, "a") == []
+        assert not await store.deliverers.is_needed()
+        await store.accounts.resume("other", ACTOR)
+        assert await store.deliverers.is_needed()
+        await store.webhooks.change(1, WebhookChange(enabled=True), ACTOR)
+        assert await claim(store, "a") == [1, 2]
+
+
+class TestNotes:
+    """What came of tries."""
+
+    async def test_all_of_it_is_there(self, store: Store, backend: SharedData) -> None:
+        """Place, standing, repetitions and tries; and again what is over."""
+        await hooks(store)
+        endpoint = await mine(store)
+        await add(store, 2)
+        after, standing = await settled(store), Standing(3, 5, 7)
+        first, second = Repetition(9, *NONE, 1), Repetition(8, NONE[0], 2, 1)
+        noted = [try_of(1), try_of(2, "It answered 500.")]
+        settled_ = Settled(after, standing, noted, [first, second], [])
+        assert await store.deliverers.settle("a", endpoint, settled_)
+        owned = await store.deliverers.owned("a")
+        assert owned.endpoints == [replace(endpoint, after=after, standing=standing)]
+        assert sorted(owned.repetitions) == [(1, second), (1, first)]
+        assert await tries(store, 1) == noted
+        later = Repetition(20, *NONE, 2)
+        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[later], over=[first]))
+        assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
+
+    async def test_one_that_was_asked_for_meanwhile_stays(self, store: Store) -> None:
+        """Neither what is over nor a later repetition puts it off."""
+        await hooks(store)
+        endpoint = await mine(store)
+        await add(store)
+        (event_id,) = await feed(store)
+        named = read_event_id(event_id)
+        assert named is not None
+        old = Repetition(9, *named, 1)
+        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[old]))
+        await store.deliveries.redeliver(1, event_id, ACTOR)
+        ((_, asked),) = (await store.deliverers.owned("a")).repetitions
+        again = replace(old, at_ms=asked.at_ms + 99, tries=2)
+        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[again], over=[old]))
+        assert (await store.deliverers.owned("a")).repetitions == [(1, asked)]
+        assert await store.deliverers.settle("a", endpoint, settles(endpoint, over=[asked]))
+        assert (await store.deliverers.owned("a")).repetitions == []
+
+    @pytest.mark.parametrize("what", ["taken", "moved", "restarted", "other types", "removed", "restored"])
+    async def test_they_are_void_for_what_somebody_else_had(
+        self, store: Store, backend: SharedData, clock: ManualClock, what: str
+    ) -> None:
+        """Also when the same deliverer has it again; nothing of them is there."""
+        await hooks(store)
+        endpoint = await mine(store)
+        await add(store)
+        after = await settled(store)
+        if what == "taken":
+            clock.advance(31)
+            await mine(store, "b")
+        elif what == "moved":
+            await store.webhooks.change(1, WebhookChange(after="now"), ACTOR)
+        elif what == "restarted":
+            for is_enabled in (False, True):
+                await store.webhooks.change(1, WebhookChange(enabled=is_enabled), ACTOR)
+        elif what == "other types":
+            await store.webhooks.change(1, WebhookChange(types=("key.*",)), ACTOR)
+        elif what == "removed":
+            await store.webhooks.remove(1, ACTOR)
+        else:
+            await store.events.note_restore(ACTOR)
+        if what not in {"taken", "removed"}:
+            await mine(store)
+        before = backend.execute("SELECT after_id, failures, owner FROM webhooks")
+        noted = Settled(
+            replace(after, position=replace(after.position, id=1)),
+            Standing(3, 5, 7),
+            [try_of(1)],
+            [Repetition(9, *NONE)],
+            [],
+            DisabledReason.GONE,
+        )
+        assert not await store.deliverers.settle("a", endpoint, noted)
+        if what == "restored":
+            await store.deliverers.move("a", [1], after)
+        else:
+            await store.deliverers.go_on("a", endpoint, replace(after, data_set="f" * 12))
+        assert backend.execute("SELECT after_id, failures, owner FROM webhooks") == before
+        for table in ("webhook_tries", "webhook_repetitions"):
+            assert backend.execute(f"SELECT * FROM {table}") == []
+
+    async def test_one_that_is_disabled_has_an_entry_of_the_service(self, store: Store) -> None:
+        """And is nobody's."""
+        await hooks(store)
+        endpoint = await mine(store)
+        assert await store.deliverers.settle(
+            "a", endpoint, settles(endpoint, disabled=DisabledReason.FAILING)
+        )
+        (*_, last) = await entries(store, "webhook:1")
+        assert (last.type, last.actor, last.after) == (
+            "webhook.disabled",
+            "service",
+            {"enabled": False, "disabledReason": "failing"},
+        )
+        assert await claim(store, "a") == []
+
+    async def test_the_last_hundred_successes_are_kept_and_every_failure(self, store: Store) -> None:
+        """Newest first, in pages of any length; of another webhook nothing leaves."""
+        await hooks(store, 2)
+        await claim(store, "a")
+        one, other = (await store.deliverers.owned("a")).endpoints
+        await store.deliverers.settle("a", other, settles(other, tries=[try_of(0)]))
+        expected = [try_of(at, None if at % 3 else "It answered 500.") for at in range(240)]
+        for at in range(0, 240, 48):
+            await store.deliverers.settle("a", one, settles(one, tries=expected[at : at + 48]))
+        failed = [each for each in expected if each.fault]
+        worked = [each for each in expected if not each.fault][-100:]
+        kept = sorted(failed + worked, key=lambda each: each.at_ms)
+        assert await tries(store, 1) == kept
+        assert await tries(store, 2) == [try_of(0)]
+        found, before_id = list[Try](), INT64_MAX
+        while before_id:
+            page = await store.deliveries.tries(1, 60, before_id)
+            found, before_id = found + page.tries, page.before_id or 0
+        assert found == kept[::-1]
+
+
+class TestGoingOn:
+    """After a place that the store can't continue."""
+
+    async def test_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
+        """With what is kept."""
+        await hooks(store)
+        endpoint = await mine(store)
+        await add(store, 3)
+        gone = await settled(store)
+        backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {gone.position.id}")
+        if gone.position.transaction:
+            backend.execute(f"UPDATE data_set SET gone_transaction = '{gone.position.transaction}'")
+        assert await store.deliverers.go_on("a", endpoint, endpoint.after) == gone
+        assert (await mine(store)).after == gone
+
+    async def test_at_the_newest_restore_and_in_a_copy_where_it_was(
+        self, store: Store, backend: SharedData
+    ) -> None:
+        """What was in the data then is not sent again."""
+        await hooks(store)
+        endpoint = await mine(store)
+        for _ in range(2):
+            await add(store)
+            await store.events.note_restore(ACTOR)
+        await add(store)
+        place = await store.deliverers.go_on("a", endpoint, endpoint.after)
+        page = await followed(store, place)
+        assert [event.type for event in page.events] == ["store.restored", "pet.created"]
+        came = Bookmark("f" * 12, Position(0, page.places[0].id))
+        assert (await store.deliverers.go_on("a", endpoint, came)).position.id == came.position.id
+
+    async def test_an_event_of_before_a_restore_keeps_its_identity(self, store: Store) -> None:
+        """A receiver that has it already knows it."""
+        await hooks(store)
+        await add(store)
+        (event_id,) = await feed(store)
+        await store.events.note_restore(ACTOR)
+        named = read_event_id(event_id)
+        assert named is not None
+        event = await store.deliverers.event(1, Repetition(0, *named))
+        assert event is not None
+        assert event.id == event_id
+        assert event_id not in await feed(store)
