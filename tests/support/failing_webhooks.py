@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from petstore.core.webhooks import NewWebhook, Settled, Standing, Try, Webhook
+from petstore.core.deliverers import Settled
+from petstore.core.webhooks import NewWebhook, Standing, Try, Webhook
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR
 
@@ -21,9 +22,10 @@ async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: 
     """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
-    (after,) = [each.after for each in owned.endpoints if each.id == webhook_id]
+    (endpoint,) = [each for each in owned.endpoints if each.id == webhook_id]
     standing = Standing(len(tries), since_ms) if since_ms is not None else Standing()
-    assert await store.deliverers.settle(_OWNER, webhook_id, Settled(after, standing, tries, [], []))
+    settled = Settled(endpoint.after, standing, tries, [], [])
+    assert await store.deliverers.settle(_OWNER, endpoint, settled)
 
 
 async def let_fail(

@@ -14,9 +14,10 @@ import msgspec
 import structlog
 
 from petstore.background.trying import Tools, Trying
+from petstore.core.deliverers import Endpoint, Settled
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, Event, EventQuery, Position
-from petstore.core.webhooks import Endpoint, Repetition, Settled, Try, entries_of
+from petstore.core.webhooks import Repetition, Try, entries_of
 
 _PAGE = 50
 # What came of tries is noted when so many have ended, or after so long.

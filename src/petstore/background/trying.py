@@ -13,6 +13,7 @@ import msgspec
 
 from petstore.background.sending import Answer, Sender
 from petstore.core.clock import Clock
+from petstore.core.deliverers import Endpoint
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
 from petstore.core.events import Event, read_event_id
@@ -21,7 +22,6 @@ from petstore.core.webhooks import (
     GONE_STATUS,
     SPREAD,
     DisabledReason,
-    Endpoint,
     Repetition,
     Try,
     next_try_ms,

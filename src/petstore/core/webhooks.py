@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict
-from petstore.core.events import NOW, PATTERNS, Bookmark, bookmark_fault, read_types
+from petstore.core.events import NOW, PATTERNS, bookmark_fault, read_types
 from petstore.core.fields import NOTHING, Text, Texts
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
@@ -284,28 +284,3 @@ class TryPage(msgspec.Struct, frozen=True):
 
     tries: list[Try]
     before_id: int | None
-
-
-class Endpoint(msgspec.Struct, frozen=True):
-    """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on; another
-    `revision` is that of another one who has moved, ended or begun its deliveries."""
-
-    id: int
-    revision: int
-    account_id: int
-    url: str
-    types: tuple[str, ...]
-    secrets: str
-    after: Bookmark
-    standing: Standing
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """What came of the tries of a webhook: where it goes on, and what to repeat and no more to repeat."""
-
-    after: Bookmark
-    standing: Standing
-    tries: list[Try]
-    again: list[Repetition]
-    over: list[Repetition]
-    disabled: DisabledReason | None = None

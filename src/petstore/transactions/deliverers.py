@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import astuple
 
+from petstore.core.deliverers import Endpoint, Settled
 from petstore.core.durations import SECOND_MS
 from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
-from petstore.core.webhooks import SUCCESSES_KEPT, Endpoint, Repetition, Settled, Standing
+from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_place
 from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select

@@ -52,7 +52,6 @@ _ADD = statement(
 )
 _PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
 _CHANGE = statement("UPDATE webhooks SET url = $2, types = $3, description = $4 WHERE id = $1")
-# The deliverer that has it may be the one that takes it again.
 _TAKEN = "owner = '', revision = revision + 1"
 _TAKE = statement(f"UPDATE webhooks SET {_TAKEN} WHERE id = $1")
 _MOVE = statement(

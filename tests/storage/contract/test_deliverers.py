@@ -7,12 +7,11 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from petstore.core.deliverers import Endpoint, Settled
 from petstore.core.events import Bookmark, Position, read_event_id
 from petstore.core.webhooks import (
     DisabledReason,
-    Endpoint,
     Repetition,
-    Settled,
     Standing,
     Try,
     WebhookChange,

@@ -59,7 +59,7 @@ HOOK = NewWebhook("https://shop.example/hook")
 
 
 def creates_webhook(store: Store) -> Awaitable[object]:
-    return store.webhooks.create(1, 1, HOOK, "secrets", ACTOR, Idempotency(1, "hook"))
+    return store.webhooks.create(1, 2, HOOK, "secrets", ACTOR, Idempotency(1, "hook"))
 
 
 # Each line after the ones before: a method that changes something, what it does, the types of its entries.
