@@ -111,7 +111,7 @@ _NOTE = Statement(
     + select([f"(v ->> {at}){'::bigint' if name in _NUMBERS else ''}" for at, name in enumerate(TRY)])
     + " FROM json_array_elements($2::text::json) WITH ORDINALITY AS e (v, n) ORDER BY n",
 )
-_PRUNE = statement(
+PRUNE = statement(
     "DELETE FROM webhook_tries WHERE webhook_id = $1 AND fault IS NULL AND id <="
     " (SELECT id FROM webhook_tries WHERE webhook_id = $1 AND fault IS NULL"
     f" ORDER BY id DESC LIMIT 1 OFFSET {SUCCESSES_KEPT})"
@@ -201,7 +201,7 @@ class Deliverers(Repository):
         if settled.tries:
             noted = [astuple(each) for each in settled.tries]
             yield _NOTE, (webhook_id, msgspec.json.encode(noted).decode())
-            yield _PRUNE, (webhook_id,)
+            yield PRUNE, (webhook_id,)
         if settled.disabled is not None:
             yield from disable(webhook_id, settled.disabled, SERVICE, now_ms)
         return True

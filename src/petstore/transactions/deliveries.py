@@ -11,7 +11,15 @@ from petstore.transactions.events import OWNER
 from petstore.transactions.journal import record
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, TRY, read_entry, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    read,
+    statement,
+    write,
+)
 from petstore.transactions.webhooks import find_webhook
 
 _TESTS = statement(
@@ -29,12 +37,16 @@ _SEND_AGAIN = statement(
     " VALUES ($1, $2, $3, 0, $4) ON CONFLICT (webhook_id, data_set, entry_id)"
     " DO UPDATE SET at_ms = excluded.at_ms"
 )
-_TRIES = statement(
-    f"SELECT id, {select(TRY)} FROM webhook_tries WHERE webhook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
+# By the index of each webhook's tries, however rare its own are.
+_SELECT_TRIES = f"SELECT id, {select(TRY)} FROM webhook_tries"
+TRIES = Statement(
+    f"{_SELECT_TRIES} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+    f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
+    " ORDER BY webhook_id DESC, id DESC LIMIT $3",
 )
-_TRY = statement(
+TEST = statement(
     f"SELECT {select(TRY)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
-    " AND webhook_id = $1 ORDER BY id LIMIT 1"
+    " AND +webhook_id = $1 ORDER BY id LIMIT 1"
 )
 _IDENTITY = statement("SELECT identity FROM data_set")
 
@@ -92,14 +104,14 @@ class Deliveries(Repository):
     ) -> Script[TryPage]:
         """At most `limit` tries, newest first, of those before `before_id`."""
         yield from find_webhook(webhook_id, account_id)
-        rows = yield _TRIES, (webhook_id, before_id, limit + 1)
+        rows = yield TRIES, (webhook_id, before_id, limit + 1)
         tries = [Try(*row[1:]) for row in rows[:limit]]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
 
     @read
     def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:
         """What came of a test; None before there is a try."""
-        rows = yield _TRY, (webhook_id, event_id)
+        rows = yield TEST, (webhook_id, event_id)
         return Try(*rows[0]) if rows else None
 
 

@@ -22,7 +22,10 @@ from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
 from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders
+from petstore.transactions.deliverers import PRUNE
+from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
+from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
@@ -221,6 +224,26 @@ class TestPlans:
                 query = OrderQuery(account, 20, status, None, after, newest_first, is_open)
                 statement, arguments = orders.page_of(query)
                 await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
+
+    async def test_tries_of_a_webhook(self, database: str, store: Store) -> None:
+        """However many others have: its page, one test of it, and what is kept of its successes."""
+        account_id = await webhooks.account(store, "hooks")
+        for _ in range(2):
+            await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        run(
+            database,
+            "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, fault, answer)"
+            " SELECT CASE WHEN g % 10000 = 7 THEN 2 ELSE 1 END, 'evt_' || g, 'pet.created', g, 1,"
+            " CASE WHEN g % 2 = 0 THEN 'bad' END, '' FROM generate_series(1, 100000) g; ANALYZE",
+        )
+        async for connection in planning(database):
+            for webhook_id in (1, 2, 3):
+                for statement, arguments in (
+                    (TRIES, (webhook_id, 2**62, 21)),
+                    (TEST, (webhook_id, "evt_7")),
+                    (PRUNE, (webhook_id + 1,)),
+                ):
+                    await self._check(connection, statement.postgres, arguments, 101)
 
     async def test_a_search_by_name(self, database: str, store: Store) -> None:
         """First and deep, among many that are equal and at the end of the alphabet: what is read is what may

@@ -18,6 +18,8 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
+from petstore.transactions.deliverers import PRUNE
+from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.usage import BANS_IN_FORCE
 from petstore.transactions.webhooks import FAILING
@@ -131,6 +133,23 @@ def test_a_page_of_accounts_begins_where_the_last_one_ended(
             assert others in ([], ["SEARCH account_windows USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"])
             statement, arguments = script.send([])
     assert used in ([narrowest], ["by_name", narrowest])
+
+
+def test_tries_of_a_webhook_are_walks_along_its_own(connection: apsw.Connection) -> None:
+    """However many others have; nothing is sorted but a test's few tries."""
+    own = "(webhook_id=? AND id<?)"
+    assert [
+        steps(connection, statement.sqlite, arguments)[0]
+        for statement, arguments in (
+            (TRIES, (1, 2**62, 21)),
+            (PRUNE, (1,)),
+            (TEST, (1, "evt_0f3a9c2b5d7e_1")),
+        )
+    ] == [
+        f"SEARCH webhook_tries USING INDEX webhook_tries_by_webhook {own}",
+        f"SEARCH webhook_tries USING INDEX webhook_successes {own}",
+        "SEARCH webhook_tries USING INDEX webhook_tests (event_id=?)",
+    ]
 
 
 def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
