@@ -114,7 +114,7 @@ class Run:
                 with suppress(Conflict):
                     await self.store.deliveries.redeliver(self.id, event_id, ACTOR)
             case "look", int(index):
-                await self.processes[index].deliverer.look()
+                await self.processes[index].look()
                 for _ in range(40):
                     await asyncio.sleep(0)
 

@@ -88,7 +88,7 @@ class TestSharing:
         assert sorted(receiver.taken()) == sorted(ids * 2)
         gate = receiver.answer = Gate()
         await add(stores[0], 20)
-        await one.deliverer.look()
+        await one.look()
         await until(lambda: len(gate.waiting) > 2)
         gate.open()
         await until(lambda: len(gate.waiting) > 2)
@@ -129,7 +129,7 @@ class TestSharing:
         receiver.answer = answer
         receiver.taken()
         await add(store, 10)
-        await one.deliverer.look()
+        await one.look()
         await until(lambda: len(gate.waiting) == 7)
         under_way = list(one.deliverer._deliveries[1]._under_way)
         gate.open()

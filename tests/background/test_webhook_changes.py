@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ from aiohttp import web
 from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.webhooks import Webhook, WebhookChange
 from petstore.storage.store import Store
+from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.waiting import until
-from tests.support.webhooks import Gate, Got, Process, Receiver, add, answers, feed, webhook
+from tests.support.webhooks import Gate, Got, Process, Receiver, add, answers, feed, tries, webhook
 
 
 async def change(store: Store, **members: Any) -> None:
@@ -39,10 +41,10 @@ class TestChanges:
         receiver.taken()
         gate = receiver.answer = Gate()
         await add(store, 3)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: len(gate.waiting) == 3)
         await change(store, after=str(start))
-        await process.deliverer.look()
+        await process.look()
         receiver.answer = answers(204)
         gate.open()
         await process.work()
@@ -61,6 +63,7 @@ class TestChanges:
         await process.work()
         assert sorted(receiver.taken()) == sorted(ids)
         await add(store, 3)
+        await settled(store)
         await change(store, after="now")
         await process.work()
         assert receiver.taken() == []
@@ -130,13 +133,13 @@ class TestChanges:
 
         receiver.answer = answer
         await add(store)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: len(gate.waiting) == 1)
         await change(store, enabled=False)
-        await process.deliverer.look()
+        await process.look()
         await change(store, enabled=True)
         await add(store)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: [got.path for got in receiver.got].count("/quick") == 2)
         assert process.has == {2}
         gate.open()
@@ -152,7 +155,7 @@ class TestChanges:
         await process.work()
         await store.webhooks.remove(1, ACTOR)
         await process.work()
-        assert not await process.deliverer.look()
+        assert not await process.look()
         await webhook(store, 1, receiver.url("/second"), "pet.*")
         await add(store)
         await process.work()
@@ -169,11 +172,11 @@ class TestChanges:
         (failed,) = receiver.taken()
         gate = receiver.answer = Gate()
         await add(store)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: len(gate.waiting) == 1)
         await store.events.note_restore(ACTOR)
         await add(store)
-        await process.deliverer.look()
+        await process.look()
         receiver.answer = answers(204)
         gate.open()
         receiver.got.clear()
@@ -187,6 +190,76 @@ class TestChanges:
         await add(store)
         await process.wait_until(clock.ms + 2 * MINUTE_MS)
         assert receiver.taken() == (await feed(store))[-1:]
+
+
+class TestReading:
+    """Of events, while others come."""
+
+    async def test_what_is_being_read_is_not_passed_by(
+        self,
+        store: Store,
+        backend: SharedData,
+        hook: Webhook,
+        process: Process,
+        receiver: Receiver,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Events that come meanwhile, and a look without any for it, move no place past those of the page."""
+        await add(store)
+        await process.work()
+        receiver.taken()
+        page, is_read = store.events.page, asyncio.Event()
+
+        async def slow(query: Any) -> Any:
+            found = await page(query)
+            await is_read.wait()
+            return found
+
+        monkeypatch.setattr(store.events, "page", slow)
+        for happens in (add(store), store.categories.name(1, "Dogs", ACTOR), add(store)):
+            await happens
+            await process.look()
+        await store.deliveries.test(1, ACTOR)
+        await process.look()
+        gate = Gate()
+
+        async def answer(got: Got) -> web.Response:
+            return web.Response() if got.event["type"] == "webhook.test" else await gate(got)
+
+        receiver.answer = answer
+        process.clock.advance(2)
+        is_read.set()
+        noted = "SELECT count(*) FROM webhook_tries"
+        await until(lambda: len(gate.waiting) > 0 and backend.execute(noted) == [(2,)])
+        monkeypatch.undo()
+        await process.die()
+        receiver.answer = answers(204)
+        receiver.got.clear()
+        await store.deliverers.release(process.deliverer._owner)
+        await Process(store, process.sender, process.clock).work()
+        assert set((await feed(store))[1:]) <= set(receiver.taken())
+
+    async def test_what_was_read_ends_before_a_gap_is_left(
+        self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
+    ) -> None:
+        """A removal of old entries overtakes a slow receiver: it gets what was read, then what is kept."""
+        gate = receiver.answer = Gate()
+        await add(store)
+        await process.look()
+        await until(lambda: len(gate.waiting) == 1)
+        await store.categories.name(1, "Dogs", ACTOR)
+        gone = (await settled(store)).position
+        backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {gone.id}")
+        if gone.transaction:
+            backend.execute(f"UPDATE data_set SET gone_transaction = '{gone.transaction}'")
+        await add(store)
+        await settled(store)
+        await process.look()
+        receiver.answer = answers(204)
+        gate.open()
+        await process.work()
+        assert [got.event["data"]["id"] for got in receiver.got] == [1, 2]
+        assert [each.is_success for each in await tries(store, 1)] == [True, True]
 
 
 class TestOutOfTurn:
@@ -212,7 +285,7 @@ class TestOutOfTurn:
         """The try fails, and its repetition would come later."""
         gate = receiver.answer = Gate()
         await add(store)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: len(gate.waiting) == 1)
         (event_id,) = await feed(store)
         await store.deliveries.redeliver(1, event_id, ACTOR)
@@ -240,7 +313,7 @@ class TestOutOfTurn:
         receiver.taken()
         gate = receiver.answer = Gate()
         clock.advance(10)
-        await process.deliverer.look()
+        await process.look()
         await until(lambda: len(gate.waiting) == 1)
         owned = store.deliverers.owned
 
@@ -252,7 +325,7 @@ class TestOutOfTurn:
 
         monkeypatch.setattr(store.deliverers, "owned", late)
         await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets)
-        await process.deliverer.look()
+        await process.look()
         monkeypatch.undo()
         receiver.answer = answers(204)
         await process.wait_until(clock.ms + HOUR_MS)

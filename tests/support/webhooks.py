@@ -132,11 +132,12 @@ class Recorder(Sender):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.began: list[str] = []
-        self.under_way = 0
+        self.under_way = self.most_under_way = 0
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> sending.Answer:
         self.began.append(headers["webhook-id"])
         self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
         try:
             return await super().send(url, body, headers)
         finally:
@@ -156,7 +157,12 @@ class Process:
         is_alone: bool = False,
     ) -> None:
         self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=is_alone)
-        self._store, self._clock = store, clock
+        self._store, self.sender, self.clock = store, sender, clock
+
+    async def look(self) -> bool:
+        """One look, at all that is written."""
+        await settled(self._store)  # type: ignore[arg-type]
+        return await self.deliverer.look()
 
     async def work(self) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -171,7 +177,7 @@ class Process:
 
     async def wait_until(self, at_ms: int) -> None:
         """Go on to a moment."""
-        self._clock.ms = at_ms
+        self.clock.ms = at_ms
         await self.work()
 
     async def stop(self) -> None:
