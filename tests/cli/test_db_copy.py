@@ -9,8 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
+from petstore.core.deliverers import Endpoint, Settled
 from petstore.core.errors import EventsGone
-from petstore.core.events import Bookmark, Event, EventQuery, read_event_id
+from petstore.core.events import Event, EventQuery, read_event_id
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -18,7 +19,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet
 from petstore.core.sealing import Seal
-from petstore.core.webhooks import NewWebhook, Repetition, Settled, Standing, Try, mint
+from petstore.core.webhooks import NewWebhook, Repetition, Standing, Try, mint
 from petstore.storage.postgres import copying as postgres
 from petstore.transactions.rows import TABLES
 from petstore.wiring.administration import Store
@@ -58,7 +59,8 @@ async def deliver_one_of_two(store: Store) -> None:
     for name in ("one", "two", "three"):
         await store.pets.add(NewPet(name, 1), ACTOR)
     await store.pets.remove(8, ACTOR)
-    page = await store.events.page(EventQuery(2, 1, after=await started(store, hook.id)))
+    endpoint = await started(store, hook.id)
+    page = await store.events.page(EventQuery(2, 1, after=endpoint.after))
     failed, named = page.events[1], read_event_id(page.events[1].id)
     assert named is not None
     tries = [
@@ -66,13 +68,13 @@ async def deliver_one_of_two(store: Store) -> None:
         Try(failed.id, failed.type, 3, 4, None, "Nobody answered.", "", 5),
     ]
     found = Settled(page.after, Standing(1, 3, 4), tries, [Repetition(5, *named, 1)], [])
-    assert await store.deliverers.settle("deliverer", hook.id, found)
+    assert await store.deliverers.settle("deliverer", endpoint, found)
 
 
-async def started(store: Store, webhook_id: int) -> Bookmark:
-    """Where a webhook goes on, once a deliverer has it."""
+async def started(store: Store, webhook_id: int) -> Endpoint:
+    """A webhook, once a deliverer has it."""
     await store.deliverers.claim("deliverer", [], is_alone=True)
-    return {each.id: each.after for each in (await store.deliverers.owned("deliverer")).endpoints}[webhook_id]
+    return {each.id: each for each in (await store.deliverers.owned("deliverer")).endpoints}[webhook_id]
 
 
 @pytest.fixture
@@ -249,7 +251,7 @@ def test_no_table_is_forgotten(cli: Cli) -> None:
     )
     for own in ("versions", "schema_steps", "data_set", "deliverers", *ends):
         tables.pop(own)
-    tables["webhooks"].remove("owner")  # a deliverer
+    tables["webhooks"] -= {"owner", "revision"}  # of deliverers
     assert {table.name: set(table.columns) for table in TABLES} == tables
 
 
@@ -270,12 +272,12 @@ def test_webhooks_go_on_where_they_stopped(shop: Cli, server: str) -> None:
     is sent again with the id that it had. Nothing that arrived comes again."""
 
     async def owed(store: Store) -> tuple[list[Event], list[Event | None]]:
-        before = await started(store, 1)
-        endpoint_id, found = 1, EventQuery(100, 1, after=before)
+        endpoint = await started(store, 1)
+        found = EventQuery(100, 1, after=endpoint.after)
         try:
             page = await store.events.page(found)
         except EventsGone:
-            after = await store.deliverers.go_on("deliverer", endpoint_id, before)
+            after = await store.deliverers.go_on("deliverer", endpoint, endpoint.after)
             page = await store.events.page(EventQuery(100, 1, after=after))
         repeated = (await store.deliverers.owned("deliverer")).repetitions
         return page.events, [await store.deliverers.event(*each) for each in repeated]

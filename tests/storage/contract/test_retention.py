@@ -11,6 +11,7 @@ import pytest
 
 from petstore.background import retention as background
 from petstore.background.retention import remove_old
+from petstore.core.deliverers import Settled
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, EventsGone
 from petstore.core.events import Bookmark, Event, EventQuery
@@ -19,7 +20,7 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import NewWebhook, Settled, Standing, Try
+from petstore.core.webhooks import NewWebhook, Standing, Try
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
@@ -347,4 +348,4 @@ async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> 
     succeeded = Try("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
     failed = [Try("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "") for at_ms in failed_at_ms]
     settled = Settled(endpoint.after, Standing(), [succeeded, *failed], [], [])
-    assert await store.deliverers.settle("deliverer", webhook_id, settled)
+    assert await store.deliverers.settle("deliverer", endpoint, settled)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from petstore.core.deliverers import Settled
 from petstore.core.events import Bookmark
 from petstore.core.limits.plans import PRO
 from petstore.core.pets import NewPet
-from petstore.core.webhooks import DisabledReason, NewWebhook, Settled, Standing, WebhookChange
+from petstore.core.webhooks import DisabledReason, NewWebhook, Standing, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
 from tests.support.clock import ManualClock
@@ -33,9 +34,10 @@ async def webhook(store: Store) -> int:
 async def settle(store: Store, webhook_id: int, standing: Standing, after: Bookmark | None = None) -> None:
     """Note how a webhook does and, unless it stays, where it goes on."""
     await store.deliverers.claim(OWNER, [], is_alone=False)
-    places = {each.id: each.after for each in (await store.deliverers.owned(OWNER)).endpoints}
-    found = Settled(after or places[webhook_id], standing, [], [], [])
-    assert await store.deliverers.settle(OWNER, webhook_id, found)
+    endpoints = {each.id: each for each in (await store.deliverers.owned(OWNER)).endpoints}
+    endpoint = endpoints[webhook_id]
+    found = Settled(after or endpoint.after, standing, [], [], [])
+    assert await store.deliverers.settle(OWNER, endpoint, found)
 
 
 async def waited(store: Store) -> float:
