@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from petstore.core.webhooks import Settled, Try
+from petstore.core.deliverers import Settled
+from petstore.core.webhooks import Try
 from tests.api.test_events import after, store_of_each
 from tests.api.test_webhooks import DELIVERER, HOOK, add, change
 from tests.api.world import EVENTS, URL, WEBHOOKS
@@ -20,7 +21,7 @@ async def note(shop: Shop, *tries: Try, webhook_id: int = 1) -> None:
     endpoints = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).endpoints}
     place, standing = endpoints[webhook_id].after, endpoints[webhook_id].standing
     settled = Settled(place, standing, list(tries), [], [])
-    assert await shop.store.deliverers.settle(DELIVERER, webhook_id, settled)
+    assert await shop.store.deliverers.settle(DELIVERER, endpoints[webhook_id], settled)
 
 
 def delivered(event_id: str, **other: Any) -> Try:

@@ -16,14 +16,7 @@ from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
 from petstore.core.events import NOW, read_bookmark
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.preconditions import Tags, check_match
-from petstore.core.webhooks import (
-    MOST,
-    DisabledReason,
-    NewWebhook,
-    Webhook,
-    WebhookChange,
-    members_of,
-)
+from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import find_account
 from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import create_once
