@@ -250,6 +250,9 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
         [f"twice: {len(found) - len(set(found.values()))}"] if len(set(found.values())) < len(found) else []
     )
     faults += [f"a key without its animal: {pet_id}" for (pet_id,) in keys if pet_id not in found]
+    if faults:  # what is damaged may take no write
+        asyncio.run(store.close())
+        return faults
     next_id = asyncio.run(_add_one(store))
     if next_id <= max(found, default=0):
         faults.append(f"used again: {next_id}")
