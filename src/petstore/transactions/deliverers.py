@@ -24,10 +24,9 @@ from petstore.transactions.script import (
     Repository,
     Script,
     Statement,
-    moment_ms,
     read,
-    sqlite_moment_ms,
     statement,
+    timed,
     write,
 )
 from petstore.transactions.webhooks import disable, find_webhook
@@ -43,17 +42,12 @@ _IN_USE = (
 _ANY = statement(f"SELECT 1 FROM webhooks w WHERE {_IN_USE} LIMIT 1")
 
 
-def _timed(sql: str) -> Statement:
-    """A statement with `{now}`: parameter 1 or, if that is NULL, the time of the one database."""
-    return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))
-
-
-_RENEW = _timed(
+_RENEW = timed(
     f"INSERT INTO deliverers (owner, deadline_ms) VALUES ($2, {{now}} + {LEASE_MS})"
     " ON CONFLICT (owner) DO UPDATE SET deadline_ms = excluded.deadline_ms"
 )
 # A later deadline than a lease has is of a clock that was set back since.
-_END_DEAD = _timed(
+_END_DEAD = timed(
     f"DELETE FROM deliverers WHERE (deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
 )
 _END_OTHERS = statement("DELETE FROM deliverers WHERE owner <> $1")

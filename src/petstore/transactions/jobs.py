@@ -16,11 +16,9 @@ from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
     Script,
-    Statement,
-    moment_ms,
     read,
-    sqlite_moment_ms,
     statement,
+    timed,
     write,
 )
 
@@ -37,11 +35,6 @@ class Job(msgspec.Struct, frozen=True):
     attempts: int
 
 
-def _timed(sql: str) -> Statement:
-    """A statement with `{now}`: parameter 1 or, if that is NULL, the time of the one database."""
-    return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))
-
-
 # A job that is added again begins anew: who works on it loses it.
 _ADD = statement(
     "INSERT INTO jobs (kind, subject, owner, deadline_ms, attempts, done) VALUES ($1, $2, '', 0, 0, 0)"
@@ -50,12 +43,12 @@ _ADD = statement(
 _REMOVE = statement("DELETE FROM jobs WHERE kind = $1 AND subject = $2")
 # A later deadline than a lease has is of a clock that was set back since.
 _IS_FREE = f"(deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
-_FREE = _timed(f"SELECT id FROM jobs WHERE kind = $2 AND {_IS_FREE} ORDER BY id LIMIT 1")
-_TAKE = _timed(
+_FREE = timed(f"SELECT id FROM jobs WHERE kind = $2 AND {_IS_FREE} ORDER BY id LIMIT 1")
+_TAKE = timed(
     f"UPDATE jobs SET owner = $3, deadline_ms = {{now}} + {LEASE_MS}, attempts = attempts + 1, done = 0"
     f" WHERE id = $2 AND {_IS_FREE} RETURNING subject, attempts"
 )
-_RENEW = _timed(
+_RENEW = timed(
     f"UPDATE jobs SET deadline_ms = {{now}} + {LEASE_MS}, done = $4 WHERE id = $2 AND owner = $3 RETURNING id"
 )
 _RELEASE = statement(
