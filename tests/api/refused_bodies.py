@@ -282,6 +282,7 @@ _NEW_WEBHOOKS: list[tuple[object, str]] = [
 ]
 _BOOKMARKS: list[object] = [
     "", "NOW", "0", "evt_000000000000_1", "000000000000-0-0\n", f"000000000000-0-{2**63}",
+    f"000000000000-{2**63}-0",
 ]  # fmt: skip
 _CHANGES_OF_WEBHOOKS: list[tuple[object, str]] = [
     ({}, "Send at least one of url, types, description, enabled, after."),

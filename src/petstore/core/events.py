@@ -160,7 +160,7 @@ _EVENT_ID = re.compile(r"evt_([0-9a-f]{12})_([1-9][0-9]{0,18})", re.ASCII)
 def bookmark_fault(text: str) -> str | None:
     """What is wrong with the text of a Bookmark, as a phrase; None for one."""
     found = _BOOKMARK.fullmatch(text)
-    if found is not None and int(found[3]) <= INT64_MAX:
+    if found is not None and max(int(found[2]), int(found[3])) <= INT64_MAX:
         return None
     return "expected now, or the bookmark in the Link of an earlier answer; an event's id is none"
 
