@@ -60,10 +60,9 @@ _FREE = (
     f"SELECT id FROM webhooks w WHERE {_IN_USE} AND w.owner NOT IN (SELECT owner FROM deliverers)"
     " ORDER BY id LIMIT $2"
 )
-_TAKE = Statement(
-    f"UPDATE webhooks SET owner = ?1 WHERE id IN ({_FREE.replace('$', '?')})",
-    f"UPDATE webhooks SET owner = $1 WHERE id IN ({_FREE} FOR UPDATE OF w SKIP LOCKED)",
-)
+# A deliverer that stood still may take one back that another one had meanwhile: what it knows is old.
+_HAVE = f"UPDATE webhooks SET owner = $1, revision = revision + 1 WHERE id IN ({_FREE}"
+_TAKE = Statement(f"{_HAVE.replace('$', '?')})", f"{_HAVE} FOR UPDATE OF w SKIP LOCKED)")
 _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
 _STANDING = ("failures", "failing_since_ms", "paused_until_ms")

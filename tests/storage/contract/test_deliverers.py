@@ -161,7 +161,9 @@ class TestNotes:
         assert await store.deliverers.settle("a", endpoint, settles(endpoint, over=[asked]))
         assert (await store.deliverers.owned("a")).repetitions == []
 
-    @pytest.mark.parametrize("what", ["taken", "moved", "restarted", "other types", "removed", "restored"])
+    @pytest.mark.parametrize(
+        "what", ["taken", "taken back", "moved", "restarted", "other types", "removed", "restored"]
+    )
     async def test_they_are_void_for_what_somebody_else_had(
         self, store: Store, backend: SharedData, clock: ManualClock, what: str
     ) -> None:
@@ -173,6 +175,10 @@ class TestNotes:
         if what == "taken":
             clock.advance(31)
             await mine(store, "b")
+        elif what == "taken back":
+            clock.advance(31)
+            await mine(store, "b")
+            await store.deliverers.release("b")
         elif what == "moved":
             await store.webhooks.change(1, WebhookChange(after="now"), ACTOR)
         elif what == "restarted":
