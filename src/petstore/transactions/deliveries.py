@@ -22,10 +22,14 @@ from petstore.transactions.script import (
 )
 from petstore.transactions.webhooks import find_webhook
 
-_TESTS = statement(
-    "SELECT count(*), min(j.at_ms) FROM journal j JOIN webhooks w ON w.id = j.subject_id"
-    " WHERE w.account_id = $1 AND j.subject = 'webhook' AND j.action = 'tested'"
-    " AND j.id >= $2 AND j.at_ms > $3"
+_TESTED = (
+    "SELECT count(*), min(at_ms) FROM journal WHERE subject = 'webhook' AND action = 'tested'"
+    " AND id >= $2 AND at_ms > $3"
+)
+# Those of webhooks that were removed since too.
+_TESTS = Statement(
+    f"{_TESTED.replace('$', '?')} AND after ->> 'accountId' = ?1",
+    f"{_TESTED} AND (after::json ->> 'accountId')::bigint = $1",
 )
 _NEWEST_TEST = statement(
     "SELECT id FROM journal WHERE subject = 'webhook' AND subject_id = $1 AND action = 'tested'"
@@ -74,7 +78,8 @@ class Deliveries(Repository):
                 f"An account may test webhooks {TESTS_A_MINUTE} times a minute; try again in {seconds} s.",
                 retry_after_seconds=seconds,
             )
-        yield from record(now_ms, actor, "webhook", webhook_id, "tested", None, {"url": webhook.url})
+        tested = {"accountId": webhook.account_id, "url": webhook.url}
+        yield from record(now_ms, actor, "webhook", webhook_id, "tested", None, tested)
         ((entry_id,),) = yield _NEWEST_TEST, (webhook_id,)
         ((identity,),) = yield _IDENTITY, ()
         yield _SEND_AGAIN, (webhook_id, identity, entry_id, now_ms)

@@ -154,7 +154,7 @@ class TestChange:
                 {"enabled": True, "disabledReason": None},
             ),
             ("rotated", {}, {}),
-            ("tested", None, {"url": "https://shop.example/new"}),
+            ("tested", None, {"accountId": 1, "url": "https://shop.example/new"}),
             ("redelivered", None, {"eventId": event_id}),
             ("removed", {"url": "https://shop.example/new", "types": ["*"], "description": ""}, None),
         ]
@@ -255,6 +255,16 @@ class TestOutOfTurn:
             await stores[0].deliveries.test(1, ACTOR)
         clock.advance(1)
         await stores[0].deliveries.test(1, ACTOR)
+
+    async def test_a_removal_gives_no_tests_back(self, store: Store) -> None:
+        """Those of a webhook that is gone count in the minute."""
+        await webhook(store, 1, URL)
+        for _ in range(10):
+            await store.deliveries.test(1, ACTOR)
+        await store.webhooks.remove(1, ACTOR)
+        await webhook(store, 1, URL)
+        with pytest.raises(RateLimited):
+            await store.deliveries.test(2, ACTOR)
 
     async def test_what_may_be_sent_again(self, store: Store, backend: SharedData) -> None:
         """What the account sees: its own and what is shared; nothing of others, no other webhook's test,
