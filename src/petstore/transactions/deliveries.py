@@ -7,7 +7,7 @@ from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, Event, event_id_of, event_of, read_event_id
 from petstore.core.webhooks import TESTED, TESTS_A_MINUTE, Try, TryPage, Webhook
 from petstore.transactions.accounts import find_account
-from petstore.transactions.events import OWNER
+from petstore.transactions.events import OWNER, newest_place
 from petstore.transactions.journal import record
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, TRY, read_entry, select
@@ -52,7 +52,6 @@ TEST = statement(
     f"SELECT {select(TRY)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
     " AND +webhook_id = $1 ORDER BY id LIMIT 1"
 )
-_IDENTITY = statement("SELECT identity FROM data_set")
 
 
 class Deliveries(Repository):
@@ -66,6 +65,7 @@ class Deliveries(Repository):
 
         Raises Conflict for a disabled one, and RateLimited for too many tests of an account.
         """
+        identity = (yield from newest_place(now_ms)).data_set
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
         yield from find_account(str(webhook.account_id))  # locked: two at once are counted one by one
@@ -81,7 +81,6 @@ class Deliveries(Repository):
         tested = {"accountId": webhook.account_id, "url": webhook.url}
         yield from record(now_ms, actor, "webhook", webhook_id, "tested", None, tested)
         ((entry_id,),) = yield _NEWEST_TEST, (webhook_id,)
-        ((identity,),) = yield _IDENTITY, ()
         yield _SEND_AGAIN, (webhook_id, identity, entry_id, now_ms)
         return event_id_of(identity, entry_id)
 
@@ -91,13 +90,13 @@ class Deliveries(Repository):
     ) -> Script[None]:
         """Queue an event that the account sees once more. Raises EventNotFound, and Conflict for a disabled
         webhook."""
+        identity = (yield from newest_place(now_ms)).data_set
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
         named = read_event_id(event_id)
         if named is None:
             raise EventNotFound(event_id)
         data_set, entry_id = named
-        ((identity,),) = yield _IDENTITY, ()
         if identity != data_set or (yield from event_for(webhook, data_set, entry_id)) is None:
             raise EventNotFound(event_id)
         yield _SEND_AGAIN, (webhook_id, data_set, entry_id, now_ms)

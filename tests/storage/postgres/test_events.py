@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import EventsGone
-from petstore.core.events import Bookmark
+from petstore.core.events import Bookmark, read_event_id
 from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
@@ -18,6 +18,7 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, followed
 from tests.support.postgres import PostgresServer, plain_user, run
 from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.webhooks import account, webhook
 
 REX = NewPet("Rex", 1)
 RECORD = (
@@ -250,3 +251,15 @@ async def test_a_removal_begins_with_what_came_with_a_dump(store: Store, databas
     await store.pets.add(REX, ACTOR)
     while 5 not in (await next_ones(store, now, 1))[0]:
         pass
+
+
+async def test_a_test_right_after_a_restore_has_an_id_of_the_new_data(store: Store, database: str) -> None:
+    """Whoever asks first: before the restore another event had that number."""
+    await account(store, "shop")
+    webhook_id = await webhook(store, 1, "https://shop.example/hook")
+    before = await store.events.newest()
+    run(database, ELSEWHERE)
+    event_id = await store.deliveries.test(webhook_id, ACTOR)
+    named = read_event_id(event_id)
+    assert named is not None
+    assert named[0] == (await store.events.newest()).data_set != before.data_set
