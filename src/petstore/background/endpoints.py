@@ -6,6 +6,7 @@ A webhook that is down gets one try at a time, and its events wait at its place.
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Coroutine
 from itertools import takewhile
@@ -284,7 +285,10 @@ class Deliveries:
         del self._ended[: len(ended)]
         for _ in over:
             self._open.popleft()
-        self._due = sorted({*self._due, *settled.again})
+        for each in settled.again:  # there may be very many, and a note for each try
+            at = bisect_left(self._due, each)
+            if self._due[at : at + 1] != [each]:
+                self._due.insert(at, each)
         if self._trying.disabled is not None:
             _log.warning("webhook disabled", webhook=self.endpoint.id, reason=self._trying.disabled.value)
             self.is_lost = True
