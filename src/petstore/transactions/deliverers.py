@@ -32,6 +32,7 @@ from petstore.transactions.script import (
 from petstore.transactions.webhooks import disable, find_webhook
 
 LEASE_MS = 30 * SECOND_MS
+REPETITIONS_READ = 1_000
 # So many are given back at a time.
 _RELEASED_AT_A_TIME = 100
 
@@ -70,9 +71,11 @@ _OWNED = statement(
     f"SELECT id, revision, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
+# Of each webhook the next ones: a customer may ask for any number, and all are read at each claim.
 _REPETITIONS = statement(
-    f"SELECT r.webhook_id, {select([f'r.{column}' for column in REPETITION])} FROM webhook_repetitions r"
-    " JOIN webhooks w ON w.id = r.webhook_id WHERE w.owner = $1"
+    f"SELECT webhook_id, {select(REPETITION)} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.webhook_id"
+    " ORDER BY r.at_ms) AS place FROM webhook_repetitions r JOIN webhooks w ON w.id = r.webhook_id"
+    f" WHERE w.owner = $1) AS next WHERE place <= {REPETITIONS_READ}"
 )
 # A place of the data before a restore is none in what was restored.
 _IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
@@ -134,7 +137,8 @@ _FIRST_AFTER = Statement(
 
 
 class Owned(msgspec.Struct, frozen=True):
-    """The webhooks that a deliverer has, and what it is to send again, by their ids."""
+    """The webhooks that a deliverer has, and what it is to send again, by their ids: of each the next
+    REPETITIONS_READ."""
 
     endpoints: list[Endpoint]
     repetitions: list[tuple[int, Repetition]]
