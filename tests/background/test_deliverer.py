@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from petstore.core.events import BY_ENTRY
+from petstore.core.events import BY_ENTRY, TESTED
 from petstore.core.orders import NewOrder
-from petstore.core.webhooks import REPETITIONS_MS, TESTED, DisabledReason, Webhook, WebhookChange
+from petstore.core.webhooks import REPETITIONS_MS, DisabledReason, Webhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.journal import record
 from tests.support.backends import SharedData
@@ -249,6 +249,36 @@ async def test_newer_events_go_on_at_the_end_of_a_pause_though_repetitions_are_l
     assert receiver.taken() == others
     await process.wait_until(clock.ms + 6 * HOUR_MS)
     assert receiver.taken() == [old]
+
+
+async def test_who_asks_for_a_test_does_not_wait_for_a_pause(
+    store: Store, hook: Webhook, process: Process, receiver: Receiver
+) -> None:
+    """Nor for the end of repetitions that are due behind it."""
+    receiver.answer = answers(503, Retry_After="3600")
+    await add(store, 2)
+    await process.work()
+    receiver.answer = answers(204)
+    receiver.taken()
+    event_id = await store.deliveries.test(1, ACTOR, 1)
+    await process.work()
+    assert [got.event["id"] for got in receiver.got[-1:]] == [event_id]
+    assert len(receiver.taken()) == 1
+
+
+async def test_another_url_is_not_left_alone_for_the_former_one(
+    store: Store, hook: Webhook, process: Process, receiver: Receiver
+) -> None:
+    """The new receiver gets at once what waits for no repetition."""
+    receiver.answer = answers(429, Retry_After="3600")
+    await add(store, 2)
+    await process.work()
+    receiver.answer = answers(204)
+    receiver.taken()
+    await store.webhooks.change(1, WebhookChange(url=receiver.url("/new")), ACTOR)
+    await process.work()
+    _, second = await feed(store)
+    assert receiver.taken() == [second]
 
 
 @pytest.mark.parametrize("other", [204, 500])

@@ -74,7 +74,7 @@ async def _happen(shop: Shop) -> None:
     webhook, _, _ = await store.webhooks.create(
         account.id, keys[0].record.id, NewWebhook("https://shop.example/hook"), "", ACTOR
     )
-    await store.deliveries.test(webhook.id, ACTOR)
+    await store.deliveries.test(webhook.id, ACTOR, account.id)
     await store.webhooks.change(webhook.id, WebhookChange(enabled=False), ACTOR)
     await store.facts.tell_counted()
     await store.facts.tell_timed()

@@ -76,6 +76,9 @@ class Deliverer:
                     if not self._trouble:
                         self._trouble = error.message
                         _log.warning("webhooks wait", reason=self._trouble)
+                except Exception as error:  # of any kind: the jobs of this process go on
+                    is_idle = True
+                    _log.error("webhooks wait", exc_info=error)
                 await asyncio.sleep(_IDLE_SECONDS if is_idle else LOOK_SECONDS)
         finally:
             await self._close()

@@ -102,10 +102,11 @@ class Deliveries:
     @property
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
-        moments = [each.at_ms for each in self._due[:1]]
+        paused_until_ms = self._trying.standing.paused_until_ms
+        moments = [max(each.at_ms, paused_until_ms) if each.tries else each.at_ms for each in self._due]
         if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
-            moments.append(0)
-        return max(min(moments), self._trying.standing.paused_until_ms) if moments else None
+            moments.append(paused_until_ms)
+        return min(moments, default=None)
 
     def expect(self, since: Position) -> None:
         """There may be an event after a place up to which there was none, if everything was read."""
@@ -183,8 +184,8 @@ class Deliveries:
         self._may_have_more = False
         try:
             page = await self._tools.events.page(query)
-        except EventsGone as error:
-            await self._leave_gap(error)
+        except EventsGone:
+            await self._leave_gap()
             return
         except StoreUnavailable:
             self._may_have_more = True
@@ -199,14 +200,14 @@ class Deliveries:
         else:
             self._place = page.after
 
-    async def _leave_gap(self, error: EventsGone) -> None:
+    async def _leave_gap(self) -> None:
         self._may_have_more = True
         if self._open:  # what was read comes to its end before
             return
         tools, endpoint = self._tools, self.endpoint
         self._read_to = await tools.deliverers.go_on(tools.owner, endpoint, self._read_to)
         self._place = self._read_to
-        _log.warning("events left out", webhook=endpoint.id, reason=error.message, after=str(self._place))
+        _log.warning("events left out", webhook=endpoint.id, after=str(self._place))
 
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
@@ -215,20 +216,25 @@ class Deliveries:
         return is_held or self._trying.standing.paused_until_ms > now_ms or self._trying.disabled is not None
 
     def _can_begin(self) -> bool:
-        return (not self._is_held() and bool(self._first or self._may_have_more)) or self._is_due()
+        has_first = not self._is_held() and bool(self._first or self._may_have_more)
+        return has_first or self._next_due() is not None
 
-    def _is_due(self) -> bool:
-        if not self._due or self._trying.disabled is not None:
-            return False
-        return max(self._due[0].at_ms, self._trying.standing.paused_until_ms) <= self._tools.clock.now_ms()
+    def _next_due(self) -> int | None:
+        """The place of a repetition that may begin: what somebody asked for waits for no pause."""
+        if self._trying.disabled is not None:
+            return None
+        now_ms, paused_until_ms = self._tools.clock.now_ms(), self._trying.standing.paused_until_ms
+        due = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(self._due))
+        return next((at for at, each in due if paused_until_ms <= now_ms or not each.tries), None)
 
     def _begin(self) -> None:
         """Begin as many tries as may be under way; of more than one at most half are repetitions."""
         allowed = self._trying.window
         while len(self._under_way) < allowed:
             has_first = bool(self._first) and not self._is_held()
-            if self._is_due() and (not has_first or len(self._repeating) < max(1, allowed // 2)):
-                repetition = self._due.pop(0)
+            due = self._next_due()
+            if due is not None and (not has_first or len(self._repeating) < max(1, allowed // 2)):
+                repetition = self._due.pop(due)
                 self._repeating.add(repetition)
                 self._start(self._try_again(repetition))
             elif has_first:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 
 import msgspec
+import structlog
 
 from petstore.background.sending import Answer, Sender
 from petstore.core.clock import Clock
@@ -31,6 +32,7 @@ from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.events import Events
 
 WINDOW_MAX = 8
+_log = structlog.get_logger("petstore.webhooks")
 # Their Retry-After is obeyed.
 _PAUSING_STATUSES = (429, 503)
 # What is sealed by another key is tried again after so long.
@@ -90,6 +92,7 @@ class Trying:
             try:
                 headers = signature(tools.seal.open(endpoint.secrets), event.id, at_ms, body)
             except Unavailable as error:  # no fault of the webhook: nothing counts against it
+                _log.error("webhook not signed", webhook=endpoint.id, reason=error.message)
                 self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
                 at, answer = self.standing.paused_until_ms, Answer(None, error.message)
             else:

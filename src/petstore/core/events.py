@@ -36,9 +36,11 @@ _PUBLIC = {
     "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
     "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
     "limit": ("limit", "used", "resetAt"),
-    "webhook": ("url", "enabled", "disabledReason"),
+    "webhook": ("enabled", "disabledReason"),
     STORE: (),
 }
+# The type of the entry of a test: an event for one webhook alone, which asked for it.
+TESTED = "webhook.tested"
 # Of these every account sees all; of others its own.
 SHARED = ("pet", "category", STORE)
 
@@ -107,7 +109,7 @@ TYPES = (
         ("webhook.disabled",),
         "A webhook gets nothing any more: somebody said so, it failed for five days, or it answered 410.",
     ),
-    EventType("webhook.test", ("webhook.tested",), "A test of this one webhook, which asked for it."),
+    EventType("webhook.test", (TESTED,), "A test of this one webhook, which asked for it."),
     EventType(
         "store.restored",
         ("store.restored",),
@@ -193,7 +195,7 @@ def event_of(data_set: str, entry: Entry) -> Event | None:
     kind = BY_ENTRY[entry.type]
     public = _PUBLIC[kind.subject]
     before, after = (_shown(members, public) for members in (entry.before, entry.after))
-    if not before and not after and public:
+    if not before and not after and public and entry.type != TESTED:
         return None
     data: dict[str, Any] = {"id": entry.subject_id} if public else {}
     if kind.name.endswith(_WHOLE):

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict
-from petstore.core.events import NOW, PATTERNS, bookmark_fault, read_types
+from petstore.core.events import NOW, PATTERNS, TESTED, bookmark_fault, read_types
 from petstore.core.fields import NOTHING, Text, Texts
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
@@ -29,8 +29,6 @@ MOST = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
 ALL = "*"
 TYPES_MAX = 50
 URL_MAX_CHARACTERS = 2_000
-# An event for one webhook alone, which asked for it.
-TESTED = "webhook.tested"
 TESTS_A_MINUTE = 10
 ANSWER_KEPT_CHARACTERS = 1_024
 SUCCESSES_KEPT = 100

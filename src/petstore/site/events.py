@@ -52,7 +52,7 @@ _ENTRIES: dict[str, tuple[int, _Members, _Members]] = {
         {"enabled": True, "disabledReason": None},
         {"enabled": False, "disabledReason": "failing"},
     ),
-    "webhook.test": (1, None, {"url": "https://shop.example/hook"}),
+    "webhook.test": (1, None, {}),
     "store.restored": (0, None, {}),
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
-from petstore.core.events import BY_ENTRY, SHARED, Event, event_id_of, event_of, read_event_id
-from petstore.core.webhooks import TESTED, TESTS_A_MINUTE, Try, TryPage, Webhook
+from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, event_of, read_event_id
+from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook
 from petstore.transactions.accounts import find_account
 from petstore.transactions.events import OWNER, newest_place
 from petstore.transactions.journal import record
@@ -36,6 +36,7 @@ _NEWEST_TEST = statement(
     " ORDER BY id DESC LIMIT 1"
 )
 _ENTRY = statement(f"SELECT {select(ENTRY)}, {OWNER} FROM journal WHERE id = $1")
+_WAITING = statement("SELECT 1 FROM webhook_repetitions WHERE webhook_id = $1 LIMIT $2")
 _SEND_AGAIN = statement(
     "INSERT INTO webhook_repetitions (webhook_id, data_set, entry_id, tries, at_ms)"
     " VALUES ($1, $2, $3, 0, $4) ON CONFLICT (webhook_id, data_set, entry_id)"
@@ -53,6 +54,9 @@ TEST = statement(
     " AND +webhook_id = $1 ORDER BY id LIMIT 1"
 )
 
+# Events that wait to be sent again: more are not asked for.
+REPETITIONS_MAX = 1_000
+
 
 class Deliveries(Repository):
     """The deliveries of a store's webhooks. Methods raise WebhookNotFound, with an `account_id` also for a
@@ -60,15 +64,15 @@ class Deliveries(Repository):
     """
 
     @write(NO_EFFECT)
-    def test(self, now_ms: int, webhook_id: int, actor: str, account_id: int | None = None) -> Script[str]:
+    def test(self, now_ms: int, webhook_id: int, actor: str, account_id: int) -> Script[str]:
         """Queue an event for this webhook alone; its id.
 
         Raises Conflict for a disabled one, and RateLimited for too many tests of an account.
         """
         identity = (yield from newest_place(now_ms)).data_set
+        yield from find_account(str(account_id))  # locked: two at once are counted one by one
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
-        yield from find_account(str(webhook.account_id))  # locked: two at once are counted one by one
         since_ms = now_ms - MINUTE_MS
         first_id = yield from first_since(since_ms)
         ((tests, first_ms),) = yield _TESTS, (webhook.account_id, first_id, since_ms)
@@ -88,8 +92,10 @@ class Deliveries(Repository):
     def redeliver(
         self, now_ms: int, webhook_id: int, event_id: str, actor: str, account_id: int | None = None
     ) -> Script[None]:
-        """Queue an event that the account sees once more. Raises EventNotFound, and Conflict for a disabled
-        webhook."""
+        """Queue an event that the account sees once more.
+
+        Raises EventNotFound, and Conflict for a disabled webhook and for too many that wait.
+        """
         identity = (yield from newest_place(now_ms)).data_set
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
@@ -99,6 +105,11 @@ class Deliveries(Repository):
         data_set, entry_id = named
         if identity != data_set or (yield from event_for(webhook, data_set, entry_id)) is None:
             raise EventNotFound(event_id)
+        if len((yield _WAITING, (webhook_id, REPETITIONS_MAX))) >= REPETITIONS_MAX:
+            raise Conflict(
+                f"{REPETITIONS_MAX:,} events wait to be sent again to webhook {webhook_id}. Try again later,"
+                " or move its place by `after`."
+            )
         yield _SEND_AGAIN, (webhook_id, data_set, entry_id, now_ms)
         yield from record(now_ms, actor, "webhook", webhook_id, "redelivered", None, {"eventId": event_id})
 

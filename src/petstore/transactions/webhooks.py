@@ -44,7 +44,11 @@ _ADD = statement(
     f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id",
 )
 _PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
-_CHANGE = statement("UPDATE webhooks SET url = $2, types = $3, description = $4 WHERE id = $1")
+# Who asked to be left alone was the former URL.
+_CHANGE = statement(
+    "UPDATE webhooks SET url = $2, types = $3, description = $4,"
+    " paused_until_ms = CASE WHEN url = $2 THEN paused_until_ms ELSE 0 END WHERE id = $1"
+)
 _TAKEN = "owner = '', revision = revision + 1"
 _TAKE = statement(f"UPDATE webhooks SET {_TAKEN} WHERE id = $1")
 _MOVE = statement(
@@ -168,7 +172,7 @@ class Webhooks(Repository):
             yield from record_changes(
                 now_ms, actor, "webhook", webhook_id, "changed", _members(before), _members(after)
             )
-        if after.types != before.types:  # else events of a new type may be passed by
+        if (after.url, after.types) != (before.url, before.types):  # what the deliverer knows is void
             yield _TAKE, (webhook_id,)
         if change.after is not UNSET:
             yield from _go_on(webhook_id, change.after, actor, now_ms)

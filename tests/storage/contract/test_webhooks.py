@@ -15,6 +15,7 @@ from petstore.core.errors import (
     IdempotencyKeyReused,
     PreconditionFailed,
     RateLimited,
+    Unauthorized,
     WebhookNotFound,
 )
 from petstore.core.events import event_id_of
@@ -57,6 +58,17 @@ async def change(store: Store, **members: Any) -> Webhook:
 
 
 class TestCreation:
+    async def test_a_key_that_is_revoked_meanwhile_leaves_none_behind(self, store: Store) -> None:
+        """The gate lets a request in before its body arrives: neither a new one nor one that is enabled."""
+        await create(store)
+        await store.keys.revoke(1, ACTOR, with_webhooks=True)
+        with pytest.raises(Unauthorized):
+            await create(store)
+        with pytest.raises(Unauthorized):
+            await store.webhooks.change(1, WebhookChange(enabled=True), ACTOR, account_id=1, key_id=1)
+        (left,) = await store.webhooks.of_account(1)
+        assert left.disabled is DisabledReason.OPERATOR
+
     async def test_it_is_there_and_others_do_not_find_it(self, store: Store, clock: ManualClock) -> None:
         """With each type once; of its account, of the key that made it, and of nobody else."""
         made, secrets, is_replay = await create(store)
@@ -121,7 +133,7 @@ class TestChange:
         _, rotated = await store.webhooks.rotate(
             1, ACTOR, lambda text, now_ms: Seal().close(renewed(Seal().open(text), now_ms))
         )
-        event_id = await store.deliveries.test(1, ACTOR)
+        event_id = await store.deliveries.test(1, ACTOR, 1)
         await store.deliveries.redeliver(1, event_id, ACTOR)
         await store.webhooks.remove(1, ACTOR)
         found = await entries(store, "webhook:1")
@@ -197,7 +209,7 @@ class TestChange:
         await create(store)
         await webhook(store, 2, URL)
         for number in (1, 2):
-            await store.deliveries.test(number, ACTOR)
+            await store.deliveries.test(number, ACTOR, number)
         backend.execute(
             "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer)"
             " VALUES (1, 'e', 't', 0, 0, ''), (2, 'e', 't', 0, 0, '')"
@@ -246,25 +258,25 @@ class TestOutOfTurn:
         stores = backend.open(), backend.open()
         for owner in (1, 1, 2):
             await webhook(stores[0], owner, URL)
-        asked = [stores[at % 2].deliveries.test(at % 2 + 1, ACTOR) for at in range(14)]
+        asked = [stores[at % 2].deliveries.test(at % 2 + 1, ACTOR, 1) for at in range(14)]
         done = await asyncio.gather(*asked, return_exceptions=True)
         assert sorted(type(each).__name__ for each in done) == ["RateLimited"] * 4 + ["str"] * 10
-        await stores[0].deliveries.test(3, ACTOR)
+        await stores[0].deliveries.test(3, ACTOR, 2)
         clock.advance(59)
         with pytest.raises(RateLimited):
-            await stores[0].deliveries.test(1, ACTOR)
+            await stores[0].deliveries.test(1, ACTOR, 1)
         clock.advance(1)
-        await stores[0].deliveries.test(1, ACTOR)
+        await stores[0].deliveries.test(1, ACTOR, 1)
 
     async def test_a_removal_gives_no_tests_back(self, store: Store) -> None:
         """Those of a webhook that is gone count in the minute."""
         await webhook(store, 1, URL)
         for _ in range(10):
-            await store.deliveries.test(1, ACTOR)
+            await store.deliveries.test(1, ACTOR, 1)
         await store.webhooks.remove(1, ACTOR)
         await webhook(store, 1, URL)
         with pytest.raises(RateLimited):
-            await store.deliveries.test(2, ACTOR)
+            await store.deliveries.test(2, ACTOR, 1)
 
     async def test_what_may_be_sent_again(self, store: Store, backend: SharedData) -> None:
         """What the account sees: its own and what is shared; nothing of others, no other webhook's test,
@@ -272,7 +284,7 @@ class TestOutOfTurn:
         for owner in (1, 1, 2):
             await webhook(store, owner, URL)
         await add(store)
-        own, others = await store.deliveries.test(1, ACTOR), await store.deliveries.test(2, ACTOR)
+        own, others = await store.deliveries.test(1, ACTOR, 1), await store.deliveries.test(2, ACTOR, 1)
         identity = (await settled(store)).data_set
         ids = {entry.about + entry.action: event_id_of(identity, entry.id) for entry in await entries(store)}
         before = backend.execute("SELECT count(*) FROM webhook_repetitions")
@@ -285,12 +297,25 @@ class TestOutOfTurn:
             await store.deliveries.redeliver(1, event_id, ACTOR)
         assert backend.execute("SELECT count(*) FROM webhook_repetitions WHERE webhook_id = 1") == [(3,)]
 
+    async def test_so_many_wait_to_be_sent_again_and_no_more(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or the rows would have no bound."""
+        monkeypatch.setattr("petstore.transactions.deliveries.REPETITIONS_MAX", 2)
+        await create(store)
+        await add(store, 3)
+        first, second, third = await feed(store)
+        for event_id in (first, second):
+            await store.deliveries.redeliver(1, event_id, ACTOR)
+        with pytest.raises(Conflict, match="2 events wait to be sent again to webhook 1"):
+            await store.deliveries.redeliver(1, third, ACTOR)
+
     async def test_a_disabled_one_is_neither_tested_nor_sent_anything(self, store: Store) -> None:
         """Until it is enabled."""
         await webhook(store, 1, URL)
         await add(store)
         await change(store, enabled=False)
         (event_id,) = await feed(store)
-        for work in (store.deliveries.test(1, ACTOR), store.deliveries.redeliver(1, event_id, ACTOR)):
+        for work in (store.deliveries.test(1, ACTOR, 1), store.deliveries.redeliver(1, event_id, ACTOR)):
             with pytest.raises(Conflict, match="enable it first"):
                 await work

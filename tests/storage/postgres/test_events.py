@@ -259,7 +259,7 @@ async def test_a_test_right_after_a_restore_has_an_id_of_the_new_data(store: Sto
     webhook_id = await webhook(store, 1, "https://shop.example/hook")
     before = await store.events.newest()
     run(database, ELSEWHERE)
-    event_id = await store.deliveries.test(webhook_id, ACTOR)
+    event_id = await store.deliveries.test(webhook_id, ACTOR, 1)
     named = read_event_id(event_id)
     assert named is not None
     assert named[0] == (await store.events.newest()).data_set != before.data_set
