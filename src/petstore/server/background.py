@@ -16,7 +16,7 @@ from petstore.server.process import REPLACED, Report
 from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
 from petstore.wiring.jobs import carry_out_jobs
 
-_NICENESS = 10  # requests go first
+_NICENESS = 19  # requests go first
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)
 
 _log = structlog.get_logger("petstore.jobs")
