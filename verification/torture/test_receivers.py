@@ -39,4 +39,4 @@ def test_the_campaign_notices_a_lost_event(tmp_path: Path, monkeypatch: pytest.M
     report = Report()
     with on_a_file(tmp_path) as place:
         receivers.play(place, report, 1, events=50, kinds=("reload",), failing=0)
-    assert ["/0 lacks" in fault for fault in report.faults] == [True]
+    assert any("/0 lacks" in fault for fault in report.faults)
