@@ -156,7 +156,7 @@ class TestHostileBodies:
     async def test_a_body_that_does_not_end_is_success_at_the_deadline(self) -> None:
         """What has come of it is shown."""
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe beginning"
-        async with receiving(saying(head)) as receiver, sender(deadline_seconds=1.0) as sends:
+        async with receiving(saying(head)) as receiver, sender(deadline_seconds=3.0) as sends:
             got = await sends.send(receiver.url, BODY, HEADERS)
             async with asyncio.timeout(20):
                 await receiver.closed.wait()
