@@ -27,6 +27,7 @@ from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import PetStatus
+from petstore.core.targets import URL_MAX
 from petstore.core.values import IDS_MAX, INT64_MAX, INT64_MIN, NAME_MAX_CHARACTERS
 from petstore.core.webhooks import (
     ALL,
@@ -39,7 +40,6 @@ from petstore.core.webhooks import (
     SPREAD,
     TESTS_A_MINUTE,
     TYPES_MAX,
-    URL_MAX_CHARACTERS,
     mint,
     signature,
 )
@@ -187,7 +187,7 @@ class TestRouter:
         schemas = contract.document()["components"]["schemas"]
         assert schemas["WebhookType"]["enum"] == [ALL, *PATTERNS]
         assert schemas["WebhookTypes"]["maxItems"] == TYPES_MAX
-        assert _schema("NewWebhook", "url")["maxLength"] == URL_MAX_CHARACTERS
+        assert _schema("NewWebhook", "url")["maxLength"] == URL_MAX
         assert _schema("Delivery", "answer")["maxLength"] == ANSWER_KEPT_CHARACTERS
         assert f"{TESTS_A_MINUTE} times a minute" in documented()["/webhooks/{webhookId}/test", "POST"][
             "description"

@@ -48,7 +48,7 @@ class TestTls:
     async def test_an_invalid_certificate(
         self, speaks: Speaks, names: Names, certificate: str, reason: str
     ) -> None:
-        """Nothing is sent to whoever has it."""
+        """A receiver that has it gets nothing."""
         async with receiving(saying(OK), tls=speaks(certificate)) as receiver, sender() as sends:
             got = await sends.send(f"https://shop.example:{receiver.port}/", BODY, HEADERS)
         assert got.status is None

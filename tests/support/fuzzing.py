@@ -120,7 +120,7 @@ class Door:
 
 
 class _Hasty(ManualClock):
-    """Whoever reads the time makes it go on, so that an account may test its webhooks on and on."""
+    """Each reading moves the time on, so that an account may test its webhooks without end."""
 
     def monotonic(self) -> float:
         self.advance(7)

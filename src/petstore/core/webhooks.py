@@ -22,13 +22,13 @@ from petstore.core.events import NOW, PATTERNS, TESTED, bookmark_fault, read_typ
 from petstore.core.fields import NOTHING, Text, Texts
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
+from petstore.core.targets import URL_MAX
 from petstore.core.values import NAME_MAX_CHARACTERS, characters_fault
 
 # Webhooks that an account may have, by its plan.
 MOST = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
 ALL = "*"
 TYPES_MAX = 50
-URL_MAX_CHARACTERS = 2_000
 TESTS_A_MINUTE = 10
 ANSWER_KEPT_CHARACTERS = 1_024
 SUCCESSES_KEPT = 100
@@ -79,8 +79,8 @@ def _description_fault(text: str) -> str | None:
 
 
 def _url_fault(text: str) -> str | None:
-    fits = 1 <= len(text) <= URL_MAX_CHARACTERS
-    return None if fits else f"expected 1 to {URL_MAX_CHARACTERS} characters, got {len(text)}"
+    fits = 1 <= len(text) <= URL_MAX
+    return None if fits else f"expected 1 to {URL_MAX} characters, got {len(text)}"
 
 
 Url = Annotated[str, Text(NOTHING, _url_fault)]

@@ -30,6 +30,8 @@ from petstore.transactions.script import (
     write,
 )
 
+# In statements that join them as `a`: neither suspended nor closed.
+IS_IN_USE = "a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
 _ANY = statement("SELECT 1 FROM accounts LIMIT 1")

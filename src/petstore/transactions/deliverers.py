@@ -16,6 +16,7 @@ from petstore.core.durations import SECOND_MS
 from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
 from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
+from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_place
 from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select
@@ -37,11 +38,9 @@ REPETITIONS_READ = 1_000
 _RELEASED_AT_A_TIME = 100
 
 _IN_USE = (
-    "w.disabled IS NULL AND EXISTS (SELECT 1 FROM accounts a"
-    " WHERE a.id = w.account_id AND a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL)"
+    f"w.disabled IS NULL AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = w.account_id AND {IS_IN_USE})"
 )
 _ANY = statement(f"SELECT 1 FROM webhooks w WHERE {_IN_USE} LIMIT 1")
-
 
 _RENEW = timed(
     f"INSERT INTO deliverers (owner, deadline_ms) VALUES ($2, {{now}} + {LEASE_MS})"
@@ -71,7 +70,7 @@ _OWNED = statement(
     f"SELECT id, revision, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
-# Of each webhook the next ones: a customer may ask for any number, and all are read at each claim.
+# Of each webhook the next ones: one that fails may have any number, and all are read at each claim.
 _REPETITIONS = statement(
     f"SELECT webhook_id, {select(REPETITION)} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.webhook_id"
     " ORDER BY r.at_ms) AS place FROM webhook_repetitions r JOIN webhooks w ON w.id = r.webhook_id"

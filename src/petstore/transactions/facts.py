@@ -14,6 +14,7 @@ from petstore.core.journal import SERVICE
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.moments import iso_moment
 from petstore.core.values import IDS_MAX
+from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.journal import record
 from petstore.transactions.rows import places
 from petstore.transactions.script import (
@@ -41,13 +42,12 @@ _WRITTEN_AT_A_TIME = 100
 _FORGOTTEN_AT_A_TIME = 1_000
 
 _STATE = Statement("SELECT data_version FROM pragma_data_version", "SELECT pg_current_snapshot()::text")
-_IS_IN_USE = "a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
 _BANS = statement(
     "SELECT k.id, s.banned_until_ms FROM key_standings s JOIN api_keys k ON k.id = s.key_id"
     " JOIN accounts a ON a.id = k.account_id"
     # The first two as the index by the end of bans has them.
     " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
-    f" AND k.revoked_at_ms IS NULL AND {_IS_IN_USE}"
+    f" AND k.revoked_at_ms IS NULL AND {IS_IN_USE}"
 )
 
 
@@ -56,7 +56,7 @@ def _used(source: str) -> Statement:
     return statement(
         f"SELECT a.id, a.{_DAY.limit_column}, u.used FROM ({source}) AS u"
         " JOIN accounts a ON a.id = u.account_id WHERE u.day = $1"
-        f" AND u.used * 100 >= a.{_DAY.limit_column} * {APPROACHING_PERCENT} AND {_IS_IN_USE}"
+        f" AND u.used * 100 >= a.{_DAY.limit_column} * {APPROACHING_PERCENT} AND {IS_IN_USE}"
     )
 
 
@@ -74,7 +74,7 @@ _LIMITED = (
 _EXPIRING = statement(
     "SELECT k.id, k.label, k.expires_at_ms FROM api_keys k JOIN accounts a ON a.id = k.account_id"
     " WHERE k.expires_at_ms > $1 AND k.expires_at_ms <= $2 AND k.created_at_ms < k.expires_at_ms - $3"
-    f" AND k.revoked_at_ms IS NULL AND {_IS_IN_USE}"
+    f" AND k.revoked_at_ms IS NULL AND {IS_IN_USE}"
 )
 _TOLD = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1 AND $2")
 _TELL = statement(

@@ -1,7 +1,7 @@
 """Webhooks, for both databases. What they are signed with is a sealed text here.
 
-Who moves a webhook's place, changes its types, or ends or begins its deliveries, takes it from the deliverer
-that has it: what that one notes afterwards of its tries is void. It learns of every change by the journal.
+Who moves a webhook, changes its URL or types, or ends or begins its deliveries, takes it from its deliverer:
+what that one notes afterwards of its tries is void. It learns of every change by the journal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from petstore.core.events import NOW, read_bookmark
 from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
-from petstore.transactions.accounts import find_account
+from petstore.transactions.accounts import IS_IN_USE, find_account
 from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
@@ -34,7 +34,7 @@ _IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
 FAILING = statement(
     f"SELECT {select([f'w.{column}' for column in WEBHOOK])}, a.name"
     f" FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE {_IS_FAILING}"
-    " AND a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
+    f" AND {IS_IN_USE}"
     " ORDER BY failing_since_ms DESC, w.id DESC LIMIT $1"
 )
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")

@@ -203,7 +203,7 @@ READS = {
     *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
     # They write an entry, and change no object: test_webhooks.py.
     *("deliveries.test", "deliveries.redeliver"),
-    # What is delivered is no change of an object; `settle` writes the entry of what it disables.
+    # A delivery changes no object; `settle` writes the entry when it disables a webhook.
     *(
         "deliverers.is_needed",
         "deliverers.claim",

@@ -254,7 +254,7 @@ class TestRotation:
 
 class TestOutOfTurn:
     async def test_an_account_tests_ten_times_a_minute(self, backend: SharedData, clock: ManualClock) -> None:
-        """Over all its webhooks, whoever comes at once; another account has its own ten."""
+        """All its webhooks count together, in both processes; another account has its own ten."""
         stores = backend.open(), backend.open()
         for owner in (1, 1, 2):
             await webhook(stores[0], owner, URL)

@@ -254,7 +254,7 @@ async def test_a_removal_begins_with_what_came_with_a_dump(store: Store, databas
 
 
 async def test_a_test_right_after_a_restore_has_an_id_of_the_new_data(store: Store, database: str) -> None:
-    """Whoever asks first: before the restore another event had that number."""
+    """The first request after the restore: another event had that number before it."""
     await account(store, "shop")
     webhook_id = await webhook(store, 1, "https://shop.example/hook")
     before = await store.events.newest()
