@@ -15,14 +15,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.support.cluster import Client
+from tests.support.loops import serving_beside
 from tests.support.report import Report
 from tests.support.waiting import pause
 from verification.torture.changing import Writers, keys_of_accounts
@@ -53,21 +53,9 @@ class Receiver:
         self._chance = random.Random(seed)
         self._failing = failing
 
-    @contextmanager
-    def at_work(self) -> Iterator[int]:
+    def at_work(self) -> AbstractContextManager[int]:
         """Its port, for the length of a block."""
-        loop = asyncio.new_event_loop()
-        server = loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        thread = threading.Thread(target=loop.run_forever)
-        thread.start()
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            loop.call_soon_threadsafe(server.close)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.run_until_complete(_cancel_others())
-            loop.close()
+        return serving_beside(lambda _: asyncio.start_server(self._serve, "127.0.0.1", 0))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, EOFError, asyncio.CancelledError):  # at the end of the block
@@ -123,13 +111,6 @@ class Receiver:
                 self.secrets[path].verify(body, headers)
             except WebhookVerificationError as error:
                 self.faults.append(f"{path}: {error}")
-
-
-async def _cancel_others() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 def sooner(folder: Path) -> Path:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+
+from tests.support.loops import serving_beside
 
 _HEAD = re.compile(rb"POST (\S+) .*?content-length: (\d+).*?\r\n\r\n", re.DOTALL | re.IGNORECASE)
 _SUBJECT = re.compile(rb'"data":\{"id":(\d+)')
@@ -23,19 +23,9 @@ class Arrivals:
         self.at: dict[str, dict[int, float]] = defaultdict(dict)
         self.count = 0
 
-    @contextmanager
-    def taken(self) -> Iterator[int]:
+    def taken(self) -> AbstractContextManager[int]:
         """The port, for the length of a block."""
-        loop = asyncio.new_event_loop()
-        server = loop.run_until_complete(loop.create_server(lambda: _Connection(self), "127.0.0.1", 0))
-        thread = threading.Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            loop.call_soon_threadsafe(server.close)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+        return serving_beside(lambda loop: loop.create_server(lambda: _Connection(self), "127.0.0.1", 0))
 
     def note(self, path: str, body: bytes) -> None:
         self.count += 1

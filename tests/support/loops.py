@@ -1,0 +1,32 @@
+"""Servers of asyncio beside a test, in a loop and a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asyncio.Server]]) -> Iterator[int]:
+    """The port of the server that `begin` makes, for the length of a block; its tasks end with it."""
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(begin(loop))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.run_until_complete(_cancel_others())
+        loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
