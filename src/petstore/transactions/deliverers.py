@@ -233,13 +233,14 @@ class Deliverers(Repository):
 
 
 def _go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:
-    """At the restore since then, in a copy where it stopped, else with what is kept."""
+    """At the restore since then, in a copy where it stopped, else with what is kept; never at a place before
+    which an event may still appear, which no page continues."""
     newest = yield from newest_place(now_ms)
     if after.data_set == newest.data_set:
         ((_, transaction, gone_id),) = yield KEPT, ()
         return Bookmark(newest.data_set, Position(int(transaction), gone_id))
     for transaction, entry_id in (yield _LAST_RESTORE, (after.position.id,)):
-        return Bookmark(newest.data_set, Position(int(transaction), entry_id - 1))
+        return Bookmark(newest.data_set, min(Position(int(transaction), entry_id - 1), newest.position))
     if after.position.transaction:
         return newest
     return Bookmark(newest.data_set, Position(0, after.position.id))

@@ -275,6 +275,7 @@ class TestGoingOn:
             await add(store)
             await store.events.note_restore(ACTOR)
         await add(store)
+        await settled(store)
         place = await store.deliverers.go_on("a", endpoint, endpoint.after)
         page = await followed(store, place)
         assert [event.type for event in page.events] == ["store.restored", "pet.created"]

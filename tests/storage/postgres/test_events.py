@@ -263,3 +263,24 @@ async def test_a_test_right_after_a_restore_has_an_id_of_the_new_data(store: Sto
     named = read_event_id(event_id)
     assert named is not None
     assert named[0] == (await store.events.newest()).data_set != before.data_set
+
+
+async def test_a_webhook_goes_on_at_a_restore_that_is_held_back(store: Store, database: str) -> None:
+    """No page continues a place before which an event may still appear."""
+    await account(store, "shop")
+    await webhook(store, 1, "https://shop.example/hook")
+    await store.deliverers.claim("a", [], is_alone=True)
+    (endpoint,) = (await store.deliverers.owned("a")).endpoints
+    slow = await asyncpg.connect(database)
+    try:
+        await slow.execute("BEGIN")
+        await slow.execute("CREATE TEMPORARY TABLE numbers (number int)")
+        await store.events.note_restore(ACTOR)
+        place = await store.deliverers.go_on("a", endpoint, endpoint.after)
+        assert (await followed(store, place)).events == []
+    finally:
+        await slow.close()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not (page := await followed(store, place)).events:
+            pass
+    assert [event.type for event in page.events] == ["store.restored"]
