@@ -91,62 +91,52 @@ class NoSuchThing(NotFound):
 
     form: ClassVar[str]
 
+    def __init_subclass__(cls, *, form: str) -> None:
+        super().__init_subclass__()
+        cls.form = form
+
     def __init__(self, reference: object) -> None:
         super().__init__(self.form.format(reference))
 
 
-class PetNotFound(NoSuchThing):
+class PetNotFound(NoSuchThing, form="There is no animal {}."):
     """No animal has this id."""
 
-    form = "There is no animal {}."
 
-
-class CategoryNotFound(NoSuchThing):
+class CategoryNotFound(NoSuchThing, form="Category {} has no name."):
     """The category has no name."""
 
-    form = "Category {} has no name."
 
-
-class AccountNotFound(NoSuchThing):
+class AccountNotFound(NoSuchThing, form="There is no account {!r}."):
     """No account has this name or, in digits, this id."""
 
-    form = "There is no account {!r}."
 
-
-class KeyNotFound(NoSuchThing):
+class KeyNotFound(NoSuchThing, form="There is no key {}."):
     """No key has this id."""
 
-    form = "There is no key {}."
 
-
-class UploadNotFound(NoSuchThing):
+class UploadNotFound(NoSuchThing, form="There is no stock list {}. Lists are kept for 24 hours."):
     """No stock list has this id; it may have been there for longer than a day."""
 
-    form = "There is no stock list {}. Lists are kept for 24 hours."
 
-
-class OrderNotFound(NoSuchThing):
+class OrderNotFound(NoSuchThing, form="There is no order {}."):
     """No order has this id, or it is another account's."""
 
-    form = "There is no order {}."
 
-
-class WebhookNotFound(NoSuchThing):
+class WebhookNotFound(NoSuchThing, form="There is no webhook {}."):
     """No webhook has this id, or it is another account's."""
 
-    form = "There is no webhook {}."
 
-
-class EventNotFound(NoSuchThing):
+class EventNotFound(NoSuchThing, form="There is no event {!r:.60}, or it is kept no longer."):
     """No event has this id, or the account does not see it."""
 
-    form = "There is no event {!r:.60}, or it is kept no longer."
+
+class ContactNotFound(NoSuchThing, form="There is no such contact: {}."):
+    """Nobody's, or of another account or person; a link of a contact that was removed."""
 
 
-class PersonNotFound(NoSuchThing):
+class PersonNotFound(NoSuchThing, form="There is no person {!r}."):
     """Nobody has this name."""
-
-    form = "There is no person {!r}."
 
 
 class MethodNotAllowed(PetstoreError, code="method_not_allowed", status=405):

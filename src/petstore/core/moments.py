@@ -45,6 +45,13 @@ def read_month(text: str) -> tuple[int, int] | None:
     return None if first is None else (first, first + monthrange(int(text[:4]), int(text[5:]))[1] - 1)
 
 
+def month_of(day: int) -> tuple[int, int]:
+    """The first and the last day of the month of a UTC day, all counted from the epoch."""
+    date = (_EPOCH + timedelta(days=day)).date()
+    first = day - date.day + 1
+    return first, first + monthrange(date.year, date.month)[1] - 1
+
+
 def read_moment(text: str) -> int | None:
     """The Unix time of a text with any offset, in milliseconds; None if `text` is not a timestamp."""
     if _MOMENT.fullmatch(text) is None:

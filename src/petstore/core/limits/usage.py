@@ -9,8 +9,12 @@ import msgspec
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.moments import month_of
 
+# The operation that ends; its calls are counted.
+DEPRECATED = "GET /pets/{petId}"
 DEPRECATED_DAYS = 30
+_REMINDED_DAYS = 365
 DEPRECATED_NAMED = 100
 
 
@@ -126,3 +130,18 @@ def every_day(counted: list[DailyUsage], today: int, days: int, used_today: int)
     listed = [by_day.get(day) or DailyUsage(day) for day in range(today, today - days, -1)]
     listed[0].requests = max(listed[0].requests, used_today)
     return listed
+
+
+def reminder_days(today: int, removal_day: int) -> tuple[int, int]:
+    """The UTC days since 1970-01-01 that one reminder of the removal is about, the second one excluded.
+
+    This month in the last year, this week from Monday on in the last month; at other times both are the same.
+    """
+    left = removal_day - today
+    if not 0 < left <= _REMINDED_DAYS:
+        return today, today
+    if left <= DEPRECATED_DAYS:
+        monday = today - (today + 3) % 7  # 1970-01-01 was a Thursday
+        return monday, monday + 7
+    first, last = month_of(today)
+    return first, last + 1

@@ -1,0 +1,54 @@
+"""Contacts: addresses of mail that an account or a person has, and which notifications each does not take."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Literal
+
+import msgspec
+
+from petstore.core.errors import Invalid
+
+# Of one account, or one person.
+CONTACTS_MAX = 10
+ADDRESS_MAX = 254  # RFC 5321, section 4.5.3.1.3, without its brackets
+_TOKEN_BYTES = 16
+# What HTML takes in a field for an address, in ASCII: each server can send to it.
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+
+Subject = Literal["account", "person"]
+
+
+class Contact(msgspec.Struct, frozen=True):
+    """An address of an account or a person. Who knows the `token` may switch its notifications.
+
+    `off`: the kinds that it does not take. `fault`: why the last mail did not arrive.
+    """
+
+    id: int
+    subject: Subject
+    subject_id: int
+    address: str
+    off: tuple[str, ...]
+    token: str
+    created_at_ms: int
+    fault: str | None = None
+    fault_at_ms: int | None = None
+
+
+def is_address(text: str) -> bool:
+    """Whether mail can be sent to it."""
+    return len(text) <= ADDRESS_MAX and _ADDRESS.fullmatch(text) is not None
+
+
+def check_address(text: str) -> None:
+    """Raise Invalid unless mail can be sent to it."""
+    if not is_address(text):
+        raise Invalid("address", f"{text!r} is no address of mail: write one such as anna@example.com.")
+
+
+def new_token() -> str:
+    """128 random bits."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
