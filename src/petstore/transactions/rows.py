@@ -58,6 +58,18 @@ ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "a
 PET = Pet.__struct_fields__
 NEW_PET = NewPet.__struct_fields__
 PET_BUT_STATUS = tuple(name for name in PET if name != "status")
+CONTACT = (
+    "id",
+    "account_id",
+    "person_id",
+    "address",
+    "off",
+    "token",
+    "created_at_ms",
+    "fault",
+    "fault_at_ms",
+)
+MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", "tries", "begun")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
 WEBHOOK = Webhook.__struct_fields__
 # Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
@@ -100,6 +112,9 @@ TABLES = (
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
     Table("people", PERSON),
+    Table("contacts", CONTACT),
+    Table("mails", MAIL),
+    Table("notified", ("id", *PLACE), has_identity=False),
     Table("webhooks", WEBHOOK_ROW),
     Table(
         "webhook_repetitions",

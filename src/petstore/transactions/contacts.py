@@ -1,0 +1,162 @@
+"""Contacts of accounts and people, for both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address, new_token
+from petstore.core.errors import Conflict, ContactNotFound
+from petstore.core.notifications import KINDS, check_kinds
+from petstore.transactions.accounts import find_account
+from petstore.transactions.journal import record
+from petstore.transactions.people import find_person
+from petstore.transactions.rows import CONTACT, select
+from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+
+_COLUMNS: dict[Subject, str] = {"account": "account_id", "person": "person_id"}
+_SELECT = f"SELECT {select(CONTACT)} FROM contacts"
+_OF = {
+    subject: statement(f"{_SELECT} WHERE {column} = $1 ORDER BY id") for subject, column in _COLUMNS.items()
+}
+_ADD = {
+    subject: statement(
+        f"INSERT INTO contacts ({column}, address, off, token, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
+        " RETURNING id"
+    )
+    for subject, column in _COLUMNS.items()
+}
+_BY_TOKEN = statement(f"{_SELECT} WHERE token = $1", lock=" FOR NO KEY UPDATE")
+_SWITCH = statement("UPDATE contacts SET off = $2 WHERE id = $1")
+_CANCEL = statement("DELETE FROM mails WHERE contact_id = $1 AND kind = $2")
+_REMOVE = statement("DELETE FROM contacts WHERE id = $1")
+
+
+def read_contact(row: Sequence[Any]) -> Contact:
+    """Of the columns CONTACT."""
+    contact_id, account_id, person_id, address, off, *rest = row
+    subject: Subject = "person" if account_id is None else "account"
+    kinds = tuple(off.split(",")) if off else ()
+    return Contact(
+        contact_id, subject, person_id if account_id is None else account_id, address, kinds, *rest
+    )
+
+
+def contacts_of(subject: Subject, subject_id: int) -> Script[list[Contact]]:
+    """In the order of their addition."""
+    return [read_contact(row) for row in (yield _OF[subject], (subject_id,))]
+
+
+class Contacts(Repository):
+    """The contacts of a store. `reference` is an account's name or id, or a person's name.
+
+    Methods that take one raise AccountNotFound or PersonNotFound. `actor` is for the journal.
+    """
+
+    @read
+    def of(self, subject: Subject, subject_id: int) -> Script[list[Contact]]:
+        """In the order of their addition."""
+        return contacts_of(subject, subject_id)
+
+    @write(NO_EFFECT)
+    def add(self, now_ms: int, subject: Subject, reference: str, address: str, actor: str) -> Script[Contact]:
+        """Add one that takes every notification of what commits later.
+
+        Raises Invalid for what is no address, Conflict for one more than CONTACTS_MAX, or a second time.
+        """
+        check_address(address)
+
+        def add() -> Script[Contact]:
+            subject_id, there = yield from _find_all(subject, reference)
+            if any(contact.address == address for contact in there):
+                raise Conflict(f"{address} is a contact of {reference} already.")
+            if len(there) >= CONTACTS_MAX:
+                raise Conflict(f"{reference} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
+            token = new_token()
+            ((contact_id,),) = yield _ADD[subject], (subject_id, address, "", token, now_ms)
+            yield from record(now_ms, actor, subject, subject_id, "contact_added", None, {"contact": address})
+            return Contact(contact_id, subject, subject_id, address, (), token, now_ms)
+
+        return add()
+
+    @write(NO_EFFECT)
+    def remove(self, now_ms: int, subject: Subject, reference: str, address: str, actor: str) -> Script[None]:
+        """Raises ContactNotFound. Mail to it that waits is never sent."""
+        contact = yield from _find(subject, reference, address)
+        yield _REMOVE, (contact.id,)
+        before = {"contact": address}
+        yield from record(now_ms, actor, subject, contact.subject_id, "contact_removed", before, None)
+
+    @write(NO_EFFECT)
+    def switch(
+        self,
+        now_ms: int,
+        subject: Subject,
+        reference: str,
+        address: str,
+        actor: str,
+        *,
+        off: Collection[str] = (),
+        on: Collection[str] = (),
+    ) -> Script[Contact]:
+        """Take some kinds no more, and others again. Raises ContactNotFound, and Invalid for other kinds."""
+        check_kinds(subject, (*off, *on))
+
+        def switch() -> Script[Contact]:
+            contact = yield from _find(subject, reference, address)
+            return (yield from _switch(contact, off, on, actor, now_ms))
+
+        return switch()
+
+    @read
+    def of_token(self, token: str) -> Script[Contact]:
+        """Raises ContactNotFound."""
+        return _of_token(token)
+
+    @write(NO_EFFECT)
+    def switch_by_token(self, now_ms: int, token: str, kind: str, *, is_on: bool) -> Script[Contact]:
+        """What the owner of the address does. Raises ContactNotFound, and Invalid for no kind that it can
+        take."""
+        contact = yield from _of_token(token)
+        check_kinds(contact.subject, [kind])
+        off, on = ((), (kind,)) if is_on else ((kind,), ())
+        return (yield from _switch(contact, off, on, f"mail:contact {contact.id}", now_ms))
+
+
+def _find_all(subject: Subject, reference: str) -> Script[tuple[int, list[Contact]]]:
+    """An account's or person's id and contacts. A transaction locks its row until its end."""
+    found = yield from (find_account(reference) if subject == "account" else find_person(reference))
+    return found.id, (yield from contacts_of(subject, found.id))
+
+
+def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
+    _, there = yield from _find_all(subject, reference)
+    for contact in there:
+        if contact.address == address:
+            return contact
+    raise ContactNotFound(address)
+
+
+def _of_token(token: str) -> Script[Contact]:
+    rows = (yield _BY_TOKEN, (token,)) if token.isascii() and token.isprintable() else []
+    for row in rows:
+        return read_contact(row)
+    raise ContactNotFound(token)
+
+
+def _switch(
+    contact: Contact, off: Collection[str], on: Collection[str], actor: str, now_ms: int
+) -> Script[Contact]:
+    kinds = [kind.name for kind in KINDS if kind.name in {*contact.off, *off} - {*on}]
+    changed = replace(contact, off=tuple(kinds))
+    if changed != contact:
+        yield _SWITCH, (contact.id, ",".join(kinds))
+        for kind in off:
+            yield _CANCEL, (contact.id, kind)
+        before, after = ({"contact": contact.address, "off": each.off} for each in (contact, changed))
+        yield from record(
+            now_ms, actor, contact.subject, contact.subject_id, "contact_changed", before, after
+        )
+    return changed
