@@ -1,0 +1,251 @@
+"""Mail to contacts, for both databases: what is to be sent, and what came of it.
+
+The transaction that reads facts from the journal makes their mails and notes how far it came: each fact is
+in one mail to each contact. A mail leaves the table when it was sent.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from petstore.core.contacts import Contact
+from petstore.core.durations import MINUTE_MS, SECOND_MS
+from petstore.core.errors import EventsGone
+from petstore.core.events import Bookmark, EventQuery
+from petstore.core.journal import Entry
+from petstore.core.mails import Mail
+from petstore.core.notifications import (
+    BEGUN_MAX,
+    BY_ENTRY,
+    GATHERED_MS,
+    KEPT_MS,
+    SAID_MAX,
+    Fact,
+    Kind,
+)
+from petstore.transactions.contacts import contacts_of, read_contact
+from petstore.transactions.deliverers import go_on_place
+from petstore.transactions.events import OWNER, EntryPage, entries_after, newest_place
+from petstore.transactions.rows import ACCOUNT, CONTACT, PLACE, place_of, read_account, read_place, select
+from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+
+# Longer than a try takes: a mail whose process ended is free after it.
+LEASE_MS = 10 * MINUTE_MS
+_FACTS_AT_A_TIME = 100
+# A later time than any pause is of a clock that was set back since.
+_FURTHEST_MS = 2 * KEPT_MS
+
+_PLACE = statement(f"SELECT {select(PLACE)} FROM notified", lock=" FOR UPDATE")
+_BEGIN = statement(
+    f"INSERT INTO notified (id, {select(PLACE)}) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING"
+)
+_MOVE = statement("UPDATE notified SET data_set = $1, after_transaction = $2, after_id = $3")
+_ACCOUNT_OF = statement(
+    f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = (SELECT {OWNER} FROM journal WHERE id = $1)"
+)
+_PEOPLE = statement(
+    f"SELECT {select([f'c.{column}' for column in CONTACT])} FROM contacts c"
+    " JOIN people p ON p.id = c.person_id WHERE p.disabled_at_ms IS NULL ORDER BY c.id"
+)
+_KEY = statement("SELECT label, display FROM api_keys WHERE id = $1")
+_WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1")
+
+_OPEN = statement(
+    "SELECT id, said, count FROM mails WHERE contact_id = $1 AND kind = $2 AND tries = 0 AND begun = 0"
+    " AND due_ms > $3 ORDER BY id LIMIT 1",
+    lock=" FOR UPDATE",
+)
+_ADD = statement(
+    "INSERT INTO mails (contact_id, kind, said, count, created_at_ms, due_ms) VALUES ($1, $2, $3, $4, $5, $6)"
+)
+_EXTEND = statement("UPDATE mails SET said = $2, count = $3 WHERE id = $1")
+
+_IS_DUE = f"(due_ms <= $1 OR due_ms > $1 + {_FURTHEST_MS})"
+_ANY = statement(f"SELECT 1 FROM mails WHERE {_IS_DUE} LIMIT 1")
+_NEXT = statement(
+    # As the fields of Mail.
+    "SELECT m.id, d.identity, m.contact_id, c.address, c.token, coalesce(a.name, p.name), m.kind, m.said,"
+    " m.count, m.created_at_ms, m.due_ms, m.tries, m.begun FROM mails m"
+    " JOIN contacts c ON c.id = m.contact_id LEFT JOIN accounts a ON a.id = c.account_id"
+    " LEFT JOIN people p ON p.id = c.person_id, data_set d"
+    f" WHERE {_IS_DUE.replace('due_ms', 'm.due_ms')} ORDER BY m.due_ms, m.id LIMIT 1",
+    lock=" FOR UPDATE OF m SKIP LOCKED",
+)
+_TAKE = statement("UPDATE mails SET begun = begun + 1, due_ms = $2 WHERE id = $1")
+_FORGET = statement("DELETE FROM mails WHERE id = $1")
+_REPEAT = statement("UPDATE mails SET begun = 0, tries = $3, due_ms = $4 WHERE id = $1 AND due_ms = $2")
+_NOTE_FAULT = statement("UPDATE contacts SET fault = $2, fault_at_ms = $3 WHERE id = $1")
+_NOTE_ARRIVAL = statement(
+    "UPDATE contacts SET fault = NULL, fault_at_ms = NULL WHERE id = $1 AND fault IS NOT NULL"
+)
+_WAITING = statement("SELECT count(*), min(created_at_ms) FROM mails")
+_decode = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """What came of a mail. `fault`: why it did not arrive; `again_ms`: when to try once more, None for never.
+
+    `counts`: whether it was a try, and not the server's trouble.
+    """
+
+    mail: Mail
+    fault: str | None = None
+    again_ms: int | None = None
+    counts: bool = True
+
+
+class GivenUp(msgspec.Struct, frozen=True):
+    """A mail that is not sent any more, and why."""
+
+    mail: Mail
+    reason: str
+
+
+class Notifications(Repository):
+    """The mails of a store. Several processes may gather and send at once."""
+
+    async def gather(self) -> Bookmark:
+        """Make the mails of all facts that are there; the place up to which they are made."""
+        while True:
+            after, is_behind = await self._gather()
+            if not is_behind:
+                return after
+
+    @write(NO_EFFECT)
+    def _gather(self, now_ms: int) -> Script[tuple[Bookmark, bool]]:
+        newest = yield from newest_place(now_ms)
+        rows = yield _PLACE, ()
+        if not rows:
+            yield _BEGIN, place_of(newest)
+            return newest, False
+        before = read_place(rows[0])
+        page = yield from _page(now_ms, before)
+        facts = []
+        for entry, _ in page.entries:
+            if entry.at_ms > now_ms - KEPT_MS:
+                facts.append((yield from _fact(entry)))
+        yield from _write(now_ms, facts)
+        if page.after != before:
+            yield _MOVE, place_of(page.after)
+        return page.after, page.is_behind
+
+    async def next(self, ended: Ended | None = None) -> Mail | GivenUp | None:
+        """Note what came of a mail, and take the next one that is due; None when none is.
+
+        What is taken is free again after LEASE_MS, and given up after BEGUN_MAX such ends, since each may
+        have arrived.
+        """
+        if ended is None and not await self._is_any():
+            return None
+        return await self._next(ended)
+
+    @read
+    def _is_any(self) -> Script[bool]:
+        return bool((yield _ANY, (self._clock.now_ms(),)))
+
+    @write(NO_EFFECT)
+    def _next(self, now_ms: int, ended: Ended | None) -> Script[Mail | GivenUp | None]:
+        if ended is not None:
+            yield from _note(now_ms, ended)
+        for row in (yield _NEXT, (now_ms,)):
+            values = dict(zip(Mail.__struct_fields__, row, strict=False))
+            made = {"key": f"{values['key']}.{values['id']}", "said": _decode(values["said"])}
+            mail, begun = Mail(**values | made | {"due_ms": now_ms + LEASE_MS}), row[-1]
+            reason = "it may have arrived" if begun >= BEGUN_MAX else ""
+            if now_ms - mail.created_at_ms > KEPT_MS:
+                reason = "it is too old"
+            if reason:
+                yield _FORGET, (mail.id,)
+                return GivenUp(mail, reason)
+            yield _TAKE, (mail.id, mail.due_ms)
+            return mail
+        return None
+
+    @write(NO_EFFECT)
+    def note(self, now_ms: int, ended: Ended) -> Script[None]:
+        """Note what came of a mail."""
+        return _note(now_ms, ended)
+
+    @read
+    def waiting(self) -> Script[tuple[int, float]]:
+        """How many mails are not sent yet, and how old the oldest is, in seconds."""
+        ((count, first_ms),) = yield _WAITING, ()
+        age_ms = self._clock.now_ms() - first_ms if count else 0
+        return count, max(age_ms, 0) / SECOND_MS
+
+
+def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:
+    while True:
+        query = EventQuery(_FACTS_AT_A_TIME, None, frozenset(BY_ENTRY), after)
+        try:
+            page = yield from entries_after(query)
+        except EventsGone:
+            after = yield from go_on_place(now_ms, after)
+        else:
+            assert page is not None, "the journal is in its place since `newest_place`"
+            return page
+
+
+def _fact(entry: Entry) -> Script[Fact]:
+    """What the mail of an entry is about; nobody's where its webhook was removed."""
+    found = yield _ACCOUNT_OF, (entry.id,)
+    account = read_account(found[0]) if found else None
+    name = ""
+    if entry.subject == "key":
+        ((label, display),) = yield _KEY, (entry.subject_id,)
+        name = f"{display} ({label})" if label else display
+    elif entry.subject == "webhook":
+        for (url,) in (yield _WEBHOOK, (entry.subject_id,)):
+            name = "/".join(url.split("/", 3)[:3])  # its path may be a secret
+    return Fact(entry, account, name)
+
+
+def _write(now_ms: int, facts: list[Fact]) -> Script[None]:
+    people = [read_contact(row) for row in (yield _PEOPLE, ())] if facts else []
+    said: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for fact in facts:
+        kind = BY_ENTRY[fact.entry.type]
+        for contact in (yield from _takers(kind, fact, people)):
+            said[contact.id, kind.name].append(kind.say(fact))
+    for (contact_id, kind_name), sentences in sorted(said.items()):
+        yield from _write_mail(now_ms, contact_id, kind_name, sentences)
+
+
+def _takers(kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contact]]:
+    """The contacts that were there before the fact and take its kind."""
+    contacts = people
+    if kind.to == "account":
+        contacts = [] if fact.account is None else (yield from contacts_of("account", fact.account.id))
+    return [
+        contact
+        for contact in contacts
+        if kind.name not in contact.off and contact.created_at_ms <= fact.entry.at_ms
+    ]
+
+
+def _write_mail(now_ms: int, contact_id: int, kind: str, sentences: list[str]) -> Script[None]:
+    """Into the mail that waits for more of its kind, if there is one."""
+    for mail_id, said, count in (yield _OPEN, (contact_id, kind, now_ms)):
+        whole = [*_decode(said), *sentences][:SAID_MAX]
+        yield _EXTEND, (mail_id, _encode(whole), count + len(sentences))
+        return
+    text = _encode(sentences[:SAID_MAX])
+    yield _ADD, (contact_id, kind, text, len(sentences), now_ms, now_ms + GATHERED_MS)
+
+
+def _encode(said: list[str]) -> str:
+    return msgspec.json.encode(said).decode()
+
+
+def _note(now_ms: int, ended: Ended) -> Script[None]:
+    mail = ended.mail
+    if ended.fault is None:
+        yield _NOTE_ARRIVAL, (mail.contact_id,)
+    elif ended.counts:
+        yield _NOTE_FAULT, (mail.contact_id, ended.fault, now_ms)
+    if ended.again_ms is None:
+        yield _FORGET, (mail.id,)
+    else:
+        yield _REPEAT, (mail.id, mail.due_ms, mail.tries + ended.counts, ended.again_ms)
