@@ -19,16 +19,18 @@ _PAUSE_BY_LOOK = 99
 class Teller:
     """The looks of one process at the saved counters and the keys of a store."""
 
-    def __init__(self, facts: Facts, clock: Clock) -> None:
+    def __init__(self, facts: Facts, clock: Clock, removal_at_ms: int) -> None:
+        """`removal_at_ms`: when the deprecated operation ends."""
         self._facts = facts
         self._clock = clock
+        self._removal_at_ms = removal_at_ms
         self._state: object = None  # of the store at the last look
 
     async def run(self) -> None:
         """Tell facts until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self.look, _COUNTED_SECONDS))
-            group.create_task(self._repeat(self._facts.tell_timed, _TIMED_SECONDS))
+            group.create_task(self._repeat(self.look_at_time, _TIMED_SECONDS))
 
     async def look(self) -> None:
         """Tell what the counters say, unless nothing was written since the last look."""
@@ -36,6 +38,10 @@ class Teller:
         if state != self._state:
             await self._facts.tell_counted()
             self._state = state
+
+    async def look_at_time(self) -> None:
+        """Tell what comes with time."""
+        await self._facts.tell_timed(self._removal_at_ms)
 
     async def _repeat(self, look: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:

@@ -210,7 +210,7 @@ class Deliverers(Repository):
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, endpoint: Endpoint, after: Bookmark) -> Script[Bookmark]:
         """Where a webhook goes on after a place that the store can't continue."""
-        place = yield from _go_on_place(now_ms, after)
+        place = yield from go_on_place(now_ms, after)
         yield _GO_ON, (endpoint.id, owner, *place_of(place), endpoint.revision)
         return place
 
@@ -232,7 +232,7 @@ class Deliverers(Repository):
         return (yield from event_for(webhook, repetition.data_set, repetition.entry_id))
 
 
-def _go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:
+def go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:
     """At the restore since then, in a copy where it stopped, else with what is kept; never at a place before
     which an event may still appear, which no page continues."""
     newest = yield from newest_place(now_ms)

@@ -23,7 +23,7 @@ from petstore.core.events import (
     Position,
     event_of,
 )
-from petstore.core.journal import SERVICE, STORE
+from petstore.core.journal import SERVICE, STORE, Entry
 from petstore.transactions.journal import record
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
@@ -136,6 +136,14 @@ class _Next(NamedTuple):
     entries: int
 
 
+class EntryPage(NamedTuple):
+    """As an EventPage, of the entries with their places."""
+
+    entries: list[tuple[Entry, Position]]
+    after: Bookmark
+    is_behind: bool
+
+
 class Events(Repository):
     """The journal of a store as events."""
 
@@ -190,6 +198,20 @@ class Events(Repository):
 
 def _page(query: EventQuery) -> Script[EventPage | None]:
     """None where the journal is not in its place."""
+    found = yield from entries_after(query)
+    if found is None:
+        return None
+    seen = [(event_of(found.after.data_set, entry), place) for entry, place in found.entries]
+    return EventPage(
+        [event for event, _ in seen if event is not None],
+        found.after,
+        found.is_behind,
+        places=[place for event, place in seen if event is not None],
+    )
+
+
+def entries_after(query: EventQuery) -> Script[EntryPage | None]:
+    """The entries of events. None where the journal is not in its place. Raises EventsGone as `page`."""
     start = query.after.position if query.after else Position()
     found = yield from _next(start, SCANNED_MAX)
     if not found.is_in_place:
@@ -201,32 +223,16 @@ def _page(query: EventQuery) -> Script[EventPage | None]:
         if came:
             end, count, events = Position(0, last_id), SCANNED_MAX, _EVENTS_THAT_CAME
     if not count:
-        return EventPage([], Bookmark(found.identity, start), is_behind=False)
+        return EntryPage([], Bookmark(found.identity, start), is_behind=False)
     kinds = f",{','.join(sorted(query.entries))},"
-    rows = yield (
-        events,
-        (
-            str(start.transaction),
-            start.id,
-            str(end.transaction),
-            end.id,
-            kinds,
-            query.account_id,
-            query.limit,
-        ),
-    )
-    is_full = len(rows) == query.limit
-    last = Position(int(rows[-1][-1]), rows[-1][0]) if is_full else end
+    places = str(start.transaction), start.id, str(end.transaction), end.id
+    rows = yield events, (*places, kinds, query.account_id, query.limit)
+    entries = [(read_entry(row[:-1]), Position(int(row[-1]), row[0])) for row in rows]
+    last = entries[-1][1] if len(rows) == query.limit else end
     ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
     gone = Position(int(gone_transaction), gone_id)
     _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
-    seen = [(event_of(found.identity, read_entry(row[:-1])), row) for row in rows]
-    return EventPage(
-        [event for event, _ in seen if event is not None],
-        Bookmark(found.identity, last),
-        is_behind=last < end or count == SCANNED_MAX,
-        places=[Position(int(row[-1]), row[0]) for event, row in seen if event is not None],
-    )
+    return EntryPage(entries, Bookmark(found.identity, last), last < end or count == SCANNED_MAX)
 
 
 def _next(start: Position, most: int) -> Script[_Next]:

@@ -1,4 +1,5 @@
-"""Bans, used-up days and keys that expire soon, for both databases: an entry of the journal for each fact.
+"""Bans, used-up days, keys that expire soon and calls of an operation that ends, for both databases: an
+entry of the journal for each fact.
 
 They change nothing else, and are found in the saved counters and the keys. The table `facts` has those with
 an entry, each with the moment that it is of, so that no other process and no restart writes one again.
@@ -12,7 +13,8 @@ from typing import NamedTuple
 from petstore.core.durations import DAY_MS, HOUR_MS, SECOND_MS
 from petstore.core.journal import SERVICE
 from petstore.core.limits.plans import WINDOWS
-from petstore.core.moments import iso_moment
+from petstore.core.limits.usage import DEPRECATED, reminder_days
+from petstore.core.moments import iso_day, iso_moment
 from petstore.core.values import IDS_MAX
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.journal import record
@@ -31,6 +33,7 @@ from petstore.transactions.script import (
 APPROACHING_PERCENT = 80
 EXPIRING_DAYS = (14, 3)
 _APPROACHING, _REACHED = "limit_approaching", "limit_reached"
+_DEPRECATED_USED = "deprecated_used"
 _DAY = WINDOWS[-1]
 # A ban that ended longer ago is no news.
 _BANS_MS = DAY_MS
@@ -76,6 +79,11 @@ _EXPIRING = statement(
     " WHERE k.expires_at_ms > $1 AND k.expires_at_ms <= $2 AND k.created_at_ms < k.expires_at_ms - $3"
     f" AND k.revoked_at_ms IS NULL AND {IS_IN_USE}"
 )
+# Along the index of days with such calls.
+_DEPRECATED = statement(
+    "SELECT a.id, CAST(sum(u.deprecated) AS bigint) FROM usage_days u JOIN accounts a ON a.id = u.account_id"
+    f" WHERE u.deprecated > 0 AND u.day >= $1 AND {IS_IN_USE} GROUP BY a.id"
+)
 _TOLD = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1 AND $2")
 _TELL = statement(
     "INSERT INTO facts (of_ms, kind, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING of_ms"
@@ -115,9 +123,10 @@ class Facts(Repository):
         """Write the entries of bans, and of the limits of the present day."""
         await self._tell(await self._counted(self._clock.now_ms()))
 
-    async def tell_timed(self) -> None:
-        """Write the entries of keys that expire soon, and of a day that has just ended; forget old facts."""
-        await self._tell(await self._timed(self._clock.now_ms()))
+    async def tell_timed(self, removal_at_ms: int) -> None:
+        """Write the entries of keys that expire soon, of a day that has just ended, and of calls of the
+        operation that ends at `removal_at_ms`; forget old facts."""
+        await self._tell(await self._timed(self._clock.now_ms(), removal_at_ms))
         while await self._forget() == _FORGOTTEN_AT_A_TIME:
             pass
 
@@ -127,8 +136,9 @@ class Facts(Repository):
         return bans + (yield from _limits(now_ms // DAY_MS, _USED_TODAY))
 
     @read
-    def _timed(self, now_ms: int) -> Script[list[Fact]]:
+    def _timed(self, now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
         found = yield from _expiring(now_ms)
+        found += yield from _deprecated(now_ms, removal_at_ms)
         if now_ms % DAY_MS < _LATE_MS:
             found += yield from _limits(now_ms // DAY_MS - 1, _USED_YESTERDAY)
         return found
@@ -197,6 +207,19 @@ def _expiring(now_ms: int) -> Script[list[Fact]]:
         for key_id, label, expires_at_ms in (yield _EXPIRING, soon):
             after = {"label": label, "expiresAt": iso_moment(expires_at_ms)}
             found.append(Fact(expires_at_ms, f"key.expiring {days}", key_id, "key", "expiring", None, after))
+    return (yield from _untold(found))
+
+
+def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
+    """Once a month in the last year, once a week in the last month."""
+    begins, ends = reminder_days(now_ms // DAY_MS, removal_at_ms // DAY_MS)
+    rows = (yield _DEPRECATED, (begins,)) if begins < ends else []
+    of_ms = ends * DAY_MS  # a fact is kept until after its moment
+    same = {"operation": DEPRECATED, "since": iso_day(begins), "endsAt": iso_moment(removal_at_ms)}
+    found = [
+        Fact(of_ms, _DEPRECATED_USED, account_id, "account", _DEPRECATED_USED, None, same | {"calls": calls})
+        for account_id, calls in rows
+    ]
     return (yield from _untold(found))
 
 

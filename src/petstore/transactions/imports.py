@@ -28,7 +28,9 @@ from petstore.core.imports import (
     check_room,
     chunks,
 )
+from petstore.core.journal import STORE
 from petstore.transactions.jobs import Job, add_job, remove_job
+from petstore.transactions.journal import record
 from petstore.transactions.rows import UPLOAD, select
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -122,11 +124,27 @@ def _keep(upload_id: int, kind: FileKind, packed: BinaryIO) -> Script[None]:
         yield _ADD_CHUNK, (upload_id, kind.value, number, chunk)
 
 
-def mark_stored(run: UploadRun) -> Script[None]:
+def mark_stored(run: UploadRun, now_ms: int) -> Script[None]:
     """In the transaction that stores the list, so that it is stored once. Raises Conflict if it must not."""
     if not (yield _STORED, (run.upload_id, run.run)):
         raise Conflict("Another process works on this list now; nothing was stored by this one.")
     yield _CLEAR, (run.upload_id, FileKind.LIST.value)
+    yield from _record_end(run.upload_id, now_ms)
+
+
+def _record_end(upload_id: int, now_ms: int) -> Script[None]:
+    """An entry of what came of a step, if it was an end."""
+    upload = yield from _find(upload_id)
+    if upload.state not in (UploadState.CHECKED, UploadState.REFUSED, UploadState.STORED):
+        return
+    counts = upload.counts or UploadCounts(0, 0, 0, 0, 0, "")
+    found = {
+        "list": upload.file,
+        "state": upload.state,
+        "message": upload.message,
+        **{name: getattr(counts, name) for name in ("added", "changed", "rejected")},
+    }
+    yield from record(now_ms, upload.worked_by, STORE, 0, "list_finished", None, found)
 
 
 class Uploads(Repository):
@@ -184,7 +202,7 @@ class Uploads(Repository):
     @write(NO_EFFECT)
     def end(
         self,
-        _now_ms: int,
+        now_ms: int,
         run: UploadRun,
         state: UploadState,
         message: str = "",
@@ -203,6 +221,7 @@ class Uploads(Repository):
             yield _REPORT, (run.upload_id, *found)
             yield _CLEAR, (run.upload_id, FileKind.REJECTS.value)
             yield from _keep(run.upload_id, FileKind.REJECTS, report.rejects)
+        yield from _record_end(run.upload_id, now_ms)
         return True
 
     @write(NO_EFFECT)

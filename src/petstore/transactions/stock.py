@@ -270,7 +270,7 @@ class Import:
         yield _CHANGE_PETS, ()
         yield _RECORD_CHANGED, (now_ms, self._actor)
         if self._upload is not None:
-            yield from mark_stored(self._upload)
+            yield from mark_stored(self._upload, now_ms)
         return True
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:

@@ -8,6 +8,7 @@ from petstore.core.totals import TotalsRepository
 from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
+from petstore.transactions.contacts import Contacts
 from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.deliveries import Deliveries
 from petstore.transactions.events import Events
@@ -17,6 +18,7 @@ from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.keys import Keys
+from petstore.transactions.notifications import Notifications
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
@@ -56,6 +58,8 @@ class Parts:
         self.webhooks = Webhooks(database, clock)
         self.deliverers = Deliverers(database, clock)
         self.deliveries = Deliveries(database, clock)
+        self.contacts = Contacts(database, clock)
+        self.notifications = Notifications(database, clock)
         self.facts = Facts(database, clock)
         self.retention = Retention(database, clock)
         self.usage = Usage(database, clock)

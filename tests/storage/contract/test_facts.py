@@ -26,6 +26,8 @@ from tests.support.journal import ACTOR, entries
 
 PER_DAY = 10
 SMALL = resolve_plan("enterprise", 1_000, PER_DAY)
+# Of the deprecated operation: more than a year after the clock of tests.
+REMOVAL_AT_MS = 1_922_659_200_000
 FACTS = ["limit.*", "key.banned", "key.expiring"]
 
 
@@ -70,8 +72,8 @@ async def service(store: Store, clock: ManualClock) -> Service:
 
 async def look(store: Store, clock: ManualClock) -> None:
     """All looks of a background process that begins now."""
-    await Teller(store.facts, clock).look()
-    await store.facts.tell_timed()
+    await Teller(store.facts, clock, REMOVAL_AT_MS).look()
+    await store.facts.tell_timed(REMOVAL_AT_MS)
 
 
 async def told(store: Store) -> list[str]:
@@ -97,10 +99,11 @@ async def test_each_is_told_once_whoever_looks_and_however_often(
     clock.ms = expires_at_ms - 14 * DAY_MS
     await service.ask(await service.issue("small"), PER_DAY + 1)
     until = await service.earn_a_ban(free)
-    tellers = [Teller(store.facts, clock) for store in stores]
+    tellers = [Teller(store.facts, clock, REMOVAL_AT_MS) for store in stores]
     for _ in range(3):
         await asyncio.gather(
-            *(teller.look() for teller in tellers), *(store.facts.tell_timed() for store in stores)
+            *(teller.look() for teller in tellers),
+            *(store.facts.tell_timed(REMOVAL_AT_MS) for store in stores),
         )
     for store in (backend.open(), *stores):
         await look(store, clock)
@@ -188,7 +191,7 @@ async def test_the_last_seconds_of_a_day_are_told_on_the_next(service: Service, 
     clock.ms = midnight_ms + 60_000
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", 1, PER_DAY), ACTOR)
     await service.ask(key, 2)
-    await Teller(service.store.facts, clock).look()
+    await Teller(service.store.facts, clock, REMOVAL_AT_MS).look()
     assert await told(service.store) == []
     for _ in range(2):
         await look(service.store, clock)
@@ -308,7 +311,7 @@ async def test_an_entry_and_its_fact_are_one_transaction(
 ) -> None:
     """A look that fails in between has told nothing, and the next one tells it."""
     await service.ask(await service.issue("small"), 8)
-    teller = Teller(service.store.facts, clock)
+    teller = Teller(service.store.facts, clock, REMOVAL_AT_MS)
     with monkeypatch.context() as broken:
         broken.setattr(facts, "record", lambda *_: (_ for _ in ()).throw(RuntimeError))
         with pytest.raises(RuntimeError):
@@ -331,7 +334,7 @@ async def test_the_counters_are_read_after_a_write_only(
         await tell()
 
     monkeypatch.setattr(service.store.facts, "tell_counted", counted)
-    teller = Teller(service.store.facts, clock)
+    teller = Teller(service.store.facts, clock, REMOVAL_AT_MS)
     key = await service.issue("small")
     await teller.look()
     for _ in range(3):
