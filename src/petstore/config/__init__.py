@@ -108,7 +108,24 @@ def check(settings: Settings) -> None:
         )
     if settings.ban_grace_ms >= settings.ban_window_ms:
         raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
+    _check_mail(settings)
     _check_sharing(settings)
+
+
+def _check_mail(settings: Settings) -> None:
+    """Mail says who sends it, and has links to the service."""
+    if settings.smtp_url is None:
+        return
+    if settings.mail_from is None:
+        raise ConfigurationError(
+            "PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM, the address that mail is from, such as"
+            " petstore@example.com."
+        )
+    if not (settings.base_url or settings.is_loopback):
+        raise ConfigurationError(
+            "PETSTORE_SMTP_URL needs PETSTORE_BASE_URL, such as https://api.example.com/v1: mail has links to"
+            " the service."
+        )
 
 
 def _check_sharing(settings: Settings) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from email.headerregistry import Address
 from ipaddress import ip_address
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ from petstore.config.values import (
     host_names,
     integer,
     listen_host,
+    mail_sender,
+    mail_server,
     networks,
     origins,
     pause_to,
@@ -31,6 +34,7 @@ from petstore.core.client_address import Networks
 from petstore.core.durations import parse_duration
 from petstore.core.keys import ENVIRONMENTS
 from petstore.core.limits.plans import QUOTA_MAX
+from petstore.core.mails import MailServer
 
 PREFIX = "PETSTORE_"
 _T = TypeVar("_T")
@@ -144,7 +148,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     migrate: str = _setting("auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only.")
     write_queue: int = _setting("1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503.")
-    deliveries: bool = _setting("on", switch, "Whether this service sends webhooks.")
+    deliveries: bool = _setting("on", switch, "Whether this service sends webhooks and mail.")
     webhook_networks: Networks = _setting(
         "", networks, "Networks that webhooks may reach beside the public ones."
     )
@@ -155,6 +159,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "Seals what webhooks are signed with: base64 of 32 bytes, former keys behind it.",
         secret=True,
     )
+    smtp_url: MailServer | None = _setting(
+        "", mail_server, "The server that takes mail to contacts; empty: none is sent.", secret=True
+    )
+    mail_from: Address | None = _setting("", mail_sender, "Who that mail is from.")
     journal_keep_ms: int | None = _setting(
         "", duration_from("30d"), "Older changes are removed; empty: everything is kept."
     )

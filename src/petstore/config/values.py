@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from email.headerregistry import Address
+from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from petstore.core.client_address import Networks
+from petstore.core.contacts import is_address
 from petstore.core.durations import parse_duration
+from petstore.core.mails import MailServer
 
 _URL_MAX = 1_000  # characters
 
@@ -105,6 +109,41 @@ def proxy_url(text: str) -> str:
     if text and not fits:
         raise ValueError("expected the URL of a proxy, such as http://proxy.internal:4750")
     return text
+
+
+def mail_server(text: str) -> MailServer | None:
+    """The URL of a server that takes mail, or nothing."""
+    if not text:
+        return None
+    try:
+        return _mail_server(urlsplit(text))
+    except ValueError:  # its text may quote a part of a password
+        raise ValueError(
+            "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS"
+        ) from None
+
+
+def _mail_server(parts: SplitResult) -> MailServer:
+    host, port, is_tls = parts.hostname, parts.port, parts.scheme == "smtps"
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    has_more = parts.path.strip("/") or parts.query or parts.fragment
+    if (
+        not host
+        or port == 0
+        or parts.scheme not in ("smtp", "smtps")
+        or has_more
+        or bool(user) != bool(password)
+    ):
+        raise ValueError
+    return MailServer(host or "", port or (465 if is_tls else 587), is_tls, user, password)
+
+
+def mail_sender(text: str) -> Address | None:
+    """An address with a name or without, or nothing."""
+    name, address = parseaddr(text)
+    if text and not (is_address(address) and name.isprintable()):
+        raise ValueError("expected an address such as petstore@example.com, or Pet store <…>")
+    return Address(name, addr_spec=address) if text else None
 
 
 def sealing_keys(text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0
 WINDOWS = (*(window.name for window in plans.WINDOWS), "ban", "address")
 CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
 OUTCOMES = ("delivered", "failed")
+MAIL_OUTCOMES = ("sent", "failed", "given_up")
 # Every documented response, so that its series starts at 0 and the first increase is visible. Others appear
 # when they happen.
 _ANY = (400, 401, 403, 414, 429, 431, 500, 503)
@@ -127,6 +128,7 @@ class Counts(msgspec.Struct):
     key_reads: int = 0
     writes: int = 0
     deliveries: dict[str, int] = _zeros(OUTCOMES)
+    mails: dict[str, int] = _zeros(MAIL_OUTCOMES)
     lines_dropped: int = 0
     outages: int = 0
     local_decisions: int = 0
@@ -204,6 +206,7 @@ SHOWN_COUNTS = {
     "key_reads": Shown("petstore_key_reads", "Keys that were not kept and looked up in the database."),
     "writes": Shown("petstore_store_writes", "Writes in group commits."),
     "deliveries": Shown("petstore_webhook_deliveries", "Tries to deliver an event to a webhook.", "outcome"),
+    "mails": Shown("petstore_mails", "Tries to send a mail, and mails given up.", "outcome"),
     "lines_dropped": Shown("petstore_log_lines_dropped", "Log lines that were not written."),
     "outages": Shown("petstore_limiter_outages", "Times that a process lost the shared counters."),
     "local_decisions": Shown(

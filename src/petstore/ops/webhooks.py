@@ -53,7 +53,14 @@ class DeliveryCounts:
 
     def tried(self, is_success: bool) -> None:
         """One try has ended."""
-        self._counts.deliveries["delivered" if is_success else "failed"] += 1
+        self._count(self._counts.deliveries, "delivered" if is_success else "failed")
+
+    def mailed(self, outcome: str) -> None:
+        """A mail was `sent`, has `failed`, or was `given_up`."""
+        self._count(self._counts.mails, outcome)
+
+    def _count(self, counts: dict[str, int], outcome: str) -> None:
+        counts[outcome] += 1
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_SHARED_AFTER_SECONDS, self.share)
 

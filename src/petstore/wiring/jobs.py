@@ -14,9 +14,13 @@ from petstore.background import jobs, retention
 from petstore.background.deliverer import Deliverer
 from petstore.background.facts import Teller
 from petstore.background.imports import Imports
+from petstore.background.mailing import Mailer
+from petstore.background.notifier import Notifier
 from petstore.background.sending import Sender
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
+from petstore.core.durations import SECOND_MS
+from petstore.core.mails import Letterhead
 from petstore.core.sealing import Seal
 from petstore.ops.webhooks import DeliveryCounts
 from petstore.storage.backend import Backend
@@ -41,26 +45,33 @@ async def carry_out_jobs(
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
         group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
-        group.create_task(Teller(opened.facts, clock).run())
+        removal_at_ms = int(settings.removal_date.timestamp()) * SECOND_MS
+        group.create_task(Teller(opened.facts, clock, removal_at_ms).run())
         if settings.deliveries:
-            group.create_task(_deliver(settings, backend, opened, clock, counts_directory))
+            counts = DeliveryCounts(counts_directory)
+            group.create_task(_deliver(settings, backend, opened, clock, counts))
+            group.create_task(_notify(settings, opened, clock, counts))
         group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))
 
 
 async def _deliver(
-    settings: Settings, backend: Backend, store: Store, clock: Clock, counts_directory: Path | None
+    settings: Settings, backend: Backend, store: Store, clock: Clock, counts: DeliveryCounts
 ) -> None:
-    seal, counts, is_alone = (
-        Seal(settings.secrets_key),
-        DeliveryCounts(counts_directory),
-        backend.file is not None,
-    )
+    seal, is_alone = Seal(settings.secrets_key), backend.file is not None
     sender = Sender(guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=__version__)
     try:
         async with sender:
             await Deliverer(store, sender, seal, clock, is_alone=is_alone, tried=counts.tried).run()
     finally:
         counts.share()
+
+
+async def _notify(settings: Settings, store: Store, clock: Clock, counts: DeliveryCounts) -> None:
+    if settings.smtp_url is None or settings.mail_from is None:
+        return
+    async with Mailer(settings.smtp_url) as mailer:
+        head = Letterhead(settings.mail_from, settings.reached_at)
+        await Notifier(store, mailer, head, clock, mailed=counts.mailed).run()
 
 
 def _say(text: str) -> None:

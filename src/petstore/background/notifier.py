@@ -1,0 +1,154 @@
+"""Sends mail to contacts: makes the mails of new facts, and sends those that are due one by one.
+
+Trouble of the server is no fault of a mail: all wait, and one tries until it goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import structlog
+
+from petstore.background.mailing import Mailer, MailRefused, ServerTrouble
+from petstore.core.clock import Clock
+from petstore.core.durations import MINUTE_MS, SECOND_MS
+from petstore.core.errors import StoreUnavailable
+from petstore.core.events import Bookmark
+from petstore.core.mails import Letterhead, Mail, compose
+from petstore.core.notifications import BY_ENTRY
+from petstore.core.webhooks import SPREAD, next_try_ms
+from petstore.transactions.notifications import Ended, GivenUp
+from petstore.transactions.store import Parts
+
+_LOOK_SECONDS = 2.0
+# The store's own place is moved so often where nothing was for anybody; a restore is seen by then.
+_GATHER_SECONDS = 60.0
+_STOP_SECONDS = 3.0
+# After trouble of the server; twice as long each time.
+_FIRST_PAUSE_MS = 5 * SECOND_MS
+_LONGEST_PAUSE_MS = 5 * MINUTE_MS
+
+_log = structlog.get_logger("petstore.mail")
+
+
+class Notifier:
+    """The mail of this process. Any number of processes share the mails of a store."""
+
+    def __init__(
+        self,
+        store: Parts,
+        mailer: Mailer,
+        head: Letterhead,
+        clock: Clock,
+        *,
+        mailed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`mailed` hears what came of each mail: `sent`, `failed` or `given_up`."""
+        self._store, self._mailer, self._head, self._clock = store, mailer, head, clock
+        self._mailed = mailed
+        self._place: Bookmark | None = None
+        self._gathered_at = float("-inf")
+        self._pause_ms = 0
+        self._paused_until_ms = 0
+        self._trouble = ""
+        self._is_stopping = False
+
+    async def run(self) -> None:
+        """Send until cancelled; then a mail that is under way has some seconds to end."""
+        looking: asyncio.Task[None] | None = None
+        try:
+            while True:
+                looking = asyncio.create_task(self._look())
+                await asyncio.shield(looking)
+                await asyncio.sleep(_LOOK_SECONDS)
+        finally:
+            self._is_stopping = True
+            if looking is not None:
+                await asyncio.wait([looking], timeout=_STOP_SECONDS)
+                looking.cancel()
+
+    async def _look(self) -> None:
+        try:
+            await self.look()
+        except StoreUnavailable as error:
+            self._complain(error.message)
+        except Exception as error:  # of any kind: the jobs of this process go on
+            _log.error("mail waits", exc_info=error)
+
+    async def look(self) -> None:
+        """Make the mails of new facts, and send what is due. Raises StoreUnavailable."""
+        if await self._is_time_to_gather():
+            self._place = await self._store.notifications.gather()
+            self._gathered_at = self._clock.monotonic()
+        if self._clock.now_ms() >= self._paused_until_ms:
+            await self._send()
+
+    async def _is_time_to_gather(self) -> bool:
+        if self._place is None or self._clock.monotonic() - self._gathered_at >= _GATHER_SECONDS:
+            return True
+        news = await self._store.events.news(self._place.position)
+        self._place = Bookmark(self._place.data_set, news.position)
+        return any(entry in BY_ENTRY or entry == "store.restored" for entry, _ in news.seen)
+
+    async def _send(self) -> None:
+        store, ended = self._store.notifications, None
+        try:
+            while not self._is_stopping and (mail := await store.next(ended)) is not None:
+                ended = None
+                if isinstance(mail, GivenUp):
+                    self._give_up(mail.mail, mail.reason)
+                    continue
+                ended = await self._try(mail)
+                if not ended.counts:
+                    break
+            if ended is not None:
+                await store.note(ended)
+        finally:
+            await self._mailer.close()
+
+    async def _try(self, mail: Mail) -> Ended:
+        try:
+            await self._mailer.send(compose(mail, self._head, self._clock.now_ms()))
+        except ServerTrouble as error:
+            return self._pause(mail, str(error))
+        except MailRefused as error:
+            ended = self._refused(mail, str(error), is_final=error.is_final)
+        else:
+            ended = Ended(mail)
+            self._mailed("sent")
+            _log.info("mail sent", kind=mail.kind, contact=mail.contact_id, facts=mail.count)
+        if self._trouble:
+            self._trouble = ""
+            _log.info("mail goes on", message="")
+        self._pause_ms = 0
+        return ended
+
+    def _refused(self, mail: Mail, fault: str, *, is_final: bool) -> Ended:
+        now_ms = self._clock.now_ms()
+        again_ms = next_try_ms(mail.tries + 1, now_ms, random.uniform(-SPREAD, SPREAD))
+        if is_final or again_ms is None:
+            self._give_up(mail, fault)
+            return Ended(mail, fault)
+        self._mailed("failed")
+        return Ended(mail, fault, again_ms)
+
+    def _pause(self, mail: Mail, fault: str) -> Ended:
+        """The mail is due at once, for whoever reaches the server first."""
+        now_ms = self._clock.now_ms()
+        self._pause_ms = min(self._pause_ms * 2 or _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS)
+        self._paused_until_ms = now_ms + self._pause_ms
+        self._mailed("failed")
+        self._complain(fault)
+        return Ended(mail, fault, now_ms, counts=False)
+
+    def _give_up(self, mail: Mail, reason: str) -> None:
+        self._mailed("given_up")
+        _log.warning("mail given up", kind=mail.kind, contact=mail.contact_id, reason=reason)
+
+    def _complain(self, reason: str) -> None:
+        """Once for each trouble."""
+        if not self._trouble:
+            _log.warning("mail waits", reason=reason)
+        self._trouble = reason
