@@ -135,7 +135,7 @@ class Notifier:
         return Ended(mail, fault, again_ms)
 
     def _pause(self, mail: Mail, fault: str) -> Ended:
-        """The mail is due at once, for whoever reaches the server first."""
+        """The mail is due at once: another process may reach the server."""
         now_ms = self._clock.now_ms()
         self._pause_ms = min(self._pause_ms * 2 or _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS)
         self._paused_until_ms = now_ms + self._pause_ms

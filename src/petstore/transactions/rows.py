@@ -112,9 +112,6 @@ TABLES = (
     Table("key_activity", ("key_id", "last_used_at_ms"), "key_id", has_identity=False),
     Table("usage_days", ("account_id", *DAILY_USAGE), "account_id, day", has_identity=False),
     Table("people", PERSON),
-    Table("contacts", CONTACT),
-    Table("mails", MAIL),
-    Table("notified", ("id", *PLACE), has_identity=False),
     Table("webhooks", WEBHOOK_ROW),
     Table(
         "webhook_repetitions",
@@ -123,6 +120,9 @@ TABLES = (
         has_identity=False,
     ),
     Table("webhook_tries", ("id", "webhook_id", *TRY)),
+    Table("contacts", CONTACT),
+    Table("mails", MAIL),
+    Table("notified", ("id", *PLACE), has_identity=False),
     Table("journal", ENTRY),
     Table("facts", ("of_ms", "kind", "subject"), "of_ms, kind, subject", has_identity=False),
 )

@@ -88,13 +88,13 @@ async def content(store: Store, upload_id: int, kind: FileKind) -> bytes:
 
 class TestCheck:
     async def test_nothing_is_stored(self, store: Store, backend: SharedData) -> None:
-        """A check says what storing would do, and changes no animal and no entry of the journal."""
+        """A check says what storing would do, and changes no animal: the journal says that it ended."""
         await store.pets.add(NewPet("Old", 1), ANNA)
-        before = backend.execute("SELECT count(*) FROM journal")
+        before = backend.execute("SELECT count(*) FROM journal WHERE subject = 'pet'")
         upload = await sent_and_checked(store)
         assert (upload.state, counted(upload), upload.faults) == (UploadState.CHECKED, (2, 2, 0, 0, 0), [])
         assert await names(store) == ["Old"]
-        assert backend.execute("SELECT count(*) FROM journal") == before
+        assert backend.execute("SELECT count(*) FROM journal WHERE subject = 'pet'") == before
 
     @pytest.mark.parametrize(
         ("form", "sent", "rejects"),
@@ -152,7 +152,20 @@ class TestStore:
         upload = await work(store, upload_id, STORING, OTTO)
         assert (upload.state, counted(upload)) == (UploadState.STORED, (3, 2, 0, 0, 1))
         assert await names(store) == ["Rex", "Mia"]
-        assert [entry.actor for entry in await entries(store)] == [OTTO, OTTO]
+        *found, stored = await entries(store)
+        assert [(entry.actor, entry.type) for entry in found if entry.subject == "pet"] == [
+            (OTTO, "pet.added"),
+            (OTTO, "pet.added"),
+        ]
+        assert (stored.actor, stored.type) == (OTTO, "store.list_finished")
+        assert stored.after == {
+            "list": upload.file,
+            "state": "stored",
+            "message": "",
+            "added": 2,
+            "changed": 0,
+            "rejected": 1,
+        }
         assert await content(store, upload_id, FileKind.LIST) == b""
         assert b"Expected 4 cells" in await content(store, upload_id, FileKind.REJECTS)
         with pytest.raises(Conflict, match="stored already"):
