@@ -80,7 +80,7 @@ class Notifier:
     async def look(self) -> None:
         """Make the mails of new facts, and send what is due. Raises StoreUnavailable."""
         if await self._is_time_to_gather():
-            self._place = await self._store.notifications.gather()
+            self._place = await self._store.notifications.gather(self._place)
             self._gathered_at = self._clock.monotonic()
         if self._clock.now_ms() >= self._paused_until_ms:
             await self._send()
@@ -88,9 +88,13 @@ class Notifier:
     async def _is_time_to_gather(self) -> bool:
         if self._place is None or self._clock.monotonic() - self._gathered_at >= _GATHER_SECONDS:
             return True
-        news = await self._store.events.news(self._place.position)
-        self._place = Bookmark(self._place.data_set, news.position)
-        return any(entry in BY_ENTRY or entry == "store.restored" for entry, _ in news.seen)
+        while True:
+            news = await self._store.events.news(self._place.position)
+            if any(entry in BY_ENTRY or entry == "store.restored" for entry, _ in news.seen):
+                return True
+            if news.position == self._place.position:
+                return False
+            self._place = Bookmark(self._place.data_set, news.position)
 
     async def _send(self) -> None:
         store, ended = self._store.notifications, None

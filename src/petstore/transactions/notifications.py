@@ -106,22 +106,27 @@ class GivenUp(msgspec.Struct, frozen=True):
 class Notifications(Repository):
     """The mails of a store. Several processes may gather and send at once."""
 
-    async def gather(self) -> Bookmark:
-        """Make the mails of all facts that are there; the place up to which they are made."""
-        while True:
-            after, is_behind = await self._gather()
-            if not is_behind:
-                return after
+    async def gather(self, seen: Bookmark | None = None) -> Bookmark:
+        """Make the mails of all facts that are there; the place up to which they are made.
+
+        `seen`: a place up to which this process has found no fact since it gathered.
+        """
+        is_behind = True
+        while is_behind:
+            seen, is_behind = await self._gather(seen)
+        assert seen is not None
+        return seen
 
     @write(NO_EFFECT)
-    def _gather(self, now_ms: int) -> Script[tuple[Bookmark, bool]]:
+    def _gather(self, now_ms: int, seen: Bookmark | None) -> Script[tuple[Bookmark, bool]]:
         newest = yield from newest_place(now_ms)
         rows = yield _PLACE, ()
         if not rows:
             yield _BEGIN, place_of(newest)
             return newest, False
         before = read_place(rows[0])
-        page = yield from _page(now_ms, before)
+        is_further = seen is not None and seen.data_set == before.data_set and seen.position > before.position
+        page = yield from _page(now_ms, seen if seen and is_further else before)
         facts = []
         for entry, _ in page.entries:
             if entry.at_ms > now_ms - KEPT_MS:
