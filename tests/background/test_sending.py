@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
+import resource
 import socket
 import struct
 
@@ -300,6 +302,20 @@ class TestFaults:
         async with sender() as sends:
             got = await sends.send("http://shop.example/", BODY, HEADERS)
         assert got == Answer(None, "The URL can't be called: expected https.")
+
+    async def test_no_descriptor_left(self) -> None:
+        """The receiver is not to blame: this process may open nothing more."""
+        async with receiving(saying(OK)) as receiver, sender() as sends:
+            limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+            free = os.dup(0)
+            os.close(free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+            try:
+                got = await sends.send(receiver.url, BODY, HEADERS)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            assert got == Answer(None, "This service lacks resources: Too many open files.", is_ours=True)
+            assert (await sends.send(receiver.url, BODY, HEADERS)).is_success
 
     async def test_a_fault_of_ours_shows_nothing(self) -> None:
         """A header that can't be sent: neither it nor the error is in the answer."""

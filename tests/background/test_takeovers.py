@@ -6,6 +6,7 @@ import asyncio
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from aiohttp import web
@@ -14,6 +15,7 @@ from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
 from petstore.background import deliverer, endpoints
+from petstore.background.sending import Answer
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable
@@ -289,6 +291,29 @@ class TestSecrets:
         await wrong.stop()
         right = Process(store, sender, clock, Seal([new, old]))
         await right.wait_until(clock.ms + 5 * MINUTE_MS)
+        assert receiver.taken() == await feed(store)
+
+    async def test_want_of_descriptors_counts_against_no_webhook(
+        self,
+        store: Store,
+        process: Process,
+        receiver: Receiver,
+        clock: ManualClock,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """However long this service lacks them: then all arrives in order."""
+        await account(store, "shop")
+        await webhook(store, 1, receiver.url(), "pet.*")
+        await add(store, 3)
+        lacking = Answer(None, "This service lacks resources: Too many open files.", is_ours=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(Recorder, "send", AsyncMock(return_value=lacking))
+            await process.work()
+            for _ in range(30):
+                await process.wait_until(clock.ms + 5 * DAY_MS)
+        hook = await store.webhooks.get(1)
+        assert (hook.disabled, hook.failing_since_ms) == (None, None)
+        await process.wait_until(clock.ms + 5 * MINUTE_MS)
         assert receiver.taken() == await feed(store)
 
     async def test_keys_of_the_seal_rotate(self) -> None:

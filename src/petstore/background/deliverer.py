@@ -15,7 +15,7 @@ import structlog
 
 from petstore.background.endpoints import Deliveries
 from petstore.background.sending import Sender
-from petstore.background.trying import Tools
+from petstore.background.trying import Tools, Turns
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
@@ -32,6 +32,7 @@ _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
 # How far webhooks have come that nothing was for: what a restart reads again.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
+_TRIES_OF_ACCOUNT_MAX = 250
 _STOP_SECONDS = 3.0
 # Entries after which the webhooks are read again: of these subjects, and a restore.
 _CHANGES = ("webhook.", "account.", "store.")
@@ -56,7 +57,7 @@ class Deliverer:
         success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
-        turns = asyncio.Semaphore(_TRIES_MAX)
+        turns = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX)
         self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns, tried)
         self._deliveries: dict[int, Deliveries] = {}
         self._leaving: list[Deliveries] = []  # what is under way of those that it has no more

@@ -33,17 +33,22 @@ READ_MAX = 65_536  # bytes of an answer: a longer one costs its connection
 SHOWN_MAX = 1_024  # bytes
 _SHOWN_CHARACTERS = 200  # of what a receiver wrote, within a sentence
 
+# Descriptors, memory or local ports.
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)
+
 _log = structlog.get_logger("petstore.webhooks")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came of a try. Its texts are printable."""
+    """What came of a try. Its texts are printable. `is_ours`: the receiver was not called, for want of this
+    machine's own resources."""
 
     status: int | None  # None: there was no answer, and `fault` says why
     fault: str | None = None  # a sentence
     text: str = ""  # the beginning of the body
     retry_after_seconds: int | None = None
     duration_ms: int = 0
+    is_ours: bool = False
 
     @property
     def is_success(self) -> bool:
@@ -115,6 +120,10 @@ class Sender:
         except AddressRefused as error:
             fault = str(error)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+                return Answer(
+                    None, f"This service lacks resources: {os.strerror(error.errno)}.", is_ours=True
+                )
             fault = _sentence(error, bool(self._proxy))
         finally:
             if response is not None:

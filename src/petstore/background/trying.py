@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 import structlog
@@ -35,15 +37,28 @@ WINDOW_MAX = 8
 _log = structlog.get_logger("petstore.webhooks")
 # Their Retry-After is obeyed.
 _PAUSING_STATUSES = (429, 503)
-# What is sealed by another key is tried again after so long.
+# What failed by a fault of this service counts against no webhook, and is tried again after so long.
 _UNAVAILABLE_MS = 5 * MINUTE_MS
 # What came of a try, and its repetition.
 Outcome = tuple[Try | None, Repetition | None]
 
 
+class Turns:
+    """Bounds the tries that are under way at once: `most` of all, and `each` of one account."""
+
+    def __init__(self, most: int, each: int) -> None:
+        self._all = asyncio.Semaphore(most)
+        self._of_account: defaultdict[int, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(each))
+
+    @asynccontextmanager
+    async def of(self, account_id: int) -> AsyncIterator[None]:
+        """A turn of an account; who has too many waits without one of the others'."""
+        async with self._of_account[account_id], self._all:
+            yield
+
+
 class Tools(msgspec.Struct, frozen=True):
-    """What all deliveries of a process share. `turns` bounds the tries that are under way at once; `tried`
-    hears whether one was a success."""
+    """What all deliveries of a process share. `tried` hears whether a try was a success."""
 
     owner: str
     deliverers: Deliverers
@@ -51,7 +66,7 @@ class Tools(msgspec.Struct, frozen=True):
     sender: Sender
     seal: Seal
     clock: Clock
-    turns: asyncio.Semaphore
+    turns: Turns
     tried: Callable[[bool], None]
 
 
@@ -87,16 +102,19 @@ class Trying:
     async def _try(self, event: Event, tries: int) -> Outcome:
         tools, endpoint, body = self._tools, self.endpoint, msgspec.json.encode(event)
         at: int | None
-        async with tools.turns:
+        async with tools.turns.of(endpoint.account_id):
             at_ms = tools.clock.now_ms()
             try:
                 headers = signature(tools.seal.open(endpoint.secrets), event.id, at_ms, body)
-            except Unavailable as error:  # no fault of the webhook: nothing counts against it
+            except Unavailable as error:
                 _log.error("webhook not signed", webhook=endpoint.id, reason=error.message)
-                self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
-                at, answer = self.standing.paused_until_ms, Answer(None, error.message)
+                answer = Answer(None, error.message, is_ours=True)
             else:
                 answer = await tools.sender.send(endpoint.url, body, headers)
+            if answer.is_ours:
+                self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
+                at = self.standing.paused_until_ms
+            else:
                 tries += 1
                 at = self._judge(answer, tries)
         fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."

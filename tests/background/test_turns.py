@@ -1,0 +1,27 @@
+"""Which tries may be under way at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from petstore.background.trying import Turns
+
+
+async def test_an_account_leaves_turns_for_others() -> None:
+    """One whose receivers never answer has its share; another one begins at once, and waits for no share."""
+    turns, began = Turns(5, 3), list[int]()
+
+    async def hold(account_id: int) -> None:
+        async with turns.of(account_id):
+            began.append(account_id)
+            await asyncio.Event().wait()
+
+    tasks = [asyncio.create_task(hold(account_id)) for account_id in (1, 1, 1, 1, 1, 2, 2, 2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert began == [1, 1, 1, 2, 2]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    async with turns.of(1), turns.of(1), turns.of(1), turns.of(2), turns.of(2):
+        pass
