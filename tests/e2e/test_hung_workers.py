@@ -19,7 +19,7 @@ def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
 
     Two seconds without a heartbeat are usual: one until the next, one that the parent counts of the pause.
     """
-    with running_server(tmp_path, worker_timeout="5s") as server:
+    with running_server(tmp_path, worker_timeout="12s") as server:
         (worker,) = server.workers()
         for number in (signal.SIGSTOP, signal.SIGCONT):
             os.kill(server.pid, number)
@@ -27,7 +27,7 @@ def test_a_pause_of_all_kills_nobody(tmp_path: Path) -> None:
                 pause(0.3)  # the parent looks first, at the worst
             os.kill(worker, number)
             if number == signal.SIGSTOP:
-                pause(6)
+                pause(13)
         pause(1.5)
         assert server.workers() == [worker]
         assert server.request("GET", "/v1/pets").status == 200
