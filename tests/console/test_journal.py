@@ -145,6 +145,36 @@ def test_what_the_service_finds_by_itself_is_an_entry_of_its_own() -> None:
     ]
 
 
+def test_entries_of_mail_are_in_words() -> None:
+    """The owner of an address acts by its mail; kinds are a list, and no kind is none."""
+    shown = lines(
+        [
+            Entry(1, 5, "console:anna", "account", 1, "contact_added", None, {"contact": "a@example.com"}),
+            Entry(
+                2, 5, "mail:contact 3", "person", 4, "contact_changed",
+                {"contact": "a@example.com", "off": []},
+                {"contact": "a@example.com", "off": ["order.created", "list.finished"]},
+            ),
+            Entry(3, 5, "console:anna", "store", 0, "list_finished", None, {"list": "a.csv", "added": 2}),
+            Entry(
+                4, 5, "service", "account", 1, "deprecated_used", None,
+                {"operation": "GET /v1/pets/{petId}", "since": "2027-01-01", "calls": 9},
+            ),
+        ]
+    )  # fmt: skip
+    assert [(line.who, line.place, line.what, line.about) for line in shown] == [
+        ("anna", "console", "Account contact added", "account 1"),
+        ("contact 3", "mail", "Person contact changed", "person 4"),
+        ("anna", "console", "Store list finished", "store"),
+        ("service", "", "Account deprecated used", "account 1"),
+    ]
+    assert [(change.member, change.values) for change in shown[1].changes] == [
+        ("contact", ["a@example.com"]),
+        ("off", ["", "order.created, list.finished"]),
+    ]
+    assert [change.values for change in shown[3].changes] == [["GET /v1/pets/{petId}"], ["2027-01-01"], ["9"]]
+
+
 async def test_filters_combine_and_stay_on_the_next_page(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,6 +192,23 @@ async def test_a_notice_leads_to_the_account(
     assert shown.links[f"{name} (3)"].endswith("console/accounts/1")
 
 
+async def test_mail_that_waits(shop: Shop, viewer: Visitor) -> None:
+    """After more than ten minutes: how many, and since when."""
+    store = shop.store
+    for address in ("anna@example.com", "ben@example.com"):
+        await store.contacts.add("person", "a-viewer", address, ACTOR)
+    await store.notifications.gather()
+    await store.pets.add(NewPet("Rex", 1), ACTOR)
+    await store.orders.place(1, NewOrder(1), ACTOR)
+    await store.notifications.gather()
+    shop.clock.advance(600)
+    assert "for 10 minutes" not in (await viewer.get()).text
+    shop.clock.advance(1)
+    assert "2 mails wait, the oldest for 10 minutes. The log says why" in (await viewer.get()).text
+    await store.contacts.remove("person", "a-viewer", "ben@example.com", ACTOR)
+    assert "1 mail waits for 10 minutes. The log" in (await viewer.get()).text
+
+
 async def test_operators_see_who_is_signed_in(
     shop: Shop, viewer: Visitor, operator: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

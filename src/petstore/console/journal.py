@@ -26,7 +26,7 @@ _PAGE_LIMIT = 50
 _FOLDED_FROM = 5
 _FOLDED_MAX = 500
 _NAMES = {"pet": "animal"}
-_PLACES = {"cli": "command line", "api": "API", "console": "console"}
+_PLACES = {"cli": "command line", "api": "API", "console": "console", "mail": "mail"}
 _MEMBERS = {
     "petId": "animal",
     "accountId": "account",
@@ -49,7 +49,7 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
 Texts = Mapping[str, Callable[[Any], str]]
-_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none", "types": ", ".join}
+_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none", "types": ", ".join, "off": ", ".join}
 
 
 async def show(visit: Visit) -> Response:
@@ -123,7 +123,7 @@ def _read_day(name: str, text: str) -> int | None:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One member: its value before and after, of a new or a removed object one of them. A Unix time is an
+    """One member: its value before and after, or one where it is new, removed or the same. A Unix time is an
     integer with `is_moment`."""
 
     member: str
@@ -212,6 +212,8 @@ def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], te
     say = texts.get(member) or _TEXTS.get(member, _text)
     is_moment = member.endswith(_OF_MOMENTS)
     values = [side[member] for side in (before, after) if member in side]
+    if values[1:] == values[:1]:
+        del values[1:]
     shown = [None if each is None else read_moment(each) if is_moment else say(each) for each in values]
     return Change(_MEMBERS.get(member) or _HUMP.sub(" ", member).lower(), shown, is_moment)
 

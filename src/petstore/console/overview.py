@@ -15,7 +15,7 @@ from petstore.console.formats import duration
 from petstore.console.journal import lines_with_names, page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
-from petstore.core.durations import days_left
+from petstore.core.durations import MINUTE_MS, SECOND_MS, days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
@@ -30,6 +30,7 @@ _ENTRIES = 10
 _PEOPLE = 10
 _SESSIONS = 100  # that are read for them
 _SLOW_SECONDS = 0.5
+_MAIL_LATE_MS = 10 * MINUTE_MS
 # The overview lists callers of the deprecated operation in the last year before its removal.
 _ENDS_SOON_DAYS = 365
 # How often the page refreshes; sooner until there is a first count.
@@ -57,6 +58,7 @@ async def show(visit: Visit) -> Response:
     rows = await orders.rows_of(visit, waiting.orders)
     entries = (await page_of_lines(visit, JournalQuery(_ENTRIES))).entries
     failing = await store.webhooks.failing(NAMED_MAX + 1)
+    mails, oldest_seconds = await store.notifications.waiting()
     slow_seconds = desk.clock.monotonic() - began
     counted = await desk.statistics.latest()
     return visit.page(
@@ -64,7 +66,11 @@ async def show(visit: Visit) -> Response:
         "Overview",
         fragment="now",
         troubles=[*await desk.service.troubles(), *_of_database(slow_seconds, desk.statistics.failed)],
-        notices=[*await _notices(visit, counted), *of_webhooks(failing, visit.now_ms)],
+        notices=[
+            *await _notices(visit, counted),
+            *of_webhooks(failing, visit.now_ms),
+            *_of_mail(mails, oldest_seconds),
+        ],
         counted=counted,
         rows=rows,
         has_more=waiting.has_more,
@@ -158,6 +164,13 @@ def of_webhooks(failing: list[tuple[Webhook, str]], now_ms: int) -> Iterator[Not
             "Tell the customer; after five days without a success a webhook is disabled.",
             len(failing) > NAMED_MAX,
         )
+
+
+def _of_mail(count: int, oldest_seconds: float) -> Iterator[Notice]:
+    if (oldest_ms := round(oldest_seconds * SECOND_MS)) > _MAIL_LATE_MS:
+        many = "1 mail waits" if count == 1 else f"{count:,} mails wait, the oldest"
+        to_do = "The log says why: “mail waits”. A fault of one address is on the page that has its contact."
+        yield Notice(f"{many} for {duration(oldest_ms)}.", [], to_do)
 
 
 VIEWS = [View("GET", "", show)]

@@ -2,7 +2,7 @@
 
 Every change of an animal, order, category, account, plan, key, webhook or person, and every restore, is one
 entry in the transaction that makes it. Bans, used-up days and keys that expire are entries too. Actors are
-`api:ACCOUNT/key N`, `cli:USER` and `console:PERSON`, or SERVICE.
+`api:ACCOUNT/key N`, `cli:USER`, `console:PERSON` and `mail:contact N`, or SERVICE.
 """
 
 from __future__ import annotations
