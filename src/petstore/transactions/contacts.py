@@ -69,11 +69,11 @@ class Contacts(Repository):
         check_address(address)
 
         def add() -> Script[Contact]:
-            subject_id, there = yield from _find_all(subject, reference)
+            subject_id, name, there = yield from _find_all(subject, reference)
             if any(contact.address == address for contact in there):
-                raise Conflict(f"{address} is a contact of {reference} already.")
+                raise Conflict(f"{address} is a contact of {name} already.")
             if len(there) >= CONTACTS_MAX:
-                raise Conflict(f"{reference} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
+                raise Conflict(f"{name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
             token = new_token()
             ((contact_id,),) = yield _ADD[subject], (subject_id, address, "", token, now_ms)
             yield from record(now_ms, actor, subject, subject_id, "contact_added", None, {"contact": address})
@@ -125,14 +125,14 @@ class Contacts(Repository):
         return (yield from _switch(contact, off, on, f"mail:contact {contact.id}", now_ms))
 
 
-def _find_all(subject: Subject, reference: str) -> Script[tuple[int, list[Contact]]]:
-    """An account's or person's id and contacts. A transaction locks its row until its end."""
+def _find_all(subject: Subject, reference: str) -> Script[tuple[int, str, list[Contact]]]:
+    """An account's or person's id, name and contacts. A transaction locks its row until its end."""
     found = yield from (find_account(reference) if subject == "account" else find_person(reference))
-    return found.id, (yield from contacts_of(subject, found.id))
+    return found.id, found.name, (yield from contacts_of(subject, found.id))
 
 
 def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
-    _, there = yield from _find_all(subject, reference)
+    _, _, there = yield from _find_all(subject, reference)
     for contact in there:
         if contact.address == address:
             return contact
