@@ -32,7 +32,7 @@ def evil(what: str) -> str:
 OUTSIDE = (
     "pet", "category", "account", "label", "actor", "person",
     "file", "row", "fault", "message", "query", "typed",
-    "url", "description", "reason", "answer",
+    "url", "description", "reason", "answer", "contact", "refusal",
 )  # fmt: skip
 _PAGE = re.compile(r"/console/(?!static/|billing/bill|stock/export|stock/[0-9]+/rejects)")
 _REFERENCE = re.compile(r'<a [^>]*href="([^"]*)"')
@@ -54,6 +54,7 @@ async def hostile(shop: Shop) -> Visitor:
     now_ms = shop.clock.now_ms()
     webhook = await add_webhook(store, issued.record.id, evil("url"), evil("description"))
     await let_fail(store, webhook.id, now_ms, evil("reason"), evil("answer"))
+    await store.contacts.add("account", "customer", "anna@example.com", actor)
     bans = {issued.record.id: BanState(2, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)}
     await store.counters.save(LimiterState({}, bans), UsageChanges())
     rejected = f'{{"name":"{evil("row")}","categoryId":1,"{evil("fault")}":2}}\n'.replace("'\"", "'\\\"")
@@ -63,6 +64,9 @@ async def hostile(shop: Shop) -> Visitor:
     with closing(apsw.Connection(str(shop.path))) as connection:
         connection.execute("UPDATE accounts SET name = ? WHERE name = 'customer'", [evil("account")])
         connection.execute("UPDATE people SET name = ? WHERE name = 'nils'", [evil("person")])
+        connection.execute(
+            "UPDATE contacts SET address = ?, fault = ?, fault_at_ms = 0", [evil("contact"), evil("refusal")]
+        )
     return operator
 
 

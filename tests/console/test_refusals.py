@@ -36,6 +36,12 @@ FORMS = [
     ("accounts/new", "new", {**_ENTERPRISE, "per_minute": "0", "per_day": "5"}, 400, "must be from 1 to"),
     ("accounts/new", "new", {"name": "den", "per_minute": "7"}, 400, "The free plan has fixed limits"),
     ("accounts/new", "new", {"name": "den", "plan": "gold"}, 400, "There is no plan 'gold'"),
+    ("accounts/new", "new", {"name": "den", "address": "den"}, 400, "'den' is no address of mail"),
+    ("accounts/2", "contacts", {"address": ""}, 400, "'' is no address of mail: write one such as"),
+    ("accounts/2", "contacts", {"address": "zoo@example.com"}, 409, "is a contact of zoo already."),
+    ("people/of/anna", "contacts", {"address": "anna@@example.com"}, 400, "is no address of mail"),
+    ("people/of/anna", "contacts", {"address": "anna@example.com"}, 409, "is a contact of anna already."),
+    ("me", "contacts", {"address": "anna"}, 400, "'anna' is no address of mail"),
     ("accounts/2/plan", "plan", {"plan": "enterprise"}, 400, "needs both agreed numbers"),
     ("accounts/2/plan", "plan", {"plan": "pro", "was": ""}, 400, _INCOMPLETE),
     ("accounts/2/rename", "rename", {"name": "a b"}, 400, "can't name an account"),
@@ -177,7 +183,10 @@ async def anna(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Visito
         await store.orders.change(2, ACTOR, status=OrderStatus.APPROVED)
         await store.pets.change(4, PetChange(status=PetStatus.SOLD), ACTOR)
         await store.categories.name(1, "Dogs", ACTOR)
-        yield await with_password(shop, "anna", Role.OPERATOR)
+        operator = await with_password(shop, "anna", Role.OPERATOR)
+        for subject, name in (("account", "zoo"), ("person", "anna")):
+            await store.contacts.add(subject, name, f"{name}@example.com", ACTOR)
+        yield operator
 
 
 def assert_refused(shown: Shown, status: int, told: str) -> None:
@@ -203,7 +212,7 @@ async def test_a_fault_stands_in_the_form(
         kept = shown.form(f"/{action}")
         assert kept.fields.get("once") == form.fields.get("once")
         for name in set(typed) - set(kept.choices):
-            assert kept.fields[name] == ("" if page == "me" else typed[name])
+            assert kept.fields[name] == ("" if action == "password" else typed[name])
     after = content(anna.shop.path)
     assert [table for table in before if before[table] != after[table] and "tries" not in table] == []
 

@@ -29,6 +29,12 @@ from tests.support.service import Shop, open_shop
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _MULTIPART = ("content-type", "multipart/form-data; boundary=b")
 
+
+def contacts(page: str) -> dict[str, str]:
+    """What is done with the contacts on a page."""
+    return dict.fromkeys((f"{page}/contacts{each}" for each in ("", "/remove", "/kinds")), "POST")
+
+
 # The least role for each page (GET) and action (POST).
 RIGHTS: dict[Role | None, dict[str, str]] = {
     None: {"/sign-in": "GET POST", "/link/{token}": "GET POST"},
@@ -39,6 +45,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/me/password": "POST",
         "/me/sessions/{session}/end": "POST",
         "/me/sign-out-everywhere": "POST",
+        **contacts("/me"),
         "/pets": "GET",
         "/pets/{pet_id}": "GET",
         "/categories": "GET",
@@ -82,6 +89,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/accounts/{account_id}/resume": "POST",
         "/accounts/{account_id}/close": "GET POST",
         "/accounts/{account_id}/keys/new": "GET POST",
+        **contacts("/accounts/{account_id}"),
         "/keys/{key_id}/rotate": "GET POST",
         "/keys/{key_id}/revoke": "GET POST",
         "/keys/{key_id}/unban": "POST",
@@ -98,6 +106,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/people/of/{name}/enable": "POST",
         "/people/of/{name}/reset": "GET POST",
         "/people/of/{name}/sign-out-everywhere": "POST",
+        **contacts("/people/of/{name}"),
     },
 }
 LEAST = {

@@ -88,6 +88,8 @@ async def add_people(store: Store) -> People:
     link = await store.people.add("olga", Role.OPERATOR, ACTOR)
     token = await store.sign_ins.redeem(link.token, "no hash", "127.0.0.1")
     unused = await store.people.add("nils", Role.STAFF, ACTOR)
+    await store.contacts.add("person", "olga", "olga@example.com", ACTOR)
+    await store.contacts.switch("person", "olga", "olga@example.com", ACTOR, off=["order.created"])
     await add_upload(store, "console:olga")
     return People(token, unused.token)
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from starlette.responses import Response
 
+from petstore.console.contacts import Place
 from petstore.console.formats import choose
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
+from petstore.core.contacts import check_address
 from petstore.core.durations import DAY_MS, DAY_SECONDS
 from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
@@ -80,7 +82,7 @@ def _faults_of(asked: Mapping[str, str]) -> Faults | None:
     return Faults(faults) if faults else None
 
 
-async def show(visit: Visit) -> Response:
+async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str = "") -> Response:
     account = await account_of(visit)
     report = await visit.store.usage.report(account.id, visit.now_ms, _DAYS)
     windows = view(report.windows, account.plan.limits, visit.now_ms)
@@ -91,6 +93,8 @@ async def show(visit: Visit) -> Response:
     return visit.page(
         "account.html",
         account.name,
+        error=error,
+        beside=beside,
         account=account,
         windows=windows,
         days=days,
@@ -102,6 +106,7 @@ async def show(visit: Visit) -> Response:
         has_more_keys=len(keys) == KEYS_READ,
         bans={ban.key_id: ban for ban in report.bans},
         webhooks=await visit.store.webhooks.of_account(account.id),
+        mail=await _MAIL.block(visit, account.id),
         history=await history_of(visit, "account", account.id),
     )
 
@@ -123,7 +128,7 @@ async def account_of(visit: Visit) -> Account:
 
 
 async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
-    typed = visit.sent(plan=next(iter(STANDARD_PLANS)), **dict.fromkeys(LIMIT_COLUMNS, ""))
+    typed = visit.sent(plan=next(iter(STANDARD_PLANS)), **dict.fromkeys(("address", *LIMIT_COLUMNS), ""))
     return visit.page(
         "account_new.html",
         "Add an account",
@@ -137,10 +142,15 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
 
 
 async def add(visit: Visit) -> Response:
+    address = visit.typed("address")
     try:
+        if address:
+            check_address(address)
         added = await visit.store.accounts.add(visit.typed("name"), _read_plan(visit), visit.actor)
     except (Faults, Invalid, AccountExists) as error:
         return await ask_new(visit, error)
+    if address:
+        await visit.store.contacts.add("account", str(added.id), address, visit.actor)
     return visit.redirect(
         f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
     )
@@ -263,11 +273,15 @@ def _shown_again(visit: Visit, account: Account, flash: str) -> Response:
     return visit.redirect(f"accounts/{account.id}", flash=flash)
 
 
+_MAIL = Place(
+    "account", "/accounts/{account_id}", Role.OPERATOR, lambda visit: str(visit.id_of("account")), show
+)
 VIEWS = [
     View("GET", "/accounts", search),
     View("GET", "/accounts/new", ask_new, Role.OPERATOR),
     View("POST", "/accounts/new", add, Role.OPERATOR),
     View("GET", "/accounts/{account_id}", show),
+    *_MAIL.views(),
     *(
         View(method, f"/accounts/{{account_id}}/{action}", handler, Role.OPERATOR)
         for method, action, handler in (

@@ -6,6 +6,7 @@ from functools import partial
 
 from starlette.responses import Response
 
+from petstore.console.contacts import Place
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid, PetstoreError
 from petstore.core.journal import About, JournalQuery
@@ -44,11 +45,18 @@ async def add(visit: Visit) -> Response:
     return _show_link(visit, link, f"{link.person.name} may use the console")
 
 
-async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str = "") -> Response:
     person = await visit.store.people.find(visit.path["name"])
     sessions = await visit.store.sign_ins.sessions_of(person.id)
     return visit.page(
-        "people_person.html", person.name, error=error, subject=person, sessions=sessions, roles=ROLES
+        "people_person.html",
+        person.name,
+        error=error,
+        beside=beside,
+        subject=person,
+        sessions=sessions,
+        roles=ROLES,
+        mail=await _MAIL.block(visit, person.id),
     )
 
 
@@ -133,19 +141,23 @@ def _role(visit: Visit, field: str) -> Role:
         raise Invalid("role", "Choose one of the roles.") from None
 
 
+_MAIL = Place("person", "/people/of/{name}", Role.OPERATOR, lambda visit: str(visit.path["name"]), show)
 VIEWS = [
-    View(method, f"/people{path}", handler, Role.OPERATOR)
-    for method, path, handler in (
-        ("GET", "", show_all),
-        ("GET", "/add", ask_add),
-        ("POST", "/add", add),
-        ("GET", "/of/{name}", show),
-        ("POST", "/of/{name}/role", set_role),
-        ("GET", "/of/{name}/disable", partial(_ask, action="disable", title="Disable {}?")),
-        ("POST", "/of/{name}/disable", disable),
-        ("POST", "/of/{name}/enable", enable),
-        ("GET", "/of/{name}/reset", partial(_ask, action="reset", title="Reset the password of {}?")),
-        ("POST", "/of/{name}/reset", reset),
-        ("POST", "/of/{name}/sign-out-everywhere", sign_out),
-    )
+    *_MAIL.views(),
+    *(
+        View(method, f"/people{path}", handler, Role.OPERATOR)
+        for method, path, handler in (
+            ("GET", "", show_all),
+            ("GET", "/add", ask_add),
+            ("POST", "/add", add),
+            ("GET", "/of/{name}", show),
+            ("POST", "/of/{name}/role", set_role),
+            ("GET", "/of/{name}/disable", partial(_ask, action="disable", title="Disable {}?")),
+            ("POST", "/of/{name}/disable", disable),
+            ("POST", "/of/{name}/enable", enable),
+            ("GET", "/of/{name}/reset", partial(_ask, action="reset", title="Reset the password of {}?")),
+            ("POST", "/of/{name}/reset", reset),
+            ("POST", "/of/{name}/sign-out-everywhere", sign_out),
+        )
+    ),
 ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import structlog
 from starlette.responses import Response
 
+from petstore.console.contacts import Place
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Forbidden, Invalid, PetstoreError, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
@@ -89,15 +90,16 @@ async def sign_out(visit: Visit) -> Response:
     return response
 
 
-async def show_me(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def show_me(visit: Visit, error: PetstoreError | None = None, *, beside: str = "present") -> Response:
     return visit.page(
         "me.html",
-        "My sessions and password",
+        "My sessions, password and mail",
         error=error,
-        beside="present",
+        beside=beside,
         sessions=await visit.store.sign_ins.sessions_of(visit.person.id),
         this=token_digest(visit.secret).hex(),
         least=PASSWORD_MIN_CHARACTERS,
+        mail=await _MAIL.block(visit, visit.person.id),
     )
 
 
@@ -174,6 +176,7 @@ def _next(values: Mapping[str, str]) -> str:
     return wanted if _NEXT.fullmatch(wanted) and not wanted.startswith(("sign-", "link/")) else ""
 
 
+_MAIL = Place("person", "/me", Role.VIEWER, lambda visit: visit.person.name, show_me)
 VIEWS = [
     View("GET", "/sign-in", show, role=None),
     View("POST", "/sign-in", sign_in, role=None),
@@ -181,6 +184,7 @@ VIEWS = [
     View("POST", "/link/{token}", use_link, role=None),
     View("POST", "/sign-out", sign_out),
     View("GET", "/me", show_me),
+    *_MAIL.views(),
     View("POST", "/me/password", change_password),
     View("POST", "/me/sessions/{session}/end", end_session),
     View("POST", "/me/sign-out-everywhere", sign_out_everywhere),

@@ -50,6 +50,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     body_timeout_seconds: float  # how long the next piece of a form may take to arrive
     key_environment: str  # of a new key, unless another is chosen
     overlap_ms: int  # of a rotation, unless another is written
+    sends_mail: bool  # whether it has a mail server
 
 
 class Desk(msgspec.Struct, frozen=True):

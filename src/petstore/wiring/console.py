@@ -46,6 +46,7 @@ def build_console(
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
         key_environment=settings.environment,
         overlap_ms=settings.key_rotation_overlap_ms,
+        sends_mail=settings.smtp_url is not None,
     )
     return Console(store, clock, report, options)
 

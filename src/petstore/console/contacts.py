@@ -1,0 +1,112 @@
+"""Mail: the contacts of an account or a person, as a block of its page.
+
+templates/contact_parts.html shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+from starlette.responses import Response
+
+from petstore.console.visit import INCOMPLETE_FORM, View, Visit
+from petstore.core.contacts import Contact, Subject
+from petstore.core.errors import Conflict, ContactNotFound, Invalid, InvalidBody, PetstoreError
+from petstore.core.notifications import Kind, kinds_for
+from petstore.core.people import Role
+
+
+class Block(msgspec.Struct, frozen=True):
+    """`home` is the page that it is on, `typed` a refused address. `is_sent`: there is a mail server."""
+
+    contacts: list[Contact]
+    kinds: list[Kind]
+    home: str
+    may_change: bool
+    is_sent: bool
+    typed: str
+
+
+class Show(Protocol):
+    """Shows the page with what was refused, beside the field `beside`."""
+
+    async def __call__(
+        self, visit: Visit, error: PetstoreError | None = None, *, beside: str
+    ) -> Response: ...
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A page with the block. `refer` names its account or person; `least` is the role that may change it."""
+
+    subject: Subject
+    path: str
+    least: Role
+    refer: Callable[[Visit], str]
+    show: Show
+
+    async def block(self, visit: Visit, subject_id: int) -> Block:
+        return Block(
+            await visit.store.contacts.of(self.subject, subject_id),
+            kinds_for(self.subject),
+            self._home(visit),
+            visit.may(self.least),
+            visit.desk.options.sends_mail,
+            visit.typed("address"),
+        )
+
+    async def add(self, visit: Visit) -> Response:
+        address = visit.typed("address")
+        try:
+            await visit.store.contacts.add(self.subject, self.refer(visit), address, visit.actor)
+        except (Invalid, Conflict) as error:
+            return await self.show(visit, error, beside="address")
+        return self._shown_again(visit, f"{address} is a contact.")
+
+    async def remove(self, visit: Visit) -> Response:
+        reference, address = self.refer(visit), _given(visit, "contact")
+        try:
+            await visit.store.contacts.remove(self.subject, reference, address, visit.actor)
+        except ContactNotFound as error:
+            return await self.show(visit, error, beside="")
+        return self._shown_again(visit, f"{address} is no contact any more.")
+
+    async def switch(self, visit: Visit) -> Response:
+        """The kinds that were ticked or cleared; a colleague's changes of others stay."""
+        reference, address = self.refer(visit), _given(visit, "contact")
+        shown = _given(visit, "was").split(",")
+        ticked = [kind.name for kind in kinds_for(self.subject) if kind.name in visit.form]
+        cleared = [kind.name for kind in kinds_for(self.subject) if kind.name not in visit.form]
+        try:
+            await visit.store.contacts.switch(
+                self.subject,
+                reference,
+                address,
+                visit.actor,
+                off=[name for name in cleared if name in shown],
+                on=[name for name in ticked if name not in shown],
+            )
+        except ContactNotFound as error:
+            return await self.show(visit, error, beside="")
+        return self._shown_again(visit, f"What {address} gets is saved.")
+
+    def views(self) -> list[View]:
+        return [
+            View("POST", f"{self.path}/contacts", self.add, self.least),
+            View("POST", f"{self.path}/contacts/remove", self.remove, self.least),
+            View("POST", f"{self.path}/contacts/kinds", self.switch, self.least),
+        ]
+
+    def _home(self, visit: Visit) -> str:
+        return self.path.format_map(visit.path).removeprefix("/")
+
+    def _shown_again(self, visit: Visit, flash: str) -> Response:
+        return visit.redirect(self._home(visit), flash=flash)
+
+
+def _given(visit: Visit, name: str) -> str:
+    """A hidden field of a form. Raises InvalidBody."""
+    if name not in visit.form:
+        raise InvalidBody(INCOMPLETE_FORM)
+    return visit.form[name]
