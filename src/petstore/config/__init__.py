@@ -16,6 +16,7 @@ from petstore.config.masking import masked
 from petstore.config.table import PREFIX, TABLE, Setting, Settings
 from petstore.config.user import ACTOR_VARIABLE
 from petstore.core.errors import ConfigurationError
+from petstore.core.mails import BASE_MAX
 
 __all__ = [
     "PREFIX",
@@ -125,6 +126,11 @@ def _check_mail(settings: Settings) -> None:
         raise ConfigurationError(
             "PETSTORE_SMTP_URL needs PETSTORE_BASE_URL, such as https://api.example.com/v1: mail has links to"
             " the service."
+        )
+    if len(settings.reached_at) > BASE_MAX:
+        raise ConfigurationError(
+            f"PETSTORE_SMTP_URL needs a PETSTORE_BASE_URL of at most {BASE_MAX} characters without /v1: lines"
+            " of mail are no longer."
         )
 
 

@@ -14,9 +14,12 @@ from petstore.core.errors import Invalid
 CONTACTS_MAX = 10
 ADDRESS_MAX = 254  # RFC 5321, section 4.5.3.1.3, without its brackets
 _TOKEN_BYTES = 16
-# What HTML takes in a field for an address, in ASCII: each server can send to it.
+# What HTML takes in a field for an address, in ASCII: each server can send to it. But for `=?`, which
+# begins an encoded word (RFC 2047): decoded it is another address.
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_ADDRESS = re.compile(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*", re.ASCII)
+_ADDRESS = re.compile(
+    rf"(?!.*=\?)[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*", re.ASCII
+)
 
 Subject = Literal["account", "person"]
 
