@@ -245,15 +245,17 @@ class TestAccessLog:
 
     def test_no_secret_is_written(self, front: Front) -> None:
         """Neither the Authorization header, nor a key that somebody put into the query, nor a link into the
-        console, by which whoever reads it chooses a person's password; also below a prefix."""
+        console, by which a reader chooses a person's password, or of a contact; also below a prefix."""
         for prefix in ("", "/pets"):
             front.ask("GET", f"{prefix}/console/link/Secret?a", None, {})
+            front.ask("POST", f"{prefix}/notifications/Secret?off=a", None, {})
         front.ask(
             "GET", "/v1/pets?api_key=pets_live_Secret", None, {"Authorization": "Bearer pets_live_Secret"}
         )
         wait_for(lambda: "/v1/pets" in front.log.read_text(), "the line")
         assert "Secret" not in front.log.read_text()
-        assert '"path":"/pets/console/link/..."' in front.log.read_text()
+        for path in ("/pets/console/link/...", "/pets/notifications/..."):
+            assert f'"path":"{path}"' in front.log.read_text()
 
 
 class TestOnAHost:

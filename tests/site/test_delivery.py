@@ -254,6 +254,9 @@ class _Pages:
     def error(self, status: int, message: str, root: str) -> str:
         raise NotImplementedError
 
+    def switches(self, **values: Any) -> str:
+        raise NotImplementedError
+
 
 def _pages(source: _Pages, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
     return RenderedPages(lambda: source, {}, "", Budget(clock, burst=burst, per_second=per_second))

@@ -57,8 +57,10 @@ class _Errors:
         if prefers_html(request.headers.getlist("accept")):
             response = await self._page(error, request)
         else:
-            return _as_json(error)
+            response = _as_json(error)
         response.headers.update(_HEADERS)
+        if error.retry_after_seconds is not None:
+            response.headers["retry-after"] = str(error.retry_after_seconds)
         return response
 
     async def answer_unexpected(self, request: Request, error: Exception) -> Response:

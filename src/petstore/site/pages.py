@@ -18,6 +18,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
 from petstore.site.budget import Budget
 from petstore.site.contents import PAGES
+from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content, StaticFiles
@@ -26,11 +27,12 @@ from petstore.web.routes import Route
 
 _Answer = Callable[[Request], Awaitable[Response]]
 
-_HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action {}; frame-ancestors 'none'"
+)
+_HEADERS = {"content-security-policy": _POLICY.format("'none'"), "referrer-policy": "no-referrer"}
+_WITH_FORMS = {**_HEADERS, "content-security-policy": _POLICY.format("'self'")}
 # The contract is public, and tools in browsers read it from other origins.
 _SHARED = {"access-control-allow-origin": "*"}
 _ICON = "icon.svg"
@@ -76,6 +78,7 @@ class Pages:
         # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
         budget = Budget(clock, burst=8 * (len(PAGES) + 1), per_second=2)
         self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget)
+        self._clock = clock
 
     def routes(self) -> list[Route]:
         return [
@@ -87,6 +90,10 @@ class Pages:
             Route("/openapi.yaml", _document(self._contract.as_yaml, "application/yaml")),
             *_STATIC.routes(),
         ]
+
+    def switches(self, contacts: Contacts) -> Route:
+        """The page where a contact's notifications are switched."""
+        return Switches(contacts, self._rendered.renderer, _WITH_FORMS, self._clock).route()
 
     async def start(self, request: Request) -> Response:
         """Links to the interface and its documentation: a page for browsers, JSON for other clients."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from petstore.site.budget import Budget
 from petstore.web.addresses import EXAMPLE
@@ -27,6 +27,8 @@ class Renderer(Protocol):
     def page(self, path: str) -> str: ...
 
     def error(self, status: int, message: str, root: str) -> str: ...
+
+    def switches(self, **values: Any) -> str: ...
 
 
 class RenderedPages:
@@ -58,6 +60,11 @@ class RenderedPages:
         async with self._working:
             text = await asyncio.to_thread(self._error, status, message)
         return text.replace(_ROOT_MARK, root)
+
+    async def renderer(self) -> Renderer:
+        """What renders, for a page that is not kept."""
+        async with self._working:
+            return await asyncio.to_thread(self._make)
 
     def _look_up(self, path: str, address: str) -> Content | None:
         content = self._kept.pop((path, address), None)

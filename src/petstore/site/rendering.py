@@ -36,6 +36,8 @@ class TemplateRenderer:
         self._environment.filters["code"] = lambda text, language: documents.code_block(
             text.strip(), language
         )
+        for name in ("layout.html", "notifications.html"):  # rendered on the event loop, so compiled here
+            self._environment.get_template(name)
         self._documents = folder.joinpath("documents")
         self._contract = contract
         self._values = {
@@ -64,9 +66,16 @@ class TemplateRenderer:
 
     def error(self, status: int, message: str, root: str) -> str:
         """The page of an error; `root` is where it says that the site begins."""
-        values = {**self._values, "path": None, "root": root, "contents": [], **_neighbours("")}
         title = _ERRORS.get(status, "Something went wrong")
-        return self._render("error.html", title, values, status=status, message=message)
+        return self._render("error.html", title, self._beside(root), status=status, message=message)
+
+    def switches(self, **values: Any) -> str:
+        """The page of a contact: what notifications.py says of it."""
+        return self._render("notifications.html", "Mail of the pet store", self._beside("../"), **values)
+
+    def _beside(self, root: str) -> dict[str, Any]:
+        """The values of a page that is not in the navigation."""
+        return {**self._values, "path": None, "root": root, "contents": [], **_neighbours("")}
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         return self._environment.get_template(template).render(values, title=title, **own)

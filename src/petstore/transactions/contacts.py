@@ -14,9 +14,10 @@ from petstore.transactions.accounts import find_account
 from petstore.transactions.journal import record
 from petstore.transactions.people import find_person
 from petstore.transactions.rows import CONTACT, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+from petstore.transactions.script import NO_EFFECT, Repository, Script, names_of, read, statement, write
 
 _COLUMNS: dict[Subject, str] = {"account": "account_id", "person": "person_id"}
+_TABLES: dict[Subject, str] = {"account": "accounts", "person": "people"}
 _SELECT = f"SELECT {select(CONTACT)} FROM contacts"
 _OF = {
     subject: statement(f"{_SELECT} WHERE {column} = $1 ORDER BY id") for subject, column in _COLUMNS.items()
@@ -114,6 +115,12 @@ class Contacts(Repository):
     def of_token(self, token: str) -> Script[Contact]:
         """Raises ContactNotFound."""
         return _of_token(token)
+
+    @read
+    def owner(self, contact: Contact) -> Script[str]:
+        """The name of the account or person that a contact is of."""
+        names = yield from names_of(_TABLES[contact.subject], (contact.subject_id,))
+        return names[contact.subject_id]
 
     @write(NO_EFFECT)
     def switch_by_token(self, now_ms: int, token: str, kind: str, *, is_on: bool) -> Script[Contact]:

@@ -171,8 +171,8 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
         trusted=settings.trusted_proxies,
         clock=clock,
     )
-    routes = [*pages.routes(), *endpoints.routes(), *(console.routes() if console else [])]
-    site = build_site(routes, pages.error)
+    routes = [*pages.routes(), pages.switches(store.contacts), *endpoints.routes()]
+    site = build_site([*routes, *(console.routes() if console else [])], pages.error)
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     return Service(

@@ -1,0 +1,112 @@
+"""A contact's page over the wire: in one click as a provider of mail asks, and in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from petstore.core.clock import SystemClock
+from petstore.core.mails import SWITCHES
+from petstore.storage.backend import backend_for
+from tests.site.conftest import OpenPage
+from tests.support.browser import COLOURS, DESKTOP, NARROW, PHONE, fits, violations
+from tests.support.journal import ACTOR
+from tests.support.server import Server
+
+
+@pytest.fixture(scope="session")
+def token(server: Server) -> str:
+    """Of a contact of the running server."""
+
+    async def add() -> str:
+        store = backend_for(f"sqlite:///{server.database}").open(SystemClock())
+        try:
+            return (await store.contacts.add("account", "large", "anna@example.com", ACTOR)).token
+        finally:
+            await store.close()
+
+    return asyncio.run(add())
+
+
+@pytest.mark.e2e
+@pytest.mark.xdist_group("browser")
+class TestOverTheWire:
+    """As a provider of mail asks: with the address of List-Unsubscribe, and nothing of the page."""
+
+    @pytest.mark.parametrize(
+        ("media_type", "body"),
+        [
+            ("application/x-www-form-urlencoded", b"List-Unsubscribe=One-Click"),
+            ("multipart/form-data; boundary=x", b"--x\r\n\r\nOne-Click\r\n--x--\r\n"),
+            ("application/x-www-form-urlencoded", iter([b"List-Unsubscribe=", b"One-Click"])),
+        ],
+        ids=["form", "multipart", "chunks"],
+    )
+    def test_one_click(
+        self, server: Server, token: str, media_type: str, body: bytes | Iterator[bytes]
+    ) -> None:
+        """It is 200 at once; the same connection takes the next request, or says that it ends."""
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        try:
+            path = f"{SWITCHES}/{token}"
+            connection.request("POST", f"{path}?off=limit.reached", body, {"Content-Type": media_type})
+            answer = connection.getresponse()
+            assert answer.status == 200
+            assert b"You get no more mail of this" in answer.read()
+            assert answer.getheader("set-cookie") is answer.getheader("location") is None
+            connection.request(
+                "POST", f"{path}?on=limit.reached"
+            )  # opens another connection where that ended
+            assert connection.getresponse().status == 200
+        finally:
+            connection.close()
+
+    def test_head_has_the_length_of_get(self, server: Server, token: str) -> None:
+        """As other pages."""
+        head, whole = (server.request(method, f"{SWITCHES}/{token}") for method in ("HEAD", "GET"))
+        assert (head.status, head.body) == (200, b"")
+        assert int(head.headers["content-length"]) == len(whole.body)
+
+
+@pytest.mark.browser
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+class TestInABrowser:
+    """In a real Chromium."""
+
+    @pytest.mark.parametrize("java_script_enabled", [True, False])
+    def test_it_switches_off_and_on(self, token: str, open_page: OpenPage, java_script_enabled: bool) -> None:
+        """On a phone, with a script and without: the large button, then the one in the list."""
+        watched = open_page(java_script_enabled=java_script_enabled, viewport=PHONE)
+        page = watched.open(f"{SWITCHES}/{token}?off=key.expiring")
+        asked = page.get_by_role("button", name="Switch off").first
+        expect(asked).to_have_accessible_description("A key expires within 14 days, and again within 3.")
+        asked.click()
+        expect(page.get_by_role("status")).to_contain_text("You get no more mail of this: A key expires")
+        row = page.get_by_role("listitem").filter(has_text="A key expires")
+        expect(row).to_contain_text("Off")
+        row.get_by_role("button", name="Switch on").click()
+        expect(page.get_by_role("status")).to_contain_text("You get mail of this again: A key expires")
+        expect(row.get_by_role("button", name="Switch off")).to_be_visible()
+        assert watched.complaints == []
+
+    def test_it_is_accessible_everywhere(self, token: str, open_page: OpenPage) -> None:
+        """axe has no complaint in light and dark; nothing scrolls sideways, and nothing breaks the policy."""
+        watched = open_page()
+        page = watched.open(f"{SWITCHES}/{token}?off=key.banned")
+        for size in (DESKTOP, PHONE, NARROW):
+            page.set_viewport_size(size)
+            assert fits(page)
+            page.emulate_media(color_scheme="light")
+            assert violations(page) == []
+            page.emulate_media(color_scheme="dark")
+            assert violations(page, COLOURS) == []
+        page.get_by_role("button", name="Switch off").nth(1).click()
+        expect(page.get_by_role("status")).to_be_visible()
+        assert violations(page) == []
+        assert watched.faults() == []
