@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -104,6 +105,27 @@ class TestWhat:
         assert {line["address"] for line in lines} == {"127.0.0.1"}
         assert 'petstore_requests_total{operation="site",status="200"} 3.0\n' in metrics
         assert 'petstore_requests_total{operation="none",status="404"} 2.0\n' in metrics
+
+    async def test_the_link_of_a_contact(self, log: Log) -> None:
+        """Who reads the log can switch nobody's mail: no line has a token, right or wrong."""
+        async with log.shop() as shop:
+            contact = await shop.store.contacts.add("account", "tests", "anna@example.com", ACTOR)
+            for method, query, token in (
+                ("GET", "", contact.token),
+                ("GET", "?off=key.banned", contact.token),
+                ("POST", "?off=key.banned", contact.token),
+                ("PUT", "", contact.token),
+                ("GET", "", contact.token[::-1]),
+                ("GET", "", f"{contact.token}/"),
+            ):
+                await shop.call(method, f"/notifications/{token}{query}")
+        template = "/notifications/{token}"
+        assert [(line["operation"], line["path"], line["status"]) for line in log.lines()] == [
+            *(("site", template, 200) for _ in range(3)),
+            *(("site", template, 405), ("site", template, 404), ("none", None, 404)),
+        ]
+        text = (log.folder / "log").read_text(encoding="utf-8")
+        assert not {contact.token, contact.token[::-1]} & set(re.split(r"[^A-Za-z0-9_-]", text))
 
 
 class TestWho:
