@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 
 import httpx2
@@ -16,7 +21,8 @@ import pytest
 from petstore_client.webhooks import sign
 
 from tests.architecture.sources import ROOT
-from tests.support.machine import program
+from tests.support.machine import folder, program
+from tests.support.outside import NODE_MODULES, node_module
 from tools.servers.ports import free_port
 
 FOLDER = ROOT / "clients" / "python" / "receivers"
@@ -51,35 +57,83 @@ def starlette() -> Iterator[Send]:
 
 
 @contextmanager
-def wsgi() -> Iterator[Send]:
-    """The application without a server."""
-    module = loaded("wsgi_receiver")
-    with httpx2.Client(transport=httpx2.WSGITransport(module.app)) as http:
-        yield lambda headers, body: http.post(ADDRESS, headers=headers, content=body).status_code
-    assert list(module.received) == [EVENT["id"]]
-
-
-@contextmanager
-def node() -> Iterator[Send]:
-    """The program as a process."""
+def process(place: Path, *command: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], Send]]:
+    """A program that says `ready` when it listens at PORT."""
     port = free_port()
     started = subprocess.Popen(
-        [program("node"), FOLDER / "node_receiver.mjs"],
-        env={"WEBHOOK_SECRET": SECRET, "PORT": str(port)},
+        command,
+        cwd=place,
+        env=os.environ | {"PORT": str(port)},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert started.stdout is not None
     try:
         assert started.stdout.readline() == b"ready\n"
-        with httpx2.Client(trust_env=False) as http:
+        with httpx2.Client(trust_env=False, headers={"Content-Type": "application/json"}) as http:
             address = f"http://127.0.0.1:{port}/hook"
-            yield lambda headers, body: http.post(address, headers=headers, content=body).status_code
+            yield started, lambda headers, body: http.post(address, headers=headers, content=body).status_code
     finally:
         started.kill()
         started.communicate()
 
 
-@pytest.mark.parametrize("receiver", [starlette, wsgi, pytest.param(node, marks=pytest.mark.e2e)])
+# Ends with its input, and says what the receiver has.
+SERVES = """
+import os, sys
+from importlib import import_module
+from threading import Thread
+from wsgiref.simple_server import make_server
+
+module = import_module(sys.argv[1])
+server = make_server("127.0.0.1", int(os.environ["PORT"]), module.app)
+Thread(target=server.serve_forever, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+print(*module.received)
+"""
+
+
+@contextmanager
+def wsgi(name: str = "wsgi_receiver") -> Iterator[Send]:
+    """The application in the server of the standard library."""
+    with process(FOLDER, sys.executable, "-c", SERVES, name) as (started, send):
+        yield send
+        printed, _ = started.communicate()
+        assert printed.decode().split() == [EVENT["id"]]
+
+
+@contextmanager
+def node() -> Iterator[Send]:
+    """The program as it is."""
+    with process(FOLDER, program("node"), "node_receiver.mjs") as (_, send):
+        yield send
+
+
+@contextmanager
+def express() -> Iterator[Send]:
+    """The program beside an Express, which Node.js looks for above it."""
+    node_module("express")
+    with folder() as place:
+        shutil.copytree(FOLDER, place, dirs_exist_ok=True)
+        (place / "node_modules").symlink_to(NODE_MODULES)
+        with process(place, program("node"), "express_receiver.mjs") as (_, send):
+            yield send
+
+
+RECEIVERS = {
+    "wsgi": wsgi,
+    "flask": partial(wsgi, "flask_receiver"),
+    "django": partial(wsgi, "django_receiver"),
+    "node": node,
+    "express": express,
+}
+
+
+@pytest.mark.parametrize(
+    "receiver",
+    [starlette, *(pytest.param(each, marks=pytest.mark.e2e, id=name) for name, each in RECEIVERS.items())],
+)
 def test_it_takes_what_is_signed_and_nothing_else(
     receiver: Callable[[], AbstractContextManager[Send]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,29 +1,10 @@
-// A receiver of webhooks with Node.js alone. In Express:
-// app.post("/hook", express.raw({ type: "application/json" }), (request, response) => …);
-// there verify(request.body, request.headers, secret) is the same.
-import { createHmac, timingSafeEqual } from "node:crypto";
+// A receiver of webhooks with Node.js alone.
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
 
-const TOLERANCE_SECONDS = 300;
-const received = new Map();
+import { verify } from "./verify.mjs";
 
-// The event of a request; throws when it is not the service's. `body` is the Buffer as it came.
-export function verify(body, headers, secret) {
-  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures } = headers;
-  if (!id || !signatures || !/^\d{1,12}$/.test(timestamp)) throw new Error("A header is missing.");
-  if (Math.abs(Date.now() / 1000 - timestamp) > TOLERANCE_SECONDS) throw new Error("Its time is wrong.");
-  const key = Buffer.from(secret.replace("whsec_", ""), "base64");
-  if (key.length < 24) throw new Error("There is no secret.");
-  const digest = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(body).digest("base64");
-  const expected = Buffer.from(`v1,${digest}`);
-  const fits = signatures
-    .split(" ")
-    .map((each) => Buffer.from(each))
-    .some((each) => each.length === expected.length && timingSafeEqual(each, expected));
-  if (!fits) throw new Error("No signature fits.");
-  return JSON.parse(body);
-}
+const received = new Map();
 
 const server = createServer(async (request, response) => {
   try {
