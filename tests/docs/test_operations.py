@@ -9,8 +9,12 @@ import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
+from petstore import config
 from petstore.config import TABLE
+from petstore.core.contacts import Subject
+from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
+from petstore.core.notifications import BEGUN_MAX, GATHERED_MS, KEPT_MS, kinds_for
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
 from tests.architecture.sources import tracked
@@ -111,6 +115,34 @@ def test_every_directory_is_made() -> None:
         found for text in texts for found in re.findall(r"(?:/etc|/var/lib|/var/backups)/petstore\b", text)
     }
     assert named == made
+
+
+def test_every_kind_of_mail_is_named() -> None:
+    """With whose contacts get it, and no other."""
+    text = section(DOCUMENT, "Send mail")
+    rows = re.findall(r"^\* contacts of (\w+) get ((?:`[\w.]+`,?\s+)+)", text, re.M)
+    told = {subject: re.findall(r"`([\w.]+)`", names) for subject, names in rows}
+    subjects: dict[str, Subject] = {"accounts": "account", "people": "person"}
+    assert told == {name: [kind.name for kind in kinds_for(subject)] for name, subject in subjects.items()}
+
+
+def test_the_settings_of_mail_are_all_that_it_needs(tmp_path: Path) -> None:
+    """Where the service listens for others, too."""
+    ((_, lines),) = [block for block in fences(section(DOCUMENT, "Send mail")) if block[0] == "toml"]
+    (tmp_path / "petstore.toml").write_text(lines, encoding="utf-8")
+    settings = config.load({"PETSTORE_CONFIG": str(tmp_path / "petstore.toml"), "PETSTORE_HOST": "0.0.0.0"})
+    assert settings.smtp_url is not None
+
+
+def test_the_numbers_of_mail_are_those_of_the_code() -> None:
+    """How long a mail waits, how long it is tried, how often it may come."""
+    text = " ".join(section(DOCUMENT, "Send mail").split())
+    for words, number, expected in (
+        ("It waits a minute for more", GATHERED_MS, MINUTE_MS),
+        ("given up after four days", KEPT_MS, 4 * DAY_MS),
+        ("a kill may send one mail twice", BEGUN_MAX, 2),
+    ):
+        assert (words in text, number) == (True, expected)
 
 
 def test_every_setting_exists() -> None:
