@@ -40,6 +40,8 @@ TROUBLE = {
         'petstore_webhooks{state="failing"}': "1x50 4x80",
         'petstore_webhooks{state="healthy"}': "3x130",
     },
+    "PetstoreMailWaits": {"petstore_mail_oldest_seconds": "0x50 0+60x80"},
+    "PetstoreMailRefused": {'petstore_mails_total{outcome="given_up"}': "0x50 0+1x80"},
     "PetstoreCommitsSlow": {
         'petstore_store_commit_seconds_bucket{le="0.25"}': "0+9x130",
         'petstore_store_commit_seconds_bucket{le="1.0"}': "0+10x130",
@@ -149,6 +151,26 @@ async def test_old_events_that_are_sent_again_alert_nobody(shop: Shop, tmp_path:
         'petstore_webhooks{state="healthy"}': "3x130",
     }
     check(tmp_path, fires(await healthy(shop) | again, None))
+
+
+@pytest.mark.parametrize(("sent", "refused"), [(0, 5), (9, 14)])
+async def test_an_address_that_is_wrong_alerts_nobody(
+    shop: Shop, tmp_path: Path, sent: int, refused: int
+) -> None:
+    """Its mails are repeated for days and given up; others' arrive, or there are none for some hours."""
+    address = {
+        "petstore_mails_waiting": f"{refused - 2}x130",
+        'petstore_mails_total{outcome="given_up"}': "0x100 2x30",
+        'petstore_mails_total{outcome="failed"}': "0+1x130",
+        'petstore_mails_total{outcome="sent"}': f"0 {sent}x129",
+    }
+    check(tmp_path, fires(await healthy(shop) | address, None))
+
+
+async def test_a_server_that_refuses_all_mail_alerts(shop: Shop, tmp_path: Path) -> None:
+    """For a while only: nothing is given up for four days, and each mail has its next try."""
+    refused = {"petstore_mails_waiting": "0x50 6x80", 'petstore_mails_total{outcome="failed"}': "0x50 6x80"}
+    check(tmp_path, fires(await healthy(shop) | refused, "PetstoreMailRefused"))
 
 
 @pytest.mark.slow

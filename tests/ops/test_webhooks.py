@@ -1,4 +1,4 @@
-"""Metrics of webhooks: of the store by each look, and of the tries of the background process."""
+"""Metrics of webhooks and mail: of the store by each look, and of the tries of the background process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from petstore.ops import webhooks
+from petstore.core.notifications import GATHERED_MS
+from petstore.ops import health, webhooks
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.metrics import Metrics
-from petstore.ops.webhooks import DeliveryCounts, WebhookWatch
+from petstore.ops.webhooks import DeliveryCounts, MailWatch, WebhookWatch
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
+from tests.support.journal import ACTOR
+from tests.support.service import open_shop, settle
 
 COUNTED = 'petstore_webhook_deliveries_total{{outcome="{}"}}'
 
@@ -43,6 +46,53 @@ async def test_the_state_of_the_store_is_that_of_the_last_look() -> None:
 
 async def ask() -> tuple[dict[str, int], float]:
     return {"healthy": 5, "failing": 2, "disabled": 1}, 7.5
+
+
+async def test_mail_of_the_store_is_that_of_the_last_look() -> None:
+    """Both gauges are there from the start, at 0, and after the last mail again."""
+    answers = iter([(3, 61.5), (0, 0.0)])
+
+    async def ask() -> tuple[int, float]:
+        return next(answers)
+
+    watch, metrics, shown = MailWatch(ask), Metrics(), []
+    metrics.show(watch.collect)
+    for look in (None, watch.look, watch.look):
+        if look is not None:
+            await look()
+        there = samples(metrics)
+        shown.append((there["petstore_mails_waiting"], there["petstore_mail_oldest_seconds"]))
+    assert shown == [(0, 0), (3, 61.5), (0, 0)]
+
+
+async def test_a_service_that_has_a_mail_server_shows_what_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the looks of its health at the store."""
+    monkeypatch.setattr(health, "INTERVAL_SECONDS", 0)
+    async with open_shop(tmp_path, smtp_url="smtp://127.0.0.1:1", mail_from="petstore@example.com") as shop:
+        await shop.store.contacts.add("account", "tests", "ops@shop.example", ACTOR)
+        await shop.store.notifications.gather()
+        await shop.store.accounts.suspend("tests", ACTOR)
+        await shop.store.notifications.gather()
+        shop.clock.ms += GATHERED_MS
+        text = ""
+        async with asyncio.timeout(30):
+            while "petstore_mails_waiting 1.0" not in text:
+                await settle()
+                text = (await shop.call("GET", "/metrics")).body.decode()
+        assert "petstore_mail_oldest_seconds 60.0" in text
+
+
+async def test_mails_are_counted_by_what_came_of_them(tmp_path: Path) -> None:
+    """In the same file as tries to deliver; each outcome is there from the start, at 0."""
+    scraped, counts = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())), DeliveryCounts(tmp_path)
+    names = [f'petstore_mails_total{{outcome="{each}"}}' for each in ("sent", "failed", "given_up")]
+    assert [samples(scraped)[name] for name in names] == [0, 0, 0]
+    for outcome in ("failed", "sent", "failed", "given_up", "failed"):
+        counts.mailed(outcome)
+    counts.share()
+    assert [samples(scraped)[name] for name in names] == [1, 3, 1]
 
 
 async def test_workers_show_what_the_background_process_has_counted(

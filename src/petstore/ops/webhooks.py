@@ -1,4 +1,4 @@
-"""What operators watch of webhooks: how those of the store do, and what came of tries to deliver."""
+"""What operators watch of webhooks and mail: how those of the store do, and what came of tries to send."""
 
 from __future__ import annotations
 
@@ -39,6 +39,25 @@ class WebhookWatch:
         yield family
         text = "How long the oldest event has waited for a healthy webhook."
         yield GaugeMetricFamily("petstore_webhook_oldest_undelivered_seconds", text, value=self._seconds)
+
+
+class MailWatch:
+    """`ask` returns how many mails are due, and the age, in seconds, of the oldest that the server has not
+    refused. Raises StoreUnavailable."""
+
+    def __init__(self, ask: Callable[[], Awaitable[tuple[int, float]]]) -> None:
+        self._ask = ask
+        self._count, self._seconds = 0, 0.0
+
+    async def look(self) -> None:
+        """Call it every few seconds."""
+        self._count, self._seconds = await self._ask()
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges, by the last look."""
+        yield GaugeMetricFamily("petstore_mails_waiting", "Mails that are due.", value=self._count)
+        text = "Age of the oldest mail that is due and was not refused."
+        yield GaugeMetricFamily("petstore_mail_oldest_seconds", text, value=self._seconds)
 
 
 class DeliveryCounts:

@@ -80,7 +80,9 @@ _NOTE_FAULT = statement("UPDATE contacts SET fault = $2, fault_at_ms = $3 WHERE 
 _NOTE_ARRIVAL = statement(
     "UPDATE contacts SET fault = NULL, fault_at_ms = NULL WHERE id = $1 AND fault IS NOT NULL"
 )
-_WAITING = statement("SELECT count(*), min(created_at_ms) FROM mails")
+_WAITING = statement(
+    "SELECT count(*), min(CASE WHEN tries = 0 THEN created_at_ms END) FROM mails WHERE created_at_ms <= $1"
+)
 _decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -175,10 +177,11 @@ class Notifications(Repository):
 
     @read
     def waiting(self) -> Script[tuple[int, float]]:
-        """How many mails are not sent yet, and how old the oldest is, in seconds."""
-        ((count, first_ms),) = yield _WAITING, ()
-        age_ms = self._clock.now_ms() - first_ms if count else 0
-        return count, max(age_ms, 0) / SECOND_MS
+        """How many mails wait for no more facts and are not sent yet, and the age, in seconds, of the oldest
+        that the server has not refused."""
+        now_ms = self._clock.now_ms()
+        ((count, first_ms),) = yield _WAITING, (now_ms - GATHERED_MS,)
+        return count, 0.0 if first_ms is None else (now_ms - first_ms) / SECOND_MS
 
 
 def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:

@@ -34,7 +34,7 @@ from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
 from petstore.ops.supervision import read_metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
-from petstore.ops.webhooks import WebhookWatch
+from petstore.ops.webhooks import MailWatch, WebhookWatch
 from petstore.site.app import build_site
 from petstore.site.pages import Pages
 from petstore.storage.backend import Backend
@@ -226,12 +226,14 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
 def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlusher) -> Endpoints:
     settings, metrics, store = process.settings, process.metrics, storage.store
     held, webhooks = HeldEvents(store.held_events), WebhookWatch(store.deliverers.states)
+    mails = MailWatch(store.notifications.waiting)
     metrics.read_from(held.read)
     metrics.show(webhooks.collect)
+    metrics.show(mails.collect)
     health = Health(
         probe=store.probe,
         ask_limiter=storage.ask,
-        looks=[held.look, webhooks.look],
+        looks=[held.look, webhooks.look, *([mails.look] if settings.smtp_url else [])],
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,
