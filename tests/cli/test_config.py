@@ -119,6 +119,26 @@ class TestShow:
             assert not [key for key in keys if key[:8] in printed]
             assert "geheim" not in printed
 
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("smtps://me:geheim@mail.example.com", "smtps://me:***@mail.example.com"),
+            ("smtp://me%40example.com:ge%2Fheim@mail:587", "smtp://me%40example.com:***@mail:587"),
+            ("smtps://me:geheim@[2001:db8::25]:465", "smtps://me:***@[2001:db8::25]:465"),
+            ("smtp://localhost:25", "smtp://localhost:25"),
+            ("smtps://me:ge/heim@mail", "smtps://***"),
+            ("smtps://me:ge#heim@mail", "smtps://***"),
+            ("me:geheim@mail", "***"),
+        ],
+    )
+    def test_the_password_of_the_mail_server_is_masked(self, cli: Cli, url: str, shown: str) -> None:
+        """Also where it is not escaped, for which the setting is refused."""
+        cli.settings |= {"PETSTORE_SMTP_URL": url, "PETSTORE_MAIL_FROM": "Pet store <petstore@example.com>"}
+        result = cli.run("config", "--json")
+        rows = {row["name"]: row["value"] for row in json.loads(result.stdout)}
+        assert (rows["smtp_url"], rows["mail_from"]) == (shown, "Pet store <petstore@example.com>")
+        assert "heim" not in result.stdout + result.stderr + cli.run("config").stdout
+
     def test_secret_from_a_file(self, cli: Cli) -> None:
         """PETSTORE_DATABASE_URL_FILE is a source of its own."""
         file = cli.folder / "url"

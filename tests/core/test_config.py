@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from email.headerregistry import Address
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import pytest
 
 from petstore import config
 from petstore.core.errors import ConfigurationError
+from petstore.core.mails import MailServer
 from petstore.wiring.operations import guard_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -186,6 +188,42 @@ ROWS: dict[str, Row] = {
         [
             (text, "expected base64 of 32 bytes")
             for text in ("secret", f"{'a' * 42}==", f"{'a' * 44}", "ü" * 44)
+        ],
+    ),
+    "smtp_url": (
+        None,
+        [],  # no server without an address to send from: TestMail
+        [
+            (
+                text,
+                "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS.",
+            )
+            for text in (
+                *("mail.example.com", "mail.example.com:587", "https://mail.example.com", "SMTP", "smtps:"),
+                *("smtps://", "smtps://:465", "smtps://me:pw@", "smtp://[::1", "smtp://[not-ipv6]"),
+                *("smtp://mail/inbox", "smtp://mail?tls=no", "smtp://mail#a", "smtps://me:pass/word@mail"),
+                *("smtps://me:pass?word@mail", "smtps://me:pass#word@mail"),
+                *("smtp://mail:0", "smtp://mail:99999", "smtp://mail:port"),
+                *("smtps://me@mail", "smtps://me:@mail", "smtps://:pw@mail"),
+            )
+        ],
+    ),
+    "mail_from": (
+        None,
+        [
+            ("", None),
+            ("petstore@example.com", Address("", addr_spec="petstore@example.com")),
+            ("Pet store <petstore@example.com>", Address("Pet store", addr_spec="petstore@example.com")),
+            ('"Pets, Inc." <a+b@example.com>', Address("Pets, Inc.", addr_spec="a+b@example.com")),
+            ("Tierladen München <a@example.com>", Address("Tierladen München", addr_spec="a@example.com")),
+        ],
+        [
+            (text, "expected an address such as petstore@example.com, or Pet store <…>.")
+            for text in (
+                *("petstore", "Pet store", "@example.com", "petstore@", "a b@example.com", "a@b@c"),
+                *("<>", "Pet store <petstore>", "petstore@büro.example", "büro@example.com", "a@-b.example"),
+                *(f"{'a' * 65}@example.com", f"a@{'b' * 64}.example", "Pet\x07store <a@example.com>"),
+            )
         ],
     ),
     "journal_keep": (
@@ -393,6 +431,67 @@ class TestSharing:
         """One process serves a SQLite file, so there is nobody to share with."""
         with pytest.raises(ConfigurationError, match="set PETSTORE_DATABASE_URL to postgresql"):
             load(valkey_url="valkey://127.0.0.1")
+
+
+class TestMail:
+    """The server that takes mail, and what mail needs besides."""
+
+    FROM: ClassVar = {"mail_from": "petstore@example.com"}
+
+    @pytest.mark.parametrize(
+        ("url", "server"),
+        [
+            ("smtps://mail.example.com", MailServer("mail.example.com", 465, True)),
+            ("smtp://mail.example.com", MailServer("mail.example.com", 587, False)),
+            ("smtp://localhost:25/", MailServer("localhost", 25, False)),
+            ("smtps://me:pw@mail:2465", MailServer("mail", 2465, True, "me", "pw")),
+            ("smtp://[2001:db8::25]", MailServer("2001:db8::25", 587, False)),
+            ("smtps://me:pw@[::1]:2465", MailServer("::1", 2465, True, "me", "pw")),
+            (
+                "smtps://me%40example.com:p%2Fa%3As%23s%3F%40%25%C3%BC%20@mail",
+                MailServer("mail", 465, True, "me@example.com", "p/a:s#s?@%ü "),
+            ),
+        ],
+    )
+    def test_a_server(self, url: str, server: MailServer) -> None:
+        """Ports are those of RFC 8314 and 6409; a password has any character, in percent encoding."""
+        assert load(smtp_url=url, **self.FROM).smtp_url == server
+
+    def test_it_can_come_from_a_file(self, tmp_path: Path) -> None:
+        """It carries a password; a refusal shows no part of it."""
+        file = tmp_path / "url"
+        file.write_text("smtps://me:geheim@mail.example.com\n")
+        server = load(smtp_url_file=str(file), **self.FROM).smtp_url
+        assert server == MailServer("mail.example.com", 465, True, "me", "geheim")
+        for text in ("smtps://me:ge/heim@mail.example.com", "geheim"):
+            file.write_text(text)
+            with pytest.raises(
+                ConfigurationError, match=r"PETSTORE_SMTP_URL, from .*expected a URL"
+            ) as refused:
+                load(smtp_url_file=str(file), **self.FROM)
+            assert "heim" not in str(refused.value)
+
+    @pytest.mark.parametrize("url", ["smtps://me:geheim@mail", "smtp://localhost"])
+    def test_it_needs_an_address_to_send_from(self, url: str) -> None:
+        """No address is guessed from the machine's name: receivers would refuse it."""
+        with pytest.raises(
+            ConfigurationError, match=r"PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM, .* such as"
+        ):
+            load(smtp_url=url)
+
+    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "petstore"])
+    def test_it_needs_the_public_address_where_others_reach_the_service(self, host: str) -> None:
+        """A link to the listener's own address would lead nobody anywhere."""
+        mail = {"smtp_url": "smtp://mail", "host": host, **self.FROM}
+        with pytest.raises(ConfigurationError, match="PETSTORE_SMTP_URL needs PETSTORE_BASE_URL, such as"):
+            load(**mail)
+        base = "https://api.example.com/v1"
+        assert load(base_url=base, **mail).base_url == base
+
+    def test_a_sender_alone_sends_nothing(self) -> None:
+        """Whatever the host is: it may be set first."""
+        settings = load(host="0.0.0.0", **self.FROM)
+        assert (settings.smtp_url, str(settings.mail_from)) == (None, "petstore@example.com")
 
 
 class TestTogether:
