@@ -9,12 +9,14 @@ import socket
 import subprocess
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from petstore import __version__, config
 from petstore.core.durations import parse_duration
 from petstore.core.errors import ConfigurationError
+from petstore.core.mails import MailServer
 from petstore.core.targets import Guard
 from tests.deploy.files import (
     COMPOSE,
@@ -188,6 +190,38 @@ class TestWebhooks:
         ]
         assert (len(reached) == 1) == allowed
         assert (Guard().fault_of_address(address) is None) == allowed
+
+
+class TestMail:
+    """It goes out to its server, where an operator sets one."""
+
+    FROM: ClassVar = {"PETSTORE_MAIL_FROM": "petstore@example.com"}
+
+    @pytest.mark.parametrize(
+        ("name", "secrets_in"),
+        [("compose.yaml", "compose.yaml"), ("kubernetes/settings.env", "secret.example.yaml")],
+    )
+    def test_the_settings_that_are_commented_out_send_mail(
+        self, name: str, secrets_in: str, tmp_path: Path
+    ) -> None:
+        """All that is needed, with the server's password in a secret."""
+        text = (DEPLOY / name).read_text(encoding="utf-8")
+        off = dict(re.findall(r"^ *# ?(PETSTORE_(?:SMTP|MAIL)_\w+)(?:=|: )(\S+)$", text, re.M))
+        secrets = (DEPLOY / name).with_name(secrets_in).read_text(encoding="utf-8")
+        assert re.search(rf"^  # ?{Path(off['PETSTORE_SMTP_URL_FILE']).name}: ", secrets, re.M)
+        (tmp_path / "url").write_text("smtps://petstore:secret@mail")
+        settings = config.load(off | {"PETSTORE_SMTP_URL_FILE": str(tmp_path / "url")})
+        assert settings.smtp_url == MailServer("mail", 465, True, "petstore", "secret")
+
+    def test_pods_reach_its_ports(self) -> None:
+        """Those that a URL without a port means."""
+        urls = ("smtp://mail", "smtps://mail")
+        settings = [config.load(self.FROM | {"PETSTORE_SMTP_URL": url}) for url in urls]
+        ports = [each.smtp_url.port for each in settings if each.smtp_url]
+        rules = [
+            [each["port"] for each in rule["ports"]] for rule in manifest("NetworkPolicy")["spec"]["egress"]
+        ]
+        assert sorted(ports) in rules
 
 
 class TestNumbers:

@@ -127,6 +127,10 @@ class TestInstallation:
         settings = config.load({"PETSTORE_CONFIG": str(tmp_path / "petstore.toml")})
         assert settings.database_url.startswith("postgresql://")
         assert settings.workers == 4
+        assert (settings.smtp_url is None, str(settings.mail_from)) == (
+            False,
+            "Pet store <petstore@example.com>",
+        )
 
 
 @pytest.mark.e2e
