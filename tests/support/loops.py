@@ -12,17 +12,23 @@ from contextlib import contextmanager
 def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asyncio.Server]]) -> Iterator[int]:
     """The port of the server that `begin` makes, for the length of a block; its tasks end with it."""
     loop = asyncio.new_event_loop()
-    server = loop.run_until_complete(begin(loop))
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        yield server.sockets[0].getsockname()[1]
+        server = asyncio.run_coroutine_threadsafe(_result(begin(loop)), loop).result()
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            loop.call_soon_threadsafe(server.close)
     finally:
-        loop.call_soon_threadsafe(server.close)
+        asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        loop.run_until_complete(_cancel_others())
         loop.close()
+
+
+async def _result(begun: Awaitable[asyncio.Server]) -> asyncio.Server:
+    return await begun
 
 
 async def _cancel_others() -> None:
