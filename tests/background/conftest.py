@@ -1,9 +1,9 @@
-"""Certificates of receivers, stores of each kind, a receiver and who sends to it."""
+"""Certificates of receivers, stores of each kind, a receiver and who sends to it; a mail server."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from petstore.storage.store import Store
 from tests.support import machine
 from tests.support.backends import backend, store
 from tests.support.clock import ManualClock
+from tests.support.mail import MailServer, serving_mail
 from tests.support.webhooks import Process, Receiver, Recorder, account, opened_receiver, webhook
 
 __all__ = ["backend", "store"]
@@ -44,6 +45,12 @@ def speaks(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Speaks:
         return context
 
     return speak
+
+
+@pytest.fixture
+def mail() -> Iterator[MailServer]:
+    with serving_mail() as server:
+        yield server
 
 
 @pytest.fixture

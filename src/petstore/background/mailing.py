@@ -12,8 +12,12 @@ import aiosmtplib
 from petstore.core.mails import MailServer
 
 _STEP_SECONDS = 20.0
+# Servers look through what they got before they answer; who does not wait sends it twice.
+_DATA_SECONDS = 80.0
 _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
+# RFC 5321, section 3.8: the answer to any command of a server that goes.
+_CLOSING = 421
 
 
 class MailRefused(Exception):
@@ -46,33 +50,23 @@ class Mailer:
 
     async def send(self, message: EmailMessage) -> None:
         """The server has it when this returns. Raises MailRefused and ServerTrouble."""
+        ((sender,), (recipient,)) = (message[name].addresses for name in ("From", "To"))
+        is_under_way = False
         try:
             async with asyncio.timeout(_TRY_SECONDS):
-                await self._send(message)
-        except aiosmtplib.SMTPRecipientsRefused as error:
-            (refused,) = error.recipients
-            is_final = refused.code >= 500 and "5.7." not in refused.message
-            raise MailRefused(_said(refused.code, refused.message), is_final=is_final) from error
-        except aiosmtplib.SMTPDataError as error:
-            raise MailRefused(_said(error.code, error.message), is_final=False) from error
-        except aiosmtplib.SMTPResponseException as error:
+                client = await self._connected()
+                await client.mail(sender.addr_spec)
+                await client.rcpt(recipient.addr_spec)
+                is_under_way = True
+                await client.data(message.as_bytes(), timeout=_DATA_SECONDS)
+        except (aiosmtplib.SMTPException, OSError, ValueError, TimeoutError) as error:
             await self.close()
-            raise ServerTrouble(_said(error.code, error.message)) from error
-        except TimeoutError as error:
-            await self.close()
-            raise ServerTrouble("It takes too long to answer.") from error
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            await self.close()
-            raise ServerTrouble(_shortened(str(error) or type(error).__name__)) from error
+            raise _meaning(error, is_under_way) from error
 
-    async def _send(self, message: EmailMessage) -> None:
-        if self._client is not None and not self._client.is_connected:
-            self._client = None  # servers close idle connections
-        if self._client is None:
+    async def _connected(self) -> aiosmtplib.SMTP:
+        if self._client is None or not self._client.is_connected:  # servers close idle connections
             self._client = await self._connect()
-        ((sender,), (recipient,)) = (message[name].addresses for name in ("From", "To"))
-        # `send_message` would write the fields anew, and encode long ones.
-        await self._client.sendmail(sender.addr_spec, [recipient.addr_spec], message.as_bytes())
+        return self._client
 
     async def _connect(self) -> aiosmtplib.SMTP:
         server = self._server
@@ -117,8 +111,21 @@ class Mailer:
             client.close()
 
 
-def _said(code: int, message: str) -> str:
-    return _shortened(f"It answered {code} {message}")
+def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTrouble:
+    """Nobody knows whether a mail arrived whose content was under way: it counts as a try, else it would be
+    sent every few minutes for as long as the server does not answer."""
+    if isinstance(error, aiosmtplib.SMTPResponseException):
+        fault = _shortened(f"It answered {error.code} {error.message}")
+        is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
+        if error.code == _CLOSING or not (is_recipient or isinstance(error, aiosmtplib.SMTPDataError)):
+            return ServerTrouble(fault)
+        is_policy = error.message.startswith(
+            "5.7."
+        )  # RFC 3463: such as a relay that does not know this service
+        return MailRefused(fault, is_final=is_recipient and error.code >= 500 and not is_policy)
+    is_late = isinstance(error, TimeoutError)
+    fault = "It takes too long to answer." if is_late else _shortened(str(error) or type(error).__name__)
+    return MailRefused(fault, is_final=False) if is_under_way else ServerTrouble(fault)
 
 
 def _shortened(text: str) -> str:
