@@ -19,8 +19,10 @@ from petstore.transactions.script import NO_EFFECT, Repository, Script, names_of
 _COLUMNS: dict[Subject, str] = {"account": "account_id", "person": "person_id"}
 _TABLES: dict[Subject, str] = {"account": "accounts", "person": "people"}
 _SELECT = f"SELECT {select(CONTACT)} FROM contacts"
+# A contact that mail is made for, or that leaves, does not change meanwhile.
 _OF = {
-    subject: statement(f"{_SELECT} WHERE {column} = $1 ORDER BY id") for subject, column in _COLUMNS.items()
+    subject: statement(f"{_SELECT} WHERE {column} = $1 ORDER BY id", lock=" FOR SHARE")
+    for subject, column in _COLUMNS.items()
 }
 _ADD = {
     subject: statement(

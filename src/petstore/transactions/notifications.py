@@ -47,7 +47,8 @@ _ACCOUNT_OF = statement(
 )
 _PEOPLE = statement(
     f"SELECT {select([f'c.{column}' for column in CONTACT])} FROM contacts c"
-    " JOIN people p ON p.id = c.person_id WHERE p.disabled_at_ms IS NULL ORDER BY c.id"
+    " JOIN people p ON p.id = c.person_id WHERE p.disabled_at_ms IS NULL ORDER BY c.id",
+    lock=" FOR SHARE OF c",
 )
 _KEY = statement("SELECT label, display FROM api_keys WHERE id = $1")
 _WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1")
@@ -65,9 +66,9 @@ _EXTEND = statement("UPDATE mails SET said = $2, count = $3 WHERE id = $1")
 _IS_DUE = f"(due_ms <= $1 OR due_ms > $1 + {_FURTHEST_MS})"
 _ANY = statement(f"SELECT 1 FROM mails WHERE {_IS_DUE} LIMIT 1")
 _NEXT = statement(
-    # As the fields of Mail.
+    # As the fields of Mail, and what may end it.
     "SELECT m.id, d.identity, m.contact_id, c.address, c.token, coalesce(a.name, p.name), m.kind, m.said,"
-    " m.count, m.created_at_ms, m.due_ms, m.tries, m.begun FROM mails m"
+    " m.count, m.created_at_ms, m.due_ms, m.tries, m.begun, p.disabled_at_ms FROM mails m"
     " JOIN contacts c ON c.id = m.contact_id LEFT JOIN accounts a ON a.id = c.account_id"
     " LEFT JOIN people p ON p.id = c.person_id, data_set d"
     f" WHERE {_IS_DUE.replace('due_ms', 'm.due_ms')} ORDER BY m.due_ms, m.id LIMIT 1",
@@ -159,8 +160,10 @@ class Notifications(Repository):
         for row in (yield _NEXT, (now_ms,)):
             values = dict(zip(Mail.__struct_fields__, row, strict=False))
             made = {"key": f"{values['key']}.{values['id']}", "said": _decode(values["said"])}
-            mail, begun = Mail(**values | made | {"due_ms": now_ms + LEASE_MS}), row[-1]
+            mail, (begun, disabled_at_ms) = Mail(**values | made | {"due_ms": now_ms + LEASE_MS}), row[-2:]
             reason = "it may have arrived" if begun >= BEGUN_MAX else ""
+            if disabled_at_ms is not None:
+                reason = "its person is disabled"
             if now_ms - mail.created_at_ms > KEPT_MS:
                 reason = "it is too old"
             if reason:
