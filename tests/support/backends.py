@@ -59,13 +59,14 @@ def _is_through_pgbouncer(item: pytest.Function) -> bool:
 class SharedData:
     """One database for the contract. Its stores are on the same data, as those of several processes.
 
-    `execute` runs SQL in a transaction of its own, as a SQL shell does. `exact_versions`: a version moves
-    only when what is cached under it changes, not with every commit.
+    `execute` runs SQL in a transaction of its own, as a SQL shell does. `url` is that of the database itself.
+    `exact_versions`: a version moves only when what is cached under it changes, not with every commit.
     """
 
     def __init__(
-        self, backend: Backend, clock: ManualClock, execute: Execute, *, exact_versions: bool
+        self, url: str, backend: Backend, clock: ManualClock, execute: Execute, *, exact_versions: bool
     ) -> None:
+        self.url = url
         self.execute = execute
         self.exact_versions = exact_versions
         self._backend = backend
@@ -105,14 +106,14 @@ async def backend(
     with ExitStack() as made:
         if request.param == "sqlite":
             path = tmp_path / "contract.db"
-            execute = partial(execute_in_file, path)
-            opened = SharedData(backend_for(f"sqlite:///{path}"), clock, execute, exact_versions=True)
+            url, execute = f"sqlite:///{path}", partial(execute_in_file, path)
+            opened = SharedData(url, backend_for(url), clock, execute, exact_versions=True)
         else:  # through PgBouncer in transaction mode nothing may depend on a session
             url = made.enter_context(fresh_database(migrated=True))
             is_pooled = request.param == "pgbouncer"
             options = PostgresOptions(prepared=not is_pooled)
             chosen = backend_for(pgbouncer.pooled(url) if is_pooled else url, postgres=options)
-            opened = SharedData(chosen, clock, made.enter_context(shell(url)), exact_versions=False)
+            opened = SharedData(url, chosen, clock, made.enter_context(shell(url)), exact_versions=False)
         yield opened
         await opened.close()
 

@@ -30,6 +30,9 @@ _STOP_SECONDS = 3.0
 _FIRST_PAUSE_MS = 5 * SECOND_MS
 _LONGEST_PAUSE_MS = 5 * MINUTE_MS
 
+# What troubles are of.
+_STORE, _SERVER = "store", "server"
+
 _log = structlog.get_logger("petstore.mail")
 
 
@@ -52,7 +55,8 @@ class Notifier:
         self._gathered_at = float("-inf")
         self._pause_ms = 0
         self._paused_until_ms = 0
-        self._trouble = ""
+        self._troubles: set[str] = set()
+        self._ended: Ended | None = None  # not noted yet
         self._is_stopping = False
 
     async def run(self) -> None:
@@ -68,12 +72,14 @@ class Notifier:
             if looking is not None:
                 await asyncio.wait([looking], timeout=_STOP_SECONDS)
                 looking.cancel()
+                await asyncio.wait([looking])
 
     async def _look(self) -> None:
         try:
             await self.look()
+            self._go_on(_STORE)
         except StoreUnavailable as error:
-            self._complain(error.message)
+            self._complain(_STORE, error.message)
         except Exception as error:  # of any kind: the jobs of this process go on
             _log.error("mail waits", exc_info=error)
 
@@ -97,22 +103,30 @@ class Notifier:
             self._place = Bookmark(self._place.data_set, news.position)
 
     async def _send(self) -> None:
-        store, ended = self._store.notifications, None
         try:
-            while not self._is_stopping and (mail := await store.next(ended)) is not None:
-                ended = None
-                if isinstance(mail, GivenUp):
-                    self._give_up(mail.mail, mail.reason)
-                    continue
-                ended = await self._try(mail)
-                if not ended.counts:
+            while (mail := await self._next()) is not None:
+                self._ended = await self._try(mail)
+                if not self._ended.counts:
                     break
-            if ended is not None:
-                await store.note(ended)
+            if self._ended is not None:
+                await self._store.notifications.note(self._ended)
+                self._ended = None
         finally:
             await self._mailer.close()
 
+    async def _next(self) -> Mail | None:
+        """Note what came of the last one, and take another."""
+        while not self._is_stopping:
+            found = await self._store.notifications.next(self._ended)
+            self._ended = None
+            if not isinstance(found, GivenUp):
+                return found
+            self._give_up(found.mail, found.reason)
+        return None
+
     async def _try(self, mail: Mail) -> Ended:
+        if self._is_stopping:
+            return Ended(mail, "", self._clock.now_ms(), counts=False)
         try:
             await self._mailer.send(compose(mail, self._head, self._clock.now_ms()))
         except ServerTrouble as error:
@@ -123,9 +137,7 @@ class Notifier:
             ended = Ended(mail)
             self._mailed("sent")
             _log.info("mail sent", kind=mail.kind, contact=mail.contact_id, facts=mail.count)
-        if self._trouble:
-            self._trouble = ""
-            _log.info("mail goes on", message="")
+        self._go_on(_SERVER)
         self._pause_ms = 0
         return ended
 
@@ -144,15 +156,20 @@ class Notifier:
         self._pause_ms = min(self._pause_ms * 2 or _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS)
         self._paused_until_ms = now_ms + self._pause_ms
         self._mailed("failed")
-        self._complain(fault)
+        self._complain(_SERVER, fault)
         return Ended(mail, fault, now_ms, counts=False)
 
     def _give_up(self, mail: Mail, reason: str) -> None:
         self._mailed("given_up")
         _log.warning("mail given up", kind=mail.kind, contact=mail.contact_id, reason=reason)
 
-    def _complain(self, reason: str) -> None:
+    def _complain(self, of: str, reason: str) -> None:
         """Once for each trouble."""
-        if not self._trouble:
+        if of not in self._troubles:
+            self._troubles.add(of)
             _log.warning("mail waits", reason=reason)
-        self._trouble = reason
+
+    def _go_on(self, of: str) -> None:
+        if of in self._troubles:
+            self._troubles.remove(of)
+            _log.info("mail goes on", message="")
