@@ -87,8 +87,10 @@ class SharedData:
 
 def execute_in_file(path: Path, sql: str) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
-    with closing(apsw.Connection(str(path))) as connection, connection:
-        rows += connection.execute(sql)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.set_busy_timeout(5_000)
+        with connection:
+            rows += connection.execute(sql)
     return rows
 
 

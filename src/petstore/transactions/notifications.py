@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import msgspec
 
+from petstore.core.accounts import Account
 from petstore.core.contacts import Contact
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import EventsGone
@@ -25,15 +26,25 @@ from petstore.core.notifications import (
     Fact,
     Kind,
 )
+from petstore.core.values import IDS_MAX
 from petstore.transactions.contacts import contacts_of, read_contact
 from petstore.transactions.deliverers import go_on_place
 from petstore.transactions.events import OWNER, EntryPage, entries_after, newest_place
-from petstore.transactions.rows import ACCOUNT, CONTACT, PLACE, place_of, read_account, read_place, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+from petstore.transactions.rows import (
+    ACCOUNT,
+    CONTACT,
+    PLACE,
+    place_of,
+    places,
+    read_account,
+    read_place,
+    select,
+)
+from petstore.transactions.script import NO_EFFECT, Repository, Script, padded, read, statement, write
 
 # Longer than a try takes: a mail whose process ended is free after it.
 LEASE_MS = 10 * MINUTE_MS
-_FACTS_AT_A_TIME = 100
+_FACTS_AT_A_TIME = IDS_MAX
 # A later time than any pause is of a clock that was set back since.
 _FURTHEST_MS = 2 * KEPT_MS
 
@@ -42,8 +53,9 @@ _BEGIN = statement(
     f"INSERT INTO notified (id, {select(PLACE)}) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING"
 )
 _MOVE = statement("UPDATE notified SET data_set = $1, after_transaction = $2, after_id = $3")
-_ACCOUNT_OF = statement(
-    f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = (SELECT {OWNER} FROM journal WHERE id = $1)"
+_ACCOUNTS_OF = (
+    f"SELECT journal.id, {select([f'a.{column}' for column in ACCOUNT])} FROM journal"
+    f" JOIN accounts a ON a.id = {OWNER} WHERE journal.id IN ({{}})"
 )
 _PEOPLE = statement(
     f"SELECT {select([f'c.{column}' for column in CONTACT])} FROM contacts c"
@@ -128,12 +140,16 @@ class Notifications(Repository):
             yield _BEGIN, place_of(newest)
             return newest, False
         before = read_place(rows[0])
-        is_further = seen is not None and seen.data_set == before.data_set and seen.position > before.position
-        page = yield from _page(now_ms, seen if seen and is_further else before)
+        # What was seen before a restore says nothing about what was restored.
+        if seen and seen.data_set == before.data_set == newest.data_set and seen.position > before.position:
+            page = yield from _page(now_ms, seen)
+        else:
+            page = yield from _page(now_ms, before)
+        entries = [entry for entry, _ in page.entries if entry.at_ms > now_ms - KEPT_MS]
+        accounts = yield from _accounts_of(entries)
         facts = []
-        for entry, _ in page.entries:
-            if entry.at_ms > now_ms - KEPT_MS:
-                facts.append((yield from _fact(entry)))
+        for entry in entries:
+            facts.append((yield from _fact(entry, accounts.get(entry.id))))
         yield from _write(now_ms, facts)
         if page.after != before:
             yield _MOVE, place_of(page.after)
@@ -199,10 +215,17 @@ def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:
             return page
 
 
-def _fact(entry: Entry) -> Script[Fact]:
-    """What the mail of an entry is about; nobody's where its webhook was removed."""
-    found = yield _ACCOUNT_OF, (entry.id,)
-    account = read_account(found[0]) if found else None
+def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
+    """By the entries' ids; none where a webhook was removed."""
+    if not entries:
+        return {}
+    ids = padded(tuple(entry.id for entry in entries))
+    rows = yield statement(_ACCOUNTS_OF.format(places(len(ids)))), ids
+    return {row[0]: read_account(row[1:]) for row in rows}
+
+
+def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
+    """What the mail of an entry is about."""
     name = ""
     if entry.subject == "key":
         ((label, display),) = yield _KEY, (entry.subject_id,)
