@@ -26,7 +26,7 @@ from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.mail import CLOSE, CONNECT, RCPT, Answer, Held, MailServer, says, takes
-from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.waiting import until, wait_for
 from tests.support.webhooks import account
 
 SHOPS = ("anna", "ben", "cleo")
@@ -196,6 +196,7 @@ class TestDeaths:
     """Of a process that sends."""
 
     @pytest.mark.e2e
+    @pytest.mark.slow
     async def test_killed_before_it_has_noted(
         self, store: Store, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock
     ) -> None:
@@ -248,10 +249,7 @@ async def killed_while(is_so: Callable[[], bool], *arguments: object) -> None:
     command = [sys.executable, "-m", "tests.background.post", *map(str, arguments)]
     process = await asyncio.to_thread(subprocess.Popen, command)
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not is_so():
-                assert process.poll() is None
-                await asyncio.sleep(0.01)
+        await asyncio.to_thread(wait_for, is_so, "its first mail")
     finally:
         process.kill()
         await asyncio.to_thread(process.wait)

@@ -15,6 +15,7 @@ from petstore.core.events import Event, EventQuery, read_event_id
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
+from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet
@@ -49,6 +50,16 @@ async def fill(store: Store) -> None:
         UsageChanges({(1, 20_000): DailyUsage(20_000, 11, 2, 3)}, {1: 70_000}),
     )
     await deliver_one_of_two(store)
+    await mail_one_of_two(store)
+
+
+async def mail_one_of_two(store: Store) -> None:
+    """A contact; the mail of one fact waits, and another fact is in none yet."""
+    await store.notifications.gather()
+    await store.contacts.add("account", "shop", "shop@example.com", ACTOR)
+    for plan in (FREE, PRO):
+        await store.notifications.gather()
+        await store.accounts.set_plan("shop", plan, ACTOR)
 
 
 async def deliver_one_of_two(store: Store) -> None:
@@ -292,3 +303,18 @@ def test_webhooks_go_on_where_they_stopped(shop: Cli, server: str) -> None:
     assert copied[-1].data["name"] == "Next"
     assert again_there == again
     assert len(again) == 1
+
+
+def test_mail_goes_on_where_it_stopped(shop: Cli, server: str) -> None:
+    """What waits in the file, and what is in no mail there yet, is sent from the copy, each once; so is what
+    happens there."""
+    shop.ok(*copy(shop, server))
+    shop.settings["PETSTORE_DATABASE_URL"] = server
+    shop.ok("accounts", "set-plan", "shop", "--plan", "business")
+
+    async def counts(store: Store) -> list[int]:
+        await store.notifications.gather()
+        return [count for (count,) in run(server, "SELECT count FROM mails ORDER BY id")]
+
+    assert shop.with_store(counts) == [3]
+    assert shop.with_store(counts) == [3]

@@ -21,7 +21,10 @@ Execute = Callable[[str], Sequence[tuple[Any, ...]]]
 
 # Tables whose name is not their subject's with an s.
 _SUBJECTS = {"api_keys": "key", "categories": "category", "people": "person"}
-_NOUNS = [table for table in TABLES if table.columns[0] == "id" and table.name != "journal"]
+# A contact is a part of its account or person.
+_NO_NOUNS = {"journal", "contacts", "mails", "notified"}
+_NOUNS = [table for table in TABLES if table.columns[0] == "id" and table.name not in _NO_NOUNS]
+_CONTACTS = "SELECT account_id, person_id, id, address, off FROM contacts ORDER BY id"
 # Of objects that only a recorded change may change, everything.
 _OBJECTS = {
     _SUBJECTS.get(noun.name, noun.name.removesuffix("s")): f"SELECT {select(noun.columns)} FROM {noun.name}"
@@ -78,9 +81,12 @@ class Audit:
         return [(row[1], row[2], row[3]) for row in rows]
 
     def _read(self) -> dict[tuple[str, int], tuple[Any, ...]]:
-        return {
+        found = {
             (subject, row[0]): tuple(row) for subject, sql in _OBJECTS.items() for row in self._execute(sql)
         }
+        for account_id, person_id, *contact in self._execute(_CONTACTS):
+            found["person" if account_id is None else "account", account_id or person_id] += tuple(contact)
+        return found
 
 
 def history_faults(execute: Execute) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec.structs import replace
 
+from petstore.core.contacts import Subject
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.idempotency import Idempotency
@@ -61,6 +62,16 @@ HOOK = NewWebhook("https://shop.example/hook")
 def creates_webhook(store: Store) -> Awaitable[object]:
     return store.webhooks.create(1, 2, HOOK, "secrets", ACTOR, Idempotency(1, "hook"))
 
+
+async def switches_by_token(store: Store) -> object:
+    (contact,) = await store.contacts.of("account", 1)
+    return await store.contacts.switch_by_token(contact.token, "plan.changed", is_on=True)
+
+
+# What `contacts` take for one of the account, and for one of a person.
+ITS: tuple[Subject, str, str, str] = ("account", "1", "shop@example.com", ACTOR)
+HERS: tuple[Subject, str, str, str] = ("person", "anna", "anna@example.com", ACTOR)
+OFF = ("plan.changed",)
 
 # Each line after the ones before: a method that changes something, what it does, the types of its entries.
 # The second of two equal calls changes nothing.
@@ -145,10 +156,20 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("webhooks.rotate", lambda s: s.webhooks.rotate(1, ACTOR, lambda *_: "others"), ["webhook.rotated"]),
     ("webhooks.remove", lambda s: s.webhooks.remove(1, ACTOR), ["webhook.removed"]),
     ("webhooks.remove", lambda s: s.webhooks.remove(1, ACTOR), []),
+    ("contacts.add", lambda s: s.contacts.add(*ITS), ["account.contact_added"]),
+    ("contacts.add", lambda s: s.contacts.add(*ITS), []),
+    ("contacts.switch", lambda s: s.contacts.switch(*ITS, off=OFF), ["account.contact_changed"]),
+    ("contacts.switch", lambda s: s.contacts.switch(*ITS, off=OFF), []),
+    ("contacts.switch_by_token", switches_by_token, ["account.contact_changed"]),
+    ("contacts.switch_by_token", switches_by_token, []),
+    ("contacts.remove", lambda s: s.contacts.remove(*ITS), ["account.contact_removed"]),
+    ("contacts.remove", lambda s: s.contacts.remove(*ITS), []),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), ["account.closed", "key.revoked"]),
     ("accounts.close", lambda s: s.accounts.close("1", ACTOR), []),
     ("people.add", adds_anna, ["person.added"]),
     ("people.add", adds_anna, []),
+    ("contacts.add", lambda s: s.contacts.add(*HERS), ["person.contact_added"]),
+    ("contacts.remove", lambda s: s.contacts.remove(*HERS), ["person.contact_removed"]),
     ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), ["person.role_changed"]),
     ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), []),
     ("sign_ins.redeem", lambda s: s.sign_ins.redeem(LINKS[-1], "hash", "::1"), ["person.password_set"]),
@@ -212,6 +233,9 @@ READS = {
         "deliverers.event",
     ),
     *("deliverers.settle", "deliverers.move", "deliverers.go_on"),
+    *("contacts.of", "contacts.of_token"),
+    # Mail changes no object, but what is said of its contact: tests/background/test_notifier.py.
+    *("notifications.gather", "notifications.next", "notifications.note", "notifications.waiting"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
     *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
