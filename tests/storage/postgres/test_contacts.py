@@ -1,0 +1,72 @@
+"""Contacts that change while their mail is made: transactions of PostgreSQL run at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+import asyncpg
+import pytest
+
+from petstore.core.limits.plans import FREE, PRO
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
+from tests.storage.contract.test_events import settled
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+from tests.support.postgres import run
+from tests.support.waiting import PATIENCE_SECONDS
+
+FIRST, SECOND = "first@example.com", "second@example.com"
+WAITING = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+
+
+@pytest.fixture
+async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
+    opened = backend_for(database).open(clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.parametrize("leaves", ["removed", "switched off"])
+async def test_who_leaves_while_its_mail_is_made_gets_none(
+    store: Store, database: str, clock: ManualClock, leaves: str
+) -> None:
+    """Nor does it make the mail of others fail."""
+    await store.accounts.add("shop", FREE, ACTOR)
+    await store.notifications.gather()
+    await store.contacts.add("account", "shop", FIRST, ACTOR)
+    await store.accounts.set_plan("shop", PRO, ACTOR)
+    await settled(store)
+    await store.notifications.gather()
+    await store.contacts.add("account", "shop", SECOND, ACTOR)
+    await store.accounts.set_plan("shop", FREE, ACTOR)
+    await settled(store)
+    outside = await asyncpg.connect(database)
+    try:
+        await outside.execute("BEGIN")
+        await outside.execute("SELECT 1 FROM mails FOR UPDATE")
+        gathering = asyncio.create_task(store.notifications.gather())
+        await waiting(database, 1, gathering)
+        leave: Callable[..., Any] = partial(store.contacts.switch, off=["plan.changed"])
+        if leaves == "removed":
+            leave = store.contacts.remove
+        leaving = asyncio.create_task(leave("account", "shop", SECOND, ACTOR))
+        await waiting(database, 2, leaving)
+        await outside.execute("ROLLBACK")
+    finally:
+        await outside.close()
+    await asyncio.gather(gathering, leaving)
+    waits = "SELECT address, count FROM mails JOIN contacts ON contacts.id = contact_id"
+    assert run(database, waits) == [(FIRST, 2)]
+
+
+async def waiting(database: str, count: int, task: asyncio.Task[Any]) -> None:
+    """Until so many statements wait for a lock, or the task does not."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not task.done() and (await asyncio.to_thread(run, database, WAITING))[0][0] < count:
+            pass
