@@ -233,7 +233,7 @@ READS = {
         "deliverers.event",
     ),
     *("deliverers.settle", "deliverers.move", "deliverers.go_on"),
-    *("contacts.of", "contacts.of_token"),
+    *("contacts.of", "contacts.of_token", "contacts.owner"),
     # Mail changes no object, but what is said of its contact: tests/background/test_notifier.py.
     *("notifications.gather", "notifications.next", "notifications.note", "notifications.waiting"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
