@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from email.headerregistry import Address
 from ipaddress import ip_address
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -35,6 +34,9 @@ from petstore.core.durations import parse_duration
 from petstore.core.keys import ENVIRONMENTS
 from petstore.core.limits.plans import QUOTA_MAX
 from petstore.core.mails import MailServer
+
+if TYPE_CHECKING:
+    from email.headerregistry import Address
 
 PREFIX = "PETSTORE_"
 _T = TypeVar("_T")

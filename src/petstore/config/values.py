@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from email.headerregistry import Address
-from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from petstore.core.client_address import Networks
 from petstore.core.contacts import is_address
 from petstore.core.durations import parse_duration
 from petstore.core.mails import MailServer
+
+if TYPE_CHECKING:
+    from email.headerregistry import Address
 
 _URL_MAX = 1_000  # characters
 
@@ -140,10 +142,15 @@ def _mail_server(parts: SplitResult) -> MailServer:
 
 def mail_sender(text: str) -> Address | None:
     """An address with a name or without, or nothing."""
+    if not text:
+        return None
+    from email.headerregistry import Address  # most commands send no mail
+    from email.utils import parseaddr
+
     name, address = parseaddr(text)
-    if text and not (is_address(address) and name.isprintable()):
+    if not (is_address(address) and name.isprintable()):
         raise ValueError("expected an address such as petstore@example.com, or Pet store <…>")
-    return Address(name, addr_spec=address) if text else None
+    return Address(name, addr_spec=address)
 
 
 def sealing_keys(text: str) -> tuple[str, ...]:

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import html
 from datetime import UTC, datetime
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import SMTP
-from email.utils import format_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
+from petstore.core.contacts import new_token
 from petstore.core.durations import SECOND_MS
 from petstore.core.notifications import BY_NAME, SAID_MAX
 
+if TYPE_CHECKING:
+    from email.headerregistry import Address
+    from email.message import EmailMessage
+
 SWITCHES = "/notifications"
-# Python would write a longer field as encoded words, which no program reads as an address. Servers need not
-# take 8 bits (RFC 6152).
-_POLICY = SMTP.clone(max_line_length=998, cte_type="7bit")  # RFC 5322, section 2.1.1
+_LINE_MAX = 998  # RFC 5322, section 2.1.1
 # Characters of the service's address: a line has it, and the rest of a link.
 BASE_MAX = 900
 
@@ -89,13 +89,22 @@ def compose(mail: Mail, head: Letterhead, now_ms: int) -> EmailMessage:
 def compose_test(address: str, head: Letterhead, now_ms: int) -> EmailMessage:
     """The message of a test."""
     said = ["Mail from this service arrives here.", "Somebody has asked for this test on the command line."]
-    return _message(head, address, "A test of the pet store's mail", said, {head.base: "The service"}, now_ms)
+    links = {head.base: "The service"}
+    message = _message(head, address, "A test of the pet store's mail", said, links, now_ms)
+    message["Message-ID"] = f"<{new_token()}@{head.sender.domain}>"
+    return message
 
 
 def _message(
     head: Letterhead, address: str, title: str, said: list[str], links: dict[str, str], now_ms: int
 ) -> EmailMessage:
-    message = EmailMessage(_POLICY)
+    from email.message import EmailMessage  # most programs write no mail
+    from email.policy import SMTP
+    from email.utils import format_datetime
+
+    # Python would write a longer field as encoded words, which no program reads as an address. Servers need
+    # not take 8 bits (RFC 6152).
+    message = EmailMessage(SMTP.clone(max_line_length=_LINE_MAX, cte_type="7bit"))
     message["From"] = head.sender
     message["To"] = address
     message["Subject"] = title
