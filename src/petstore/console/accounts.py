@@ -13,7 +13,6 @@ from petstore.console.formats import choose
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
 from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
-from petstore.core.contacts import check_address
 from petstore.core.durations import DAY_MS, DAY_SECONDS
 from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
@@ -144,13 +143,11 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
 async def add(visit: Visit) -> Response:
     address = visit.typed("address")
     try:
-        if address:
-            check_address(address)
-        added = await visit.store.accounts.add(visit.typed("name"), _read_plan(visit), visit.actor)
+        added = await visit.store.accounts.add(
+            visit.typed("name"), _read_plan(visit), visit.actor, addresses=[address] if address else []
+        )
     except (Faults, Invalid, AccountExists) as error:
         return await ask_new(visit, error)
-    if address:
-        await visit.store.contacts.add("account", str(added.id), address, visit.actor)
     return visit.redirect(
         f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -50,6 +51,16 @@ def check_address(text: str) -> None:
     """Raise Invalid unless mail can be sent to it."""
     if not is_address(text):
         raise Invalid("address", f"{text!r} is no address of mail: write one such as anna@example.com.")
+
+
+def check_addresses(addresses: Sequence[str]) -> None:
+    """Raise Invalid unless they can be the first contacts of an account or a person."""
+    for address in addresses:
+        check_address(address)
+        if addresses.count(address) > 1:
+            raise Invalid("address", f"{address} is there twice.")
+    if len(addresses) > CONTACTS_MAX:
+        raise Invalid("address", f"at most {CONTACTS_MAX} contacts, got {len(addresses)}.")
 
 
 def new_token() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -201,6 +201,11 @@ BY_ENTRY = {kind.entry: kind for kind in KINDS}
 def kinds_for(subject: Subject) -> list[Kind]:
     """The kinds that contacts of accounts, or of people, take unless they are switched off."""
     return [kind for kind in KINDS if kind.to == subject]
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Names of kinds in the order of KINDS, each once."""
+    return tuple(kind.name for kind in KINDS if kind.name in names)
 
 
 def check_kinds(subject: Subject, names: Iterable[str]) -> None:

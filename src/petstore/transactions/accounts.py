@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -13,9 +13,11 @@ from petstore.core.accounts import (
     check_account_name,
     read_account_id,
 )
+from petstore.core.contacts import check_addresses
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
 from petstore.transactions.account_pages import page_of_accounts
+from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_keys_of
 from petstore.transactions.rows import ACCOUNT, places, read_account, select
@@ -82,9 +84,13 @@ class Accounts(Repository):
     """
 
     @write(KEYRING)
-    def add(self, now_ms: int, name: str, plan: Plan, actor: str) -> Script[Account]:
-        """Raises Invalid for what can't be a name, and AccountExists."""
+    def add(
+        self, now_ms: int, name: str, plan: Plan, actor: str, *, addresses: Sequence[str] = ()
+    ) -> Script[Account]:
+        """Add an account, with the addresses of its contacts. Raises Invalid for what can't be a name or
+        contacts, and AccountExists."""
         check_account_name(name)
+        check_addresses(addresses)
 
         def add() -> Script[Account]:
             rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
@@ -93,6 +99,7 @@ class Accounts(Repository):
             added = Account(rows[0][0], name, plan, now_ms)
             members = {"name": name, **plan.members()}
             yield from record(now_ms, actor, "account", added.id, "added", None, members)
+            yield from add_contacts(now_ms, "account", added.id, addresses, actor)
             return added
 
         return add()

@@ -7,29 +7,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address, new_token
+from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address
 from petstore.core.errors import Conflict, ContactNotFound
-from petstore.core.notifications import KINDS, check_kinds
+from petstore.core.notifications import check_kinds, in_order
 from petstore.transactions.accounts import find_account
+from petstore.transactions.addresses import COLUMNS, add_contact
 from petstore.transactions.journal import record
 from petstore.transactions.people import find_person
 from petstore.transactions.rows import CONTACT, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, names_of, read, statement, write
 
-_COLUMNS: dict[Subject, str] = {"account": "account_id", "person": "person_id"}
 _TABLES: dict[Subject, str] = {"account": "accounts", "person": "people"}
 _SELECT = f"SELECT {select(CONTACT)} FROM contacts"
 # A contact that mail is made for, or that leaves, does not change meanwhile.
 _OF = {
     subject: statement(f"{_SELECT} WHERE {column} = $1 ORDER BY id", lock=" FOR SHARE")
-    for subject, column in _COLUMNS.items()
-}
-_ADD = {
-    subject: statement(
-        f"INSERT INTO contacts ({column}, address, off, token, created_at_ms) VALUES ($1, $2, $3, $4, $5)"
-        " RETURNING id"
-    )
-    for subject, column in _COLUMNS.items()
+    for subject, column in COLUMNS.items()
 }
 _BY_TOKEN = statement(f"{_SELECT} WHERE token = $1", lock=" FOR NO KEY UPDATE")
 _SWITCH = statement("UPDATE contacts SET off = $2 WHERE id = $1")
@@ -64,12 +57,23 @@ class Contacts(Repository):
         return contacts_of(subject, subject_id)
 
     @write(NO_EFFECT)
-    def add(self, now_ms: int, subject: Subject, reference: str, address: str, actor: str) -> Script[Contact]:
-        """Add one that takes every notification of what commits later.
+    def add(
+        self,
+        now_ms: int,
+        subject: Subject,
+        reference: str,
+        address: str,
+        actor: str,
+        *,
+        off: Collection[str] = (),
+    ) -> Script[Contact]:
+        """Add one that takes every notification of what commits later, but those of the kinds `off`.
 
-        Raises Invalid for what is no address, Conflict for one more than CONTACTS_MAX, or a second time.
+        Raises Invalid for what is no address and for other kinds, Conflict for one more than CONTACTS_MAX, or
+        a second time.
         """
         check_address(address)
+        check_kinds(subject, off)
 
         def add() -> Script[Contact]:
             subject_id, name, there = yield from _find_all(subject, reference)
@@ -77,10 +81,7 @@ class Contacts(Repository):
                 raise Conflict(f"{address} is a contact of {name} already.")
             if len(there) >= CONTACTS_MAX:
                 raise Conflict(f"{name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
-            token = new_token()
-            ((contact_id,),) = yield _ADD[subject], (subject_id, address, "", token, now_ms)
-            yield from record(now_ms, actor, subject, subject_id, "contact_added", None, {"contact": address})
-            return Contact(contact_id, subject, subject_id, address, (), token, now_ms)
+            return (yield from add_contact(now_ms, subject, subject_id, address, actor, off))
 
         return add()
 
@@ -158,8 +159,8 @@ def _of_token(token: str) -> Script[Contact]:
 def _switch(
     contact: Contact, off: Collection[str], on: Collection[str], actor: str, now_ms: int
 ) -> Script[Contact]:
-    kinds = [kind.name for kind in KINDS if kind.name in {*contact.off, *off} - {*on}]
-    changed = replace(contact, off=tuple(kinds))
+    kinds = in_order({*contact.off, *off} - {*on})
+    changed = replace(contact, off=kinds)
     if changed != contact:
         yield _SWITCH, (contact.id, ",".join(kinds))
         for kind in off:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import msgspec
+from msgspec.structs import replace
 
 from petstore.core.accounts import Account
 from petstore.core.contacts import Contact
@@ -30,6 +31,7 @@ from petstore.core.values import IDS_MAX
 from petstore.transactions.contacts import contacts_of, read_contact
 from petstore.transactions.deliverers import go_on_place
 from petstore.transactions.events import OWNER, EntryPage, entries_after, newest_place
+from petstore.transactions.mail_rows import MAILS, first_mails, read_mail, read_said
 from petstore.transactions.rows import (
     ACCOUNT,
     CONTACT,
@@ -78,12 +80,7 @@ _EXTEND = statement("UPDATE mails SET said = $2, count = $3 WHERE id = $1")
 _IS_DUE = f"(due_ms <= $1 OR due_ms > $1 + {_FURTHEST_MS})"
 _ANY = statement(f"SELECT 1 FROM mails WHERE {_IS_DUE} LIMIT 1")
 _NEXT = statement(
-    # As the fields of Mail, and what may end it.
-    "SELECT m.id, d.identity, m.contact_id, c.address, c.token, coalesce(a.name, p.name), m.kind, m.said,"
-    " m.count, m.created_at_ms, m.due_ms, m.tries, m.begun, p.disabled_at_ms FROM mails m"
-    " JOIN contacts c ON c.id = m.contact_id LEFT JOIN accounts a ON a.id = c.account_id"
-    " LEFT JOIN people p ON p.id = c.person_id, data_set d"
-    f" WHERE {_IS_DUE.replace('due_ms', 'm.due_ms')} ORDER BY m.due_ms, m.id LIMIT 1",
+    f"{MAILS} WHERE {_IS_DUE.replace('due_ms', 'm.due_ms')} ORDER BY m.due_ms, m.id LIMIT 1",
     lock=" FOR UPDATE OF m SKIP LOCKED",
 )
 _TAKE = statement("UPDATE mails SET begun = begun + 1, due_ms = $2 WHERE id = $1")
@@ -96,7 +93,6 @@ _NOTE_ARRIVAL = statement(
 _WAITING = statement(
     "SELECT count(*), min(CASE WHEN tries = 0 THEN created_at_ms END) FROM mails WHERE created_at_ms <= $1"
 )
-_decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -174,9 +170,7 @@ class Notifications(Repository):
         if ended is not None:
             yield from _note(now_ms, ended)
         for row in (yield _NEXT, (now_ms,)):
-            values = dict(zip(Mail.__struct_fields__, row, strict=False))
-            made = {"key": f"{values['key']}.{values['id']}", "said": _decode(values["said"])}
-            mail, (begun, disabled_at_ms) = Mail(**values | made | {"due_ms": now_ms + LEASE_MS}), row[-2:]
+            mail, (begun, disabled_at_ms) = replace(read_mail(row), due_ms=now_ms + LEASE_MS), row[-2:]
             reason = "it may have arrived" if begun >= BEGUN_MAX else ""
             if disabled_at_ms is not None:
                 reason = "its person is disabled"
@@ -193,6 +187,11 @@ class Notifications(Repository):
     def note(self, now_ms: int, ended: Ended) -> Script[None]:
         """Note what came of a mail."""
         return _note(now_ms, ended)
+
+    @read
+    def mails(self) -> Script[tuple[list[Mail], int]]:
+        """The first that are due of those not sent yet, at most 100, and how many there are."""
+        return first_mails()
 
     @read
     def waiting(self) -> Script[tuple[int, float]]:
@@ -262,7 +261,7 @@ def _takers(kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contac
 def _write_mail(now_ms: int, contact_id: int, kind: str, sentences: list[str]) -> Script[None]:
     """Into the mail that waits for more of its kind, if there is one."""
     for mail_id, said, count in (yield _OPEN, (contact_id, kind, now_ms)):
-        whole = [*_decode(said), *sentences][:SAID_MAX]
+        whole = [*read_said(said), *sentences][:SAID_MAX]
         yield _EXTEND, (mail_id, _encode(whole), count + len(sentences))
         return
     text = _encode(sentences[:SAID_MAX])

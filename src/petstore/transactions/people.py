@@ -7,9 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from petstore.core.contacts import check_addresses
 from petstore.core.errors import Conflict, PersonNotFound
 from petstore.core.people import Person, Role, SignInLink, check_person_name
 from petstore.core.sign_ins import LINK_VALID_MS, new_token, token_digest
+from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record
 from petstore.transactions.rows import PERSON
 from petstore.transactions.script import (
@@ -118,9 +120,13 @@ class People(Repository):
     """
 
     @write(NO_EFFECT)
-    def add(self, now_ms: int, name: str, role: Role, actor: str) -> Script[SignInLink]:
-        """Add a person; returns their link. Raises Invalid for a bad name, Conflict for a taken one."""
+    def add(
+        self, now_ms: int, name: str, role: Role, actor: str, *, addresses: Sequence[str] = ()
+    ) -> Script[SignInLink]:
+        """Add a person, with the addresses of their contacts; returns their link. Raises Invalid for a bad
+        name and bad contacts, Conflict for a taken name."""
         check_person_name(name)
+        check_addresses(addresses)
 
         def add() -> Script[SignInLink]:
             rows = yield _ADD, (name, role.value, now_ms)
@@ -128,6 +134,7 @@ class People(Repository):
                 raise Conflict(f"There is a person {name!r} already; choose another name.")
             added = Person(rows[0][0], name, role, False, now_ms)
             yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
+            yield from add_contacts(now_ms, "person", added.id, addresses, actor)
             return (yield from _add_link(added, now_ms))
 
         return add()

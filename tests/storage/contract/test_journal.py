@@ -208,7 +208,7 @@ READS = {
         "usage.deprecated_callers",
         "billing.accounts",
     ),
-    *("webhooks.page", "webhooks.failing", "deliverers.states"),
+    *("webhooks.page", "webhooks.failing", "deliverers.states", "notifications.mails"),
     # A session is no change of the store.
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),

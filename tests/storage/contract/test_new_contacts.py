@@ -1,0 +1,86 @@
+"""What every store does with contacts that come with their account or person, and with lists of mails."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from petstore.core.contacts import CONTACTS_MAX
+from petstore.core.errors import AccountExists, Conflict, Invalid, PetstoreError
+from petstore.core.limits.plans import FREE
+from petstore.core.people import Role
+from petstore.storage.store import Store
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR, written
+
+TEN = [f"a{number}@zoo" for number in range(CONTACTS_MAX)]
+
+
+async def addresses(store: Store) -> list[str]:
+    """Of the account and the person 1."""
+    found = [*await store.contacts.of("account", 1), *await store.contacts.of("person", 1)]
+    return [contact.address for contact in found]
+
+
+class TestAdd:
+    """One transaction adds all."""
+
+    async def test_an_account_and_a_person(self, store: Store) -> None:
+        """Each with an entry, in the order in which they are given."""
+        await store.accounts.add("zoo", FREE, ACTOR, addresses=TEN)
+        await store.people.add("anna", Role.STAFF, ACTOR, addresses=["b@zoo", "a@zoo"])
+        assert await addresses(store) == [*TEN, "b@zoo", "a@zoo"]
+        added = [line for line in await written(store) if "contact_added" in line]
+        assert added == CONTACTS_MAX * ["account.contact_added account:1"] + 2 * [
+            "person.contact_added person:1"
+        ]
+        with pytest.raises(Conflict, match="zoo has 10 contacts"):
+            await store.contacts.add("account", "zoo", "c@zoo", ACTOR)
+
+    @pytest.mark.parametrize("wrong", [["a@zoo", "zoo"], ["a@zoo", "b@zoo", "a@zoo"], [*TEN, "b@zoo"]])
+    async def test_one_that_is_wrong_adds_nothing(self, store: Store, wrong: list[str]) -> None:
+        """No account, no person and no entry; the others may be added then."""
+        with pytest.raises(Invalid):
+            await store.accounts.add("zoo", FREE, ACTOR, addresses=wrong)
+        with pytest.raises(Invalid):
+            await store.people.add("anna", Role.STAFF, ACTOR, addresses=wrong)
+        assert await written(store) == []
+
+    async def test_a_taken_name_gets_none(self, store: Store) -> None:
+        """Of many at once for one name exactly one is added, with its contacts."""
+        await store.accounts.add("shop", FREE, ACTOR)
+        with pytest.raises(AccountExists):
+            await store.accounts.add("shop", FREE, ACTOR, addresses=TEN)
+        assert await addresses(store) == []
+        adding = [store.accounts.add("zoo", FREE, ACTOR, addresses=[each]) for each in TEN]
+        ended = await asyncio.gather(*adding, return_exceptions=True)
+        assert sum(isinstance(each, PetstoreError) for each in ended) == CONTACTS_MAX - 1
+        zoo = await store.accounts.find("zoo")
+        assert len(await store.contacts.of("account", zoo.id)) == 1
+
+    async def test_with_kinds_switched_off(self, store: Store) -> None:
+        """From the beginning: no fact comes between. Kinds of people are none of accounts."""
+        await store.accounts.add("zoo", FREE, ACTOR)
+        with pytest.raises(Invalid):
+            await store.contacts.add("account", "zoo", "a@zoo", ACTOR, off=["order.created"])
+        off = ["plan.changed", "key.banned"]
+        added = await store.contacts.add("account", "zoo", "a@zoo", ACTOR, off=off)
+        assert added.off == ("key.banned", "plan.changed")
+        assert await store.contacts.of("account", 1) == [added]
+
+
+async def test_mails_that_wait(store: Store, clock: ManualClock) -> None:
+    """Those that are due first, and how many there are; as they are when taken."""
+    await store.accounts.add("zoo", FREE, ACTOR, addresses=TEN[:3])
+    await store.notifications.gather()
+    await store.accounts.suspend("zoo", ACTOR)
+    await store.notifications.gather()
+    found, count = await store.notifications.mails()
+    assert ([mail.address for mail in found], count) == (TEN[:3], 3)
+    assert {(mail.of, mail.kind, mail.count, mail.tries) for mail in found} == {
+        ("zoo", "account.suspended", 1, 0)
+    }
+    clock.advance(60)
+    taken = await store.notifications.next()
+    assert taken in (await store.notifications.mails())[0]
