@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asyncio.Server]]) -> Iterator[int]:
-    """The port of the server that `begin` makes, for the length of a block; its tasks end with it."""
+    """The port of the server that `begin` makes, for the length of a block; its tasks and connections
+    end with it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -21,7 +22,7 @@ def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asynci
         finally:
             loop.call_soon_threadsafe(server.close)
     finally:
-        asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
+        asyncio.run_coroutine_threadsafe(_end_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -31,8 +32,13 @@ async def _result(begun: Awaitable[asyncio.Server]) -> asyncio.Server:
     return await begun
 
 
-async def _cancel_others() -> None:
+async def _end_others() -> None:
+    """Tasks, then connections without one: such as those whose encryption has just failed."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    # The loop's own list: a server of Python 3.11 does not know its connections.
+    for transport in list(vars(asyncio.get_running_loop())["_transports"].values()):
+        transport.abort()
+    await asyncio.sleep(0)

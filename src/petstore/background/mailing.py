@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from email.message import EmailMessage
 from types import TracebackType
 
@@ -18,19 +19,28 @@ _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
 # RFC 5321, section 3.8: the answer to any command of a server that goes.
 _CLOSING = 421
+_REFUSED = (
+    (aiosmtplib.SMTPAuthenticationError, "user and password"),
+    (aiosmtplib.SMTPSenderRefused, "the sender"),
+)
 
 
 class MailRefused(Exception):
     """The server did not take this mail; another one it may. `is_final`: nor will it later, since there is no
-    such recipient."""
+    such recipient. `lasts`: it says that another try will end the same."""
 
-    def __init__(self, fault: str, *, is_final: bool) -> None:
+    def __init__(self, fault: str, *, is_final: bool, lasts: bool) -> None:
         super().__init__(fault)
-        self.is_final = is_final
+        self.is_final, self.lasts = is_final, lasts
 
 
 class ServerTrouble(Exception):
-    """The server takes no mail at all: it can't be reached, or refuses this service."""
+    """The server takes no mail at all: it can't be reached, or refuses this service. `lasts`: until somebody
+    changes a setting, here or there."""
+
+    def __init__(self, fault: str, *, lasts: bool) -> None:
+        super().__init__(fault)
+        self.lasts = lasts
 
 
 class Mailer:
@@ -89,11 +99,12 @@ class Mailer:
                 if not is_sealed:
                     raise ServerTrouble(
                         "It offers no encryption, so the password was not sent; try smtps:// in"
-                        " PETSTORE_SMTP_URL."
+                        " PETSTORE_SMTP_URL.",
+                        lasts=True,
                     )
                 await client.login(server.user, server.password)
         except BaseException:
-            client.close()
+            _end(client)
             raise
         return client
 
@@ -104,28 +115,49 @@ class Mailer:
             return
         try:
             async with asyncio.timeout(1.0):
-                await client.quit()
+                await client.execute_command(b"QUIT")
         except (TimeoutError, aiosmtplib.SMTPException, OSError):
             pass
         finally:
-            client.close()
+            _end(client)
+
+
+def _end(client: aiosmtplib.SMTP) -> None:
+    """At once: TLS would wait for the server's farewell, and a command ends before it comes."""
+    if isinstance(client.transport, asyncio.WriteTransport):
+        client.transport.abort()
+    client.close()
 
 
 def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTrouble:
     """Nobody knows whether a mail arrived whose content was under way: it counts as a try, else it would be
     sent every few minutes for as long as the server does not answer."""
     if isinstance(error, aiosmtplib.SMTPResponseException):
-        fault = _shortened(f"It answered {error.code} {error.message}")
+        refused = next((f"refused {what}:" for kind, what in _REFUSED if isinstance(error, kind)), "answered")
+        fault, lasts = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
         is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
         if error.code == _CLOSING or not (is_recipient or isinstance(error, aiosmtplib.SMTPDataError)):
-            return ServerTrouble(fault)
-        is_policy = error.message.startswith(
-            "5.7."
-        )  # RFC 3463: such as a relay that does not know this service
-        return MailRefused(fault, is_final=is_recipient and error.code >= 500 and not is_policy)
+            return ServerTrouble(fault, lasts=lasts)
+        # RFC 3463: such as a relay that does not know this service
+        is_policy = error.message.startswith("5.7.")
+        return MailRefused(fault, is_final=is_recipient and lasts and not is_policy, lasts=lasts)
     is_late = isinstance(error, TimeoutError)
     fault = "It takes too long to answer." if is_late else _shortened(str(error) or type(error).__name__)
-    return MailRefused(fault, is_final=False) if is_under_way else ServerTrouble(fault)
+    if is_under_way:
+        return MailRefused(fault, is_final=False, lasts=False)
+    tls_fault = _tls_fault(error)
+    return ServerTrouble(tls_fault or fault, lasts=bool(tls_fault) or not isinstance(error, OSError))
+
+
+def _tls_fault(error: Exception) -> str:
+    """Why a connection is never encrypted, or nothing."""
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        reason = cause.verify_message.rstrip(".")
+        return f"Its certificate is not valid: {reason}; SSL_CERT_FILE names other authorities."
+    if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+        return "It does not begin with encryption: try smtp://, where STARTTLS encrypts."
+    return ""
 
 
 def _shortened(text: str) -> str:

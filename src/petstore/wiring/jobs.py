@@ -20,12 +20,12 @@ from petstore.background.sending import Sender
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.durations import SECOND_MS
-from petstore.core.mails import Letterhead
 from petstore.core.sealing import Seal
 from petstore.ops.webhooks import DeliveryCounts
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
+from petstore.wiring.mail import mail_of
 from petstore.wiring.operations import guard_of
 
 _log = structlog.get_logger("petstore.jobs")
@@ -67,10 +67,11 @@ async def _deliver(
 
 
 async def _notify(settings: Settings, store: Store, clock: Clock, counts: DeliveryCounts) -> None:
-    if settings.smtp_url is None or settings.mail_from is None:
+    mail = mail_of(settings)
+    if mail is None:
         return
-    async with Mailer(settings.smtp_url) as mailer:
-        head = Letterhead(settings.mail_from, settings.reached_at)
+    server, head = mail
+    async with Mailer(server) as mailer:
         await Notifier(store, mailer, head, clock, mailed=counts.mailed).run()
 
 
