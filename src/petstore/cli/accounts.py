@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
@@ -66,23 +67,36 @@ def _read_plan(name: str, numbers: dict[str, int | None]) -> Plan:
 @accounts.command(
     "add",
     epilog=examples(
-        "petstore accounts add shop --plan free",
+        "petstore accounts add shop --plan free --email anna@example.com",
         "petstore accounts add zoo --plan enterprise --per-minute 5000 --per-day 2000000",
     ),
 )
 @click.argument("name", callback=checked(check_account_name))
 @_plan_options
+@email_option
 @json_option
 @click.pass_obj
-def add_account(session: Session, /, name: str, plan: str, as_json: bool, **numbers: int | None) -> None:
+def add_account(
+    session: Session,
+    /,
+    name: str,
+    plan: str,
+    addresses: tuple[str, ...],
+    as_json: bool,
+    **numbers: int | None,
+) -> None:
     """Add a customer.
 
     NAME is 1 to 64 letters, digits, dots, dashes or underscores, not digits alone. The enterprise plan takes
     the two numbers that were agreed.
     """
     chosen = _read_plan(plan, numbers)
-    added = with_store(session, lambda store: store.accounts.add(name, chosen, session.actor))
+    added = with_store(
+        session, lambda store: store.accounts.add(name, chosen, session.actor, addresses=addresses)
+    )
     _write_account(added, as_json)
+    if addresses:
+        say_unless_mailed(session)
     if not as_json:
         echo_err(f"Next: petstore keys issue {added.name}")
 
@@ -214,3 +228,8 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
 
 def _write_account(account: Account, as_json: bool) -> None:
     write_record(account_record(account), account_fields(account), as_json)
+
+
+accounts.add_command(
+    contacts_command("account", click.argument("reference", type=ACCOUNT, metavar="ACCOUNT"))
+)

@@ -55,7 +55,7 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     "--actor",
     callback=_checked_actor,
     metavar="WHO",
-    help="Only by cli:anna, all of cli, console:anna, api:shop, its api:shop/key 3, or service.",
+    help="Only by cli:anna, all of cli, console:anna, api:shop, its api:shop/key 3, service, or by mail.",
 )
 @limit_option
 @click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
@@ -74,8 +74,9 @@ def journal(
 
     Each change of an animal, order, category, account, plan, key, webhook or person and each restore is one
     entry; so are bans, used-up days and keys that expire soon, which the service finds by itself. An
-    account's entries are also those of its keys; what the account did itself is by api:ACCOUNT. Removed
-    objects keep their entries. When there are more, standard error says how to go on.
+    account's entries are also those of its keys; what the account did itself is by api:ACCOUNT, and what a
+    contact chose by a link in its mail by mail:contact ID. Removed objects keep their entries. When there are
+    more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
     page, people = with_store(session, lambda store: _read(store, query))
@@ -130,7 +131,10 @@ def change_text(before: object, after: object) -> str:
     """Such as `status: available -> sold`; of an addition or a removal, the members that there are."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [*before, *(name for name in after if name not in before)]
-        return ", ".join(f"{name}: {_text(before.get(name))} -> {_text(after.get(name))}" for name in names)
+        changes = ((name, _text(before.get(name)), _text(after.get(name))) for name in names)
+        return ", ".join(
+            f"{name}: {old}" + (f" -> {new}" if new != old else "") for name, old, new in changes
+        )
     members = before if isinstance(before, Mapping) else after
     assert isinstance(members, Mapping)
     return ", ".join(f"{name}: {_text(value)}" for name, value in members.items())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
@@ -42,7 +43,7 @@ def people() -> None:
 @people.command(
     "add",
     epilog=examples(
-        "petstore people add anna --role staff",
+        "petstore people add anna --role staff --email anna@example.com",
         "petstore people add anna --role operator > link.txt   # the file holds the link and nothing else",
     ),
 )
@@ -50,17 +51,22 @@ def people() -> None:
 @click.option(
     "--role", type=_ROLES, required=True, help="What the person may do; each includes the one before."
 )
+@email_option
 @json_option
 @click.pass_obj
-def add_person(session: Session, name: str, role: str, as_json: bool) -> None:
+def add_person(session: Session, name: str, role: str, addresses: tuple[str, ...], as_json: bool) -> None:
     """Add a person and print their one-time link.
 
     A viewer reads. Staff also works with animals, orders, categories and stock lists. An operator does
     everything, such as accounts, keys and people. The link is valid for 24 hours, and works once. Standard
     output holds the link alone.
     """
-    link = with_store(session, lambda store: store.people.add(name, Role(role), session.actor))
+    link = with_store(
+        session, lambda store: store.people.add(name, Role(role), session.actor, addresses=addresses)
+    )
     _show_link(session, link, as_json)
+    if addresses:
+        say_unless_mailed(session)
 
 
 @people.command("list", epilog=examples("petstore people list", "petstore people list --json"))
@@ -184,3 +190,10 @@ def _show_link(session: Session, link: SignInLink, as_json: bool) -> None:
             f"The link could not be printed ({error.strerror}), so nobody has it:"
             f" petstore people reset {person.name} makes another."
         ) from error
+
+
+people.add_command(
+    contacts_command(
+        "person", click.argument("reference", callback=checked(check_person_name), metavar="NAME")
+    )
+)
