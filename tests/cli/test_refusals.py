@@ -17,6 +17,8 @@ from tests.support.journal import ACTOR
 
 BOTH_NUMBERS = "needs both agreed numbers"
 _OF_AN_ACCOUNT = ("show", "set-plan", "suspend", "resume", "close")
+CONTACTS = ("accounts contacts shop", "people contacts anna")
+ELEVEN = " ".join(f"--email a{number}@zoo" for number in range(11))
 WRONG_USAGE = [
     ("key", "Did you mean 'keys'?"),
     ("nothing-like-it", "Try 'petstore --help'."),
@@ -81,12 +83,36 @@ WRONG_USAGE = [
     ("db backup .", "is a directory"),
     ("db restore none.db", "does not exist"),
     ("serve --workers x", "'x' is not a whole number from 1 to 256."),
+    ("accounts add zoo --plan free --email zoo", "'--email': 'zoo' is no address of mail: write one such as"),
+    ("accounts add zoo --plan free --email a@zoo --email a@zoo", "'--email': a@zoo is there twice."),
+    (f"accounts add zoo --plan free {ELEVEN}", "'--email': at most 10 contacts, got 11."),
+    (
+        "people add anna --role staff --email 'a\nb@zoo'",
+        "Invalid value for '--email': 'a\\nb@zoo' is no address",
+    ),
+    ("accounts contacts '\x1b'", "neither the name nor the id"),
+    ("people contacts 7", "can't name a person"),
+    ("people contacts anna --off plan.changed", "'--off': 'plan.changed' is not one of 'order.created', "),
+    ("accounts contacts shop --on list.finished", "'--on': 'list.finished' is not one of 'key.expiring', "),
+    *((f"{line} anna", "'anna' is no address of mail") for line in (*CONTACTS, "notifications test")),
+    *((f"{line} --add", "Say which ADDRESS --add, --remove, --off or --on is for.") for line in CONTACTS),
+    ("people contacts anna --off order.created", "Say which ADDRESS"),
+    *((f"{line} a@zoo --add --remove", "Give either --add or --remove.") for line in CONTACTS),
+    *(
+        (f"people contacts anna a@zoo --remove --{way} order.created", "leave out --off")
+        for way in ("off", "on")
+    ),
+    (
+        "people contacts anna a@zoo --off order.created --on order.created",
+        "order.created is given to --off and to --on: leave out one.",
+    ),
     ("completion csh", "'bash', 'zsh', 'fish'"),
 ]
 CLOSED = "Account 'closed' is closed for good; add another account."
 NO_ACCOUNT = "There is no account 'nobody'; `petstore accounts list` shows them."
 NO_KEY = "There is no key 9; `petstore keys list ACCOUNT` shows them."
 NO_PET = "There is no animal 9; `petstore pets list` shows them."
+NO_CONTACT = "shop has no contact a@zoo; `petstore accounts contacts shop` shows them."
 REFUSED = [
     ("accounts add shop --plan free", "There is an account 'shop' already"),
     ("accounts show nobody", NO_ACCOUNT),
@@ -97,6 +123,13 @@ REFUSED = [
     ("accounts suspend closed", CLOSED),
     ("accounts resume closed", CLOSED),
     ("accounts set-plan closed --plan pro", CLOSED),
+    ("accounts contacts nobody", NO_ACCOUNT),
+    ("accounts contacts nobody a@zoo --add", NO_ACCOUNT),
+    ("accounts contacts shop a@zoo", NO_CONTACT),
+    ("accounts contacts shop a@zoo --remove", NO_CONTACT),
+    ("accounts contacts shop a@zoo --off plan.changed", NO_CONTACT),
+    ("accounts contacts closed c@zoo --add", "c@zoo is a contact of closed already."),
+    ("people contacts anna", "There is no person 'anna'; `petstore people list` shows them."),
     ("keys issue closed", CLOSED),
     ("keys issue nobody", NO_ACCOUNT),
     ("keys list nobody", NO_ACCOUNT),
@@ -125,6 +158,9 @@ NEEDS_A_DATABASE = [
     "accounts resume shop",
     "accounts rename shop zoo",
     "accounts close shop",
+    "accounts contacts shop",
+    "people contacts anna a@zoo --add",
+    "notifications list",
     "keys issue shop",
     "keys list shop",
     "keys rotate 1",
@@ -177,7 +213,7 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
             await store.keys.issue("shop", "live", ACTOR)
         await store.keys.revoke(2, ACTOR)
         await store.keys.issue("shop", "live", ACTOR, expires_at_ms=1)
-        await store.accounts.add("closed", FREE, ACTOR)
+        await store.accounts.add("closed", FREE, ACTOR, addresses=["c@zoo"])
         await store.accounts.close("closed", ACTOR)
         for status in PetStatus:
             await store.pets.add(NewPet("Rex", 1, status), ACTOR)
