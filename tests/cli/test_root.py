@@ -77,7 +77,8 @@ class TestHelp:
     def test_lists_each_command_as_it_says_itself(self, cli: Cli) -> None:
         """In the order in which one meets them, not in that of the alphabet; the list loads none of them."""
         listed = cli.ok("--help").split("Commands:\n")[1].split("\n\n")[0].splitlines()
-        assert listed == [f"  {name:10}  {ALL[name].get_short_help_str(62)}" for name in SUMMARIES]
+        width = max(map(len, SUMMARIES))
+        assert listed == [f"  {name:{width}}  {ALL[name].get_short_help_str(62)}" for name in SUMMARIES]
 
     def test_works_with_broken_settings(self, cli: Cli) -> None:
         """Help, version and completion never ask for the settings."""

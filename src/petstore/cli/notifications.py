@@ -1,0 +1,116 @@
+"""`petstore notifications`: mail to contacts: its kinds, what waits, and a test of the settings."""
+
+from __future__ import annotations
+
+import click
+
+from petstore.cli.context import Session, with_store
+from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.output import Record, echo_err, json_option, moment, write_json, write_line, write_records
+from petstore.cli.types import checked
+from petstore.core.contacts import check_address
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_duration
+from petstore.core.mails import Mail
+from petstore.core.notifications import KINDS
+
+
+@click.group(cls=LazyGroup)
+def notifications() -> None:
+    """Mail to contacts: its kinds, what waits, and a test.
+
+    Contacts are in `petstore accounts contacts` and `petstore people contacts`.
+    """
+
+
+@notifications.command("kinds", epilog=examples("petstore notifications kinds"))
+@json_option
+def list_kinds(as_json: bool) -> None:
+    """List every kind of mail, who takes it, and what it is about.
+
+    Contacts of an account get mail of that account alone.
+    """
+    write_records(
+        [{"name": kind.name, "to": kind.to, "about": kind.what} for kind in KINDS],
+        {"KIND": "name", "CONTACTS OF": "to", "ABOUT": "about"},
+        as_json,
+        empty="",
+    )
+
+
+@notifications.command(
+    "list", epilog=examples("petstore notifications list", "petstore notifications list --json")
+)
+@json_option
+@click.pass_obj
+def list_mails(session: Session, as_json: bool) -> None:
+    """List the mails that wait, the first that are due.
+
+    A mail waits a minute for more facts of its kind. One that the server did not take is tried again, for
+    four days. At most 100 are shown, and standard error says how many more there are.
+    """
+    found, count = with_store(session, lambda store: store.notifications.mails())
+    now_ms = session.clock.now_ms()
+    ages = {str(mail.id): _age(now_ms - mail.created_at_ms) for mail in found}
+    write_records(
+        [_record(mail) for mail in found],
+        {
+            "ID": "id",
+            "KIND": "kind",
+            "TO": "address",
+            "OF": "of",
+            "FACTS": "facts",
+            "TRIES": "tries",
+            "DUE": "dueAt",
+            "AGE": lambda record: ages[str(record["id"])],
+        },
+        as_json,
+        empty="No mail waits.",
+    )
+    if count > len(found):
+        echo_err(f"There are {count - len(found):,} more.")
+
+
+@notifications.command(
+    "test",
+    epilog=examples("petstore notifications test anna@example.com"),
+)
+@click.argument("address", callback=checked(check_address))
+@json_option
+@click.pass_obj
+def send_test(session: Session, address: str, as_json: bool) -> None:
+    """Send a mail at once, by the settings.
+
+    Needs PETSTORE_SMTP_URL and PETSTORE_MAIL_FROM, and neither a database nor a running server. Exit code 75
+    where trying again may help, 78 where a setting is wrong, 1 where the server refuses this mail.
+    """
+    import asyncio  # help does without it
+
+    from petstore.wiring import mail
+
+    server = asyncio.run(mail.send_test(session.settings, address, session.clock))
+    if as_json:
+        write_json({"server": server, "address": address})
+    else:
+        write_line(
+            f"{server} took the mail to {address}. If it does not arrive, look among spam, then in the log of"
+            " that server."
+        )
+
+
+def _record(mail: Mail) -> Record:
+    return {
+        "id": mail.id,
+        "kind": mail.kind,
+        "address": mail.address,
+        "of": mail.of,
+        "facts": mail.count,
+        "tries": mail.tries,
+        "createdAt": moment(mail.created_at_ms),
+        "dueAt": moment(mail.due_ms),
+    }
+
+
+def _age(ms: int) -> str:
+    """In whole days, hours, minutes or seconds."""
+    size = next((size for size in (DAY_MS, HOUR_MS, MINUTE_MS) if ms >= size), SECOND_MS)
+    return format_duration(max(ms // size, 1) * size)
