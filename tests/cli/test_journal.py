@@ -72,6 +72,14 @@ WALK: list[tuple[str, list[str]]] = [
     ("people disable anna --yes", []),
     ("people enable anna", ["person.enabled"]),
     ("people enable anna", []),
+    ("accounts contacts store eva@store.example --add", ["account.contact_added"]),
+    ("accounts contacts store eva@store.example --add", []),
+    ("accounts contacts store eva@store.example --off key.banned", ["account.contact_changed"]),
+    ("accounts contacts store eva@store.example --off key.banned", []),
+    ("accounts contacts store eva@store.example --remove", ["account.contact_removed"]),
+    ("accounts contacts store eva@store.example --remove", []),
+    ("people contacts anna anna@store.example --add", ["person.contact_added"]),
+    ("people contacts anna anna@store.example", []),
     ("db migrate", []),
     ("db check", []),
     ("db backup {folder}/backup.db", []),
@@ -79,13 +87,14 @@ WALK: list[tuple[str, list[str]]] = [
 READS = {
     *("accounts list", "accounts show", "keys list", "keys show", "keys check", "usage", "bans"),
     *("limits check", "pets list", "pets show", "pets export", "categories list", "orders list"),
-    *("webhooks list", "webhooks show"),
+    *("webhooks list", "webhooks show", "notifications kinds", "notifications list"),
     *("orders show", "people list", "journal", "events", "config", "openapi", "completion"),
 }
 # Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py, tests/cli/test_events.py,
-# tests/cli/test_db_copy.py, tests/storage/contract/test_people.py and tests/cli/test_webhooks.py.
+# tests/cli/test_db_copy.py, tests/storage/contract/test_people.py, tests/cli/test_webhooks.py and
+# tests/cli/test_notifications.py.
 ELSEWHERE = {"serve", "db restore", "db mark-restored", "db copy", "people reset"}
-ELSEWHERE |= {"webhooks disable", "webhooks enable", "webhooks retry"}
+ELSEWHERE |= {"webhooks disable", "webhooks enable", "webhooks retry", "notifications test"}
 
 
 def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> None:
@@ -135,6 +144,21 @@ class TestShown:
         assert line.endswith(
             "service  account.limit_approaching  account:1"
             "  limit: 10000, used: 8000, resetAt: 2027-01-16T00:00:00.000Z"
+        )
+
+    def test_what_a_contact_chose(self, shop: Cli) -> None:
+        """By a link in its mail: which contact, and which kinds it takes no more."""
+        shop.ok("accounts", "contacts", "shop", "eva@shop.example", "--add")
+
+        async def choose(store: Store) -> None:
+            (contact,) = await store.contacts.of("account", 1)
+            await store.contacts.switch_by_token(contact.token, "key.banned", is_on=False)
+
+        shop.with_store(choose)
+        _, line = shop.run("journal", "--actor", "mail").stdout.splitlines()
+        assert line.endswith(
+            "mail:contact 1  account.contact_changed  account:1"
+            '  contact: eva@shop.example, off: [] -> ["key.banned"]'
         )
 
     def test_a_search_goes_on_until_it_has_enough(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
