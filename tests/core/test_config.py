@@ -205,6 +205,7 @@ ROWS: dict[str, Row] = {
                 *("smtps://me:pass?word@mail", "smtps://me:pass#word@mail"),
                 *("smtp://mail:0", "smtp://mail:99999", "smtp://mail:port"),
                 *("smtps://me@mail", "smtps://me:@mail", "smtps://:pw@mail"),
+                *("smtp://mail server", "smtp://ma\nil", "smtps://me:p w@mail", "smtp://büro.example"),
             )
         ],
     ),
@@ -218,11 +219,13 @@ ROWS: dict[str, Row] = {
             ("Tierladen München <a@example.com>", Address("Tierladen München", addr_spec="a@example.com")),
         ],
         [
-            (text, "expected an address such as petstore@example.com, or Pet store <…>.")
+            (text, "expected one address such as petstore@example.com, or Pet store <…>.")
             for text in (
                 *("petstore", "Pet store", "@example.com", "petstore@", "a b@example.com", "a@b@c"),
                 *("<>", "Pet store <petstore>", "petstore@büro.example", "büro@example.com", "a@-b.example"),
                 *(f"{'a' * 65}@example.com", f"a@{'b' * 64}.example", "Pet\x07store <a@example.com>"),
+                *("a@example.com, b@example.com", "Pets, Inc. <a@example.com>"),
+                *("Pets\r\nBcc: b@example.com <a@example.com>", "Pets <a@example.com> <b@example.com>"),
             )
         ],
     ),

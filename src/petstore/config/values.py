@@ -118,6 +118,8 @@ def mail_server(text: str) -> MailServer | None:
     if not text:
         return None
     try:
+        if re.search(r"[^!-~]", text):  # urlsplit takes a line break out, and lets a space be
+            raise ValueError
         return _mail_server(urlsplit(text))
     except ValueError:  # its text may quote a part of a password
         raise ValueError(
@@ -129,15 +131,10 @@ def _mail_server(parts: SplitResult) -> MailServer:
     host, port, is_tls = parts.hostname, parts.port, parts.scheme == "smtps"
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     has_more = parts.path.strip("/") or parts.query or parts.fragment
-    if (
-        not host
-        or port == 0
-        or parts.scheme not in ("smtp", "smtps")
-        or has_more
-        or bool(user) != bool(password)
-    ):
+    is_known = parts.scheme in ("smtp", "smtps")
+    if not host or not is_known or port == 0 or has_more or bool(user) != bool(password):
         raise ValueError
-    return MailServer(host or "", port or (465 if is_tls else 587), is_tls, user, password)
+    return MailServer(host, port or (465 if is_tls else 587), is_tls, user, password)
 
 
 def mail_sender(text: str) -> Address | None:
@@ -145,11 +142,12 @@ def mail_sender(text: str) -> Address | None:
     if not text:
         return None
     from email.headerregistry import Address  # most commands send no mail
-    from email.utils import parseaddr
+    from email.utils import getaddresses
 
-    name, address = parseaddr(text)
-    if not (is_address(address) and name.isprintable()):
-        raise ValueError("expected an address such as petstore@example.com, or Pet store <…>")
+    # A line break or a second address would become a field, or be left out in silence.
+    (name, address), *others = getaddresses([text])
+    if others or not (is_address(address) and text.isprintable()):
+        raise ValueError("expected one address such as petstore@example.com, or Pet store <…>")
     return Address(name, addr_spec=address)
 
 
