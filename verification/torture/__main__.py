@@ -17,6 +17,7 @@ from verification.torture import (
     imports,
     kills,
     limits,
+    mail,
     migration,
     mirror,
     oldset,
@@ -55,6 +56,7 @@ _CAMPAIGNS = {
         mirror,
         restored,
         receivers,
+        mail,
     )
 }
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import random
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -145,6 +146,16 @@ class Cluster(Place):
         replica.terminate()
         replica.program = program
         start(replica)
+
+
+def changed_program(folder: Path, *lines: str) -> Path:
+    """The program as it is after these lines of Python."""
+    program = folder / "changed"
+    program.write_text(
+        "\n".join((f"#!{sys.executable}", *lines, "from petstore.cli import main", "main()", ""))
+    )
+    program.chmod(0o755)
+    return program
 
 
 def start(replica: Server) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -26,7 +25,7 @@ from tests.support.loops import serving_beside
 from tests.support.report import Report
 from tests.support.waiting import pause
 from verification.torture.changing import Writers, keys_of_accounts
-from verification.torture.places import Place, on_a_file, on_postgres
+from verification.torture.places import Place, changed_program, on_a_file, on_postgres
 
 EVENTS = 30_000  # for each of three webhooks
 _WEBHOOKS = 4
@@ -37,6 +36,10 @@ _TIMED_OUT = 0.0002
 _KILLED_EVERY_SECONDS = 10.0
 # The last repetitions are a day apart.
 _SOONER = 3_000
+_REPEATING = (
+    "from petstore.core import webhooks",
+    f"webhooks.REPETITIONS_MS = tuple(ms // {_SOONER} for ms in webhooks.REPETITIONS_MS)",
+)
 _END_SECONDS = 900.0
 _TROUBLES = ("service", "background", "parent", "stop")
 _FAULTS = ("500", "503", "429", "reset", "short", "silent")
@@ -111,20 +114,6 @@ class Receiver:
                 self.secrets[path].verify(body, headers)
             except WebhookVerificationError as error:
                 self.faults.append(f"{path}: {error}")
-
-
-def sooner(folder: Path) -> Path:
-    """The program with pauses between repetitions that are shorter."""
-    program = folder / "sooner"
-    program.write_text(
-        f"#!{sys.executable}\n"
-        "from petstore.core import webhooks\n"
-        f"webhooks.REPETITIONS_MS = tuple(ms // {_SOONER} for ms in webhooks.REPETITIONS_MS)\n"
-        "from petstore.cli import main\n"
-        "main()\n"
-    )
-    program.chmod(0o755)
-    return program
 
 
 class _Round:
@@ -230,7 +219,7 @@ def play(
 ) -> None:
     """One database, and the events of its animals and orders; so many of the tries fail."""
     receiver = Receiver(seed, failing)
-    program = sooner(place.folder)
+    program = changed_program(place.folder, *_REPEATING)
     for replica in place.replicas:
         replica.program = program
     with receiver.at_work() as port:
