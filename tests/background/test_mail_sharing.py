@@ -66,7 +66,7 @@ class TestSharing:
     async def test_each_fact_is_in_one_mail_and_each_mail_is_sent_once(
         self, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock, staff: None
     ) -> None:
-        """Both gather and send at once, while 200 orders come."""
+        """I25: both gather and send at once, while 200 orders come."""
         one, other = Post(backend.open(), mail, clock), Post(backend.open(), mail, clock)
         await post._store.pets.add(NewPet("Rex", 1), ACTOR)
         for lump in range(20):
