@@ -129,9 +129,10 @@ class TestParts:
     @example("{kind} %s &lt; é 🐈")
     def test_what_is_said_is_text(self, said: str) -> None:
         """A name of an account, a list or a key is never markup, and arrives as it is; also where the server
-        takes 7 bits alone."""
+        takes 7 bits alone. No line of encoded text is longer than RFC 2045 allows."""
         content = sent(mail_of(said=(said,)))
         assert content.isascii()
+        assert max(map(len, content.partition(b"\r\n\r\n")[2].split(b"\r\n"))) <= 76
         message = read(content)
         paragraphs = _Paragraphs(part_of(message, "html"))
         assert paragraphs.found[0] == said

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SWITCHES = "/notifications"
 _LINE_MAX = 998  # RFC 5322, section 2.1.1
+_ENCODED_LINE_MAX = 76  # RFC 2045, section 6.7
 # Characters of the service's address: a line has it, and the rest of a link.
 BASE_MAX = 900
 
@@ -102,9 +103,8 @@ def _message(
     from email.policy import SMTP
     from email.utils import format_datetime
 
-    # Python would write a longer field as encoded words, which no program reads as an address. Servers need
-    # not take 8 bits (RFC 6152).
-    message = EmailMessage(SMTP.clone(max_line_length=_LINE_MAX, cte_type="7bit"))
+    # Servers need not take 8 bits (RFC 6152).
+    message = EmailMessage(SMTP.clone(max_line_length=_ENCODED_LINE_MAX, cte_type="7bit"))
     message["From"] = head.sender
     message["To"] = address
     message["Subject"] = title
@@ -122,4 +122,6 @@ def _message(
         + "\n".join(f"<p>{each}</p>" for each in shown),
         subtype="html",
     )
+    # Python would write a longer field as encoded words, which no program reads as an address.
+    message.policy = message.policy.clone(max_line_length=_LINE_MAX)
     return message
