@@ -29,7 +29,7 @@ CREATE TABLE mails (
     tries         bigint NOT NULL DEFAULT 0,
     begun         bigint NOT NULL DEFAULT 0
 );
-CREATE INDEX mails_by_time ON mails (due_ms);
+CREATE INDEX mails_by_time ON mails (due_ms, id);
 CREATE INDEX mails_by_contact ON mails (contact_id, kind);
 
 -- Up to where the journal's facts are in mails: a place in a data set.
