@@ -67,16 +67,21 @@ def test_every_contact_is_a_recipient(address: str) -> None:
         (RCPT, "450 4.2.1 Mailbox busy", False),
         (RCPT, "550 5.1.1 No such user at 10.5.7.1", True),
         (RCPT, "551 User not local", True),
+        (RCPT, "556 5.1.10 Takes no mail", True),
         (RCPT, "550 5.7.1 Relaying denied", False),
+        (RCPT, "550 relay not permitted", False),
+        (RCPT, "550 5.1.8 Sender has no domain", False),
         (DATA, "451 4.3.0 Later", False),
         (DATA, "554 5.6.0 Looks like spam", False),
+        (DATA, "OK: queued", False),
         (DATA, CLOSE, False),
     ],
 )
 async def test_one_mail_is_refused(
     mail: MailServer, mailer: Mailer, step: str, said: str, is_final: bool
 ) -> None:
-    """The server takes the next one. Only that there is no such recipient is final."""
+    """The server takes the next one. Only that there is no such recipient is final. An answer to its content
+    that is none leaves unknown whether it arrived."""
     mail.answer = says(said, at=step)
     with pytest.raises(MailRefused) as refused:
         await mailer.send(MESSAGE)
@@ -106,6 +111,15 @@ async def test_the_server_takes_nothing(mail: MailServer, mailer: Mailer, step: 
     mail.answer = takes
     await mailer.send(MESSAGE)
     assert len(mail.taken()) == 1
+
+
+@pytest.mark.parametrize("said", ["554 5.7.1 N\udce4", "554 a\x00b", "554 a\x1b[2J\u202eb"])
+async def test_what_a_server_says_is_text(mail: MailServer, mailer: Mailer, said: str) -> None:
+    """Whatever its bytes are: the log, a page and each database take it."""
+    mail.answer = says(said, at=CONNECT)
+    with pytest.raises(ServerTrouble) as trouble:
+        await mailer.send(MESSAGE)
+    assert str(trouble.value).isprintable()
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,16 @@ class TestRefused:
         assert await faults(store) == ["It answered 451 4.2.0 Full", None, None]
         assert Counter(post.came) == {"sent": 2, "failed": len(REPETITIONS_MS), "given_up": 1}
 
+    async def test_by_bytes_that_are_no_text(
+        self, store: Store, post: Post, mail: MailServer, clock: ManualClock
+    ) -> None:
+        """The mail of others goes on, in each database."""
+        mail.answer = says("550 5.1.1 No\x00such user", at=RCPT, to=ALL[0])
+        await change(store)
+        await post.after()
+        assert recipients(mail) == ALL[1:]
+        assert await faults(store) == [r"It answered 550 5.1.1 No\x00such user", None, None]
+
     @pytest.mark.parametrize(
         ("said", "is_final"), [("550 5.1.1 No such user", True), ("550 5.7.1 Relaying denied", False)]
     )

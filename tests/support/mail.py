@@ -155,7 +155,7 @@ class _Rebuff(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         if isinstance(self._said, str):
-            transport.write(f"{self._said}\r\n".encode() if self._said else b"")
+            transport.write(f"{self._said}\r\n".encode(errors="surrogateescape") if self._said else b"")
             transport.close()
 
 

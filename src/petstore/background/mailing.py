@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from email.message import EmailMessage
@@ -11,6 +12,7 @@ from types import TracebackType
 import aiosmtplib
 
 from petstore.core.mails import MailServer
+from petstore.core.printable import printable
 
 _STEP_SECONDS = 20.0
 # Servers look through what they got before they answer; who does not wait sends it twice.
@@ -19,6 +21,10 @@ _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
 # RFC 5321, section 3.8: the answer to any command of a server that goes.
 _CLOSING = 421
+_NOT_LOCAL = 551
+# RFC 3463: no such mailbox or host, or moved; RFC 7505: takes no mail. Others may be about this service: a
+# relay does not know it, or nobody its sender (5.1.8).
+_NO_SUCH = re.compile(r"5\.1\.(1|2|3|6|10)\b", re.ASCII)
 _REFUSED = (
     (aiosmtplib.SMTPAuthenticationError, "user and password"),
     (aiosmtplib.SMTPSenderRefused, "the sender"),
@@ -136,11 +142,10 @@ def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTroubl
         refused = next((f"refused {what}:" for kind, what in _REFUSED if isinstance(error, kind)), "answered")
         fault, lasts = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
         is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
-        if error.code == _CLOSING or not (is_recipient or isinstance(error, aiosmtplib.SMTPDataError)):
+        if error.code == _CLOSING or not (is_recipient or is_under_way):
             return ServerTrouble(fault, lasts=lasts)
-        # RFC 3463: such as a relay that does not know this service
-        is_policy = error.message.startswith("5.7.")
-        return MailRefused(fault, is_final=is_recipient and lasts and not is_policy, lasts=lasts)
+        is_unknown = error.code == _NOT_LOCAL or (lasts and _NO_SUCH.match(error.message) is not None)
+        return MailRefused(fault, is_final=is_recipient and is_unknown, lasts=lasts)
     is_late = isinstance(error, TimeoutError)
     fault = "It takes too long to answer." if is_late else _shortened(str(error) or type(error).__name__)
     if is_under_way:
@@ -161,4 +166,5 @@ def _tls_fault(error: Exception) -> str:
 
 
 def _shortened(text: str) -> str:
-    return " ".join(text.split())[:_FAULT_CHARACTERS]
+    """What the log, PostgreSQL and a page take: a server may send any bytes."""
+    return printable(" ".join(text.split()))[:_FAULT_CHARACTERS]
