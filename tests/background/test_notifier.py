@@ -102,6 +102,18 @@ class TestServerTrouble:
         ]
         assert Counter(post.came) == {"failed": len(pauses) + 1, "sent": 3}
 
+    async def test_a_clock_that_was_set_back_lengthens_no_pause(
+        self, store: Store, post: Post, mail: MailServer, clock: ManualClock
+    ) -> None:
+        """It ends when so much time has passed."""
+        await change(store)
+        mail.answer = says(CLOSE, at=CONNECT)
+        await post.after()
+        post.notifier._clock = SimpleNamespace(now_ms=lambda: clock.ms - DAY_MS, monotonic=clock.monotonic)
+        mail.answer = takes
+        await post.after(5)
+        assert recipients(mail) == ALL
+
     async def test_trouble_of_the_store_hides_none_of_the_server(
         self, store: Store, post: Post, mail: MailServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -13,7 +13,6 @@ import structlog
 
 from petstore.background.mailing import Mailer, MailRefused, ServerTrouble
 from petstore.core.clock import Clock
-from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.events import Bookmark
 from petstore.core.mails import Letterhead, Mail, compose
@@ -27,8 +26,8 @@ _LOOK_SECONDS = 2.0
 _GATHER_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 # After trouble of the server; twice as long each time.
-_FIRST_PAUSE_MS = 5 * SECOND_MS
-_LONGEST_PAUSE_MS = 5 * MINUTE_MS
+_FIRST_PAUSE_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 300.0
 
 # What troubles are of.
 _STORE, _SERVER = "store", "server"
@@ -53,8 +52,8 @@ class Notifier:
         self._mailed = mailed
         self._place: Bookmark | None = None
         self._gathered_at = float("-inf")
-        self._pause_ms = 0
-        self._paused_until_ms = 0
+        self._pause_seconds = 0.0
+        self._paused_until = float("-inf")
         self._troubles: set[str] = set()
         self._ended: Ended | None = None  # not noted yet
         self._is_stopping = False
@@ -88,7 +87,7 @@ class Notifier:
         if await self._is_time_to_gather():
             self._place = await self._store.notifications.gather(self._place)
             self._gathered_at = self._clock.monotonic()
-        if self._clock.now_ms() >= self._paused_until_ms:
+        if self._clock.monotonic() >= self._paused_until:
             await self._send()
 
     async def _is_time_to_gather(self) -> bool:
@@ -138,7 +137,7 @@ class Notifier:
             self._mailed("sent")
             _log.info("mail sent", kind=mail.kind, contact=mail.contact_id, facts=mail.count)
         self._go_on(_SERVER)
-        self._pause_ms = 0
+        self._pause_seconds = 0.0
         return ended
 
     def _refused(self, mail: Mail, fault: str, *, is_final: bool) -> Ended:
@@ -152,12 +151,11 @@ class Notifier:
 
     def _pause(self, mail: Mail, fault: str) -> Ended:
         """The mail is due at once: another process may reach the server."""
-        now_ms = self._clock.now_ms()
-        self._pause_ms = min(self._pause_ms * 2 or _FIRST_PAUSE_MS, _LONGEST_PAUSE_MS)
-        self._paused_until_ms = now_ms + self._pause_ms
+        self._pause_seconds = min(self._pause_seconds * 2 or _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        self._paused_until = self._clock.monotonic() + self._pause_seconds
         self._mailed("failed")
         self._complain(_SERVER, fault)
-        return Ended(mail, fault, now_ms, counts=False)
+        return Ended(mail, fault, self._clock.now_ms(), counts=False)
 
     def _give_up(self, mail: Mail, reason: str) -> None:
         self._mailed("given_up")
