@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -23,6 +24,7 @@ from petstore.core.webhooks import DisabledReason, WebhookChange
 from petstore.storage.store import Store
 from tests.background.post import Post, contact, recipients, words
 from tests.storage.contract.test_facts import PER_DAY, SMALL, Service
+from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import ACTOR
@@ -284,6 +286,33 @@ class TestNobodyElse:
         await world.store.orders.place(2, NewOrder(2), ACTOR)
         await world.post.after()
         assert recipients(world.mail) == ["otto@example.com"]
+
+
+class TestOtherReleases:
+    """Entries that a program of another release wrote."""
+
+    @pytest.mark.parametrize("members", [{}, {"list": None, "state": 7}, {"petId": None}, None])
+    async def test_what_it_does_not_know_stops_no_mail(
+        self, world: World, backend: SharedData, members: dict[str, object] | None
+    ) -> None:
+        """Of each kind: its mail says what the kind is, and all others come."""
+        for kind in KINDS:
+            subject, action = kind.entry.split(".")
+            number = 99 if subject == "key" else 2
+            columns = "at_ms, actor, subject, subject_id, action, after"
+            after = "null" if members is None else json.dumps(members)
+            backend.execute(
+                f"INSERT INTO journal ({columns}) VALUES"
+                f" ({world.clock.ms}, 'service', '{subject}', {number}, '{action}', '{after}')"
+            )
+        await changes_plan(world)
+        await orders(world)
+        await world.post.after()
+        texts = {kind_of(message): words(message) for message in world.mail.taken()}
+        assert texts["plan.changed"].count("The plan is free now") == 3
+        assert "An order was placed. Order 1 by shop" in texts["order.created"]
+        assert texts["list.finished"].startswith(BY_NAME["list.finished"].what)
+        assert texts["limit.reached"].startswith(BY_NAME["limit.reached"].what)
 
 
 class TestGathering:

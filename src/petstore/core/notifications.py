@@ -60,6 +60,13 @@ class Kind(msgspec.Struct, frozen=True):
     advice: str = ""
     page: str = ""
 
+    def sentence(self, fact: Fact) -> str:
+        """What is said of a fact. One whose members a program of another release wrote stops no mail."""
+        try:
+            return self.say(fact)
+        except Exception:
+            return self.what
+
 
 def _event(name: str, title: str, say: Callable[[Fact], str], advice: str, page: str) -> Kind:
     """A kind that is an event too."""

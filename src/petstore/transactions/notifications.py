@@ -227,8 +227,8 @@ def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
     """What the mail of an entry is about."""
     name = ""
     if entry.subject == "key":
-        ((label, display),) = yield _KEY, (entry.subject_id,)
-        name = f"{display} ({label})" if label else display
+        for label, display in (yield _KEY, (entry.subject_id,)):
+            name = f"{display} ({label})" if label else display
     elif entry.subject == "webhook":
         for (url,) in (yield _WEBHOOK, (entry.subject_id,)):
             name = "/".join(url.split("/", 3)[:3])  # its path may be a secret
@@ -241,7 +241,7 @@ def _write(now_ms: int, facts: list[Fact]) -> Script[None]:
     for fact in facts:
         kind = BY_ENTRY[fact.entry.type]
         for contact in (yield from _takers(kind, fact, people)):
-            said[contact.id, kind.name].append(kind.say(fact))
+            said[contact.id, kind.name].append(kind.sentence(fact))
     for (contact_id, kind_name), sentences in sorted(said.items()):
         yield from _write_mail(now_ms, contact_id, kind_name, sentences)
 
