@@ -215,9 +215,10 @@ def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
     begins, ends = reminder_days(now_ms // DAY_MS, removal_at_ms // DAY_MS)
     rows = (yield _DEPRECATED, (begins,)) if begins < ends else []
     of_ms = ends * DAY_MS  # a fact is kept until after its moment
+    kind = f"{_DEPRECATED_USED} {ends - begins}"  # a month and its last week may end together
     same = {"operation": DEPRECATED, "since": iso_day(begins), "endsAt": iso_moment(removal_at_ms)}
     found = [
-        Fact(of_ms, _DEPRECATED_USED, account_id, "account", _DEPRECATED_USED, None, same | {"calls": calls})
+        Fact(of_ms, kind, account_id, "account", _DEPRECATED_USED, None, same | {"calls": calls})
         for account_id, calls in rows
     ]
     return (yield from _untold(found))

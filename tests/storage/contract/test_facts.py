@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS, HOUR_MS
 from petstore.core.events import EventQuery, read_types
 from petstore.core.limits.bans import BanPolicy
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, resolve_plan
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.core.moments import iso_moment
@@ -28,6 +30,7 @@ PER_DAY = 10
 SMALL = resolve_plan("enterprise", 1_000, PER_DAY)
 # Of the deprecated operation: more than a year after the clock of tests.
 REMOVAL_AT_MS = 1_922_659_200_000
+MONTH_AND_END = ("2031-08-01T12:00:00+00:00", "2031-09-01T00:00:00+00:00")
 FACTS = ["limit.*", "key.banned", "key.expiring"]
 
 
@@ -344,6 +347,20 @@ async def test_the_counters_are_read_after_a_write_only(
     await service.ask(key, 8)
     await teller.look()
     assert await told(service.store) == ["account.limit_approaching"]
+
+
+async def test_a_week_that_ends_with_its_month_is_told_too(store: Store, clock: ManualClock) -> None:
+    """Of the deprecated operation: August 2031 was told before its last month, and ends with a Sunday."""
+    await store.accounts.add("shop", FREE, ACTOR)
+    first_ms, removal_ms = (1_000 * int(datetime.fromisoformat(text).timestamp()) for text in MONTH_AND_END)
+    for day in (0, 1, 25, 26):
+        clock.ms = first_ms + day * DAY_MS
+        meter = UsageMeter()
+        meter.count(1, 1, clock.ms, allowed=True, deprecated=True)
+        await store.counters.save(LimiterState(), meter.drain())
+        await Teller(store.facts, clock, removal_ms).look_at_time()
+    since = [entry.after["since"] for entry in await entries(store) if entry.after and "since" in entry.after]
+    assert since == ["2031-08-01", "2031-07-28", "2031-08-25"]
 
 
 async def test_a_ban_of_a_week_is_told_once(service: Service, clock: ManualClock) -> None:
