@@ -19,7 +19,7 @@ from petstore.core.limits.plans import FREE, PRO
 from petstore.core.webhooks import REPETITIONS_MS
 from petstore.storage.store import Store
 from petstore.transactions.notifications import LEASE_MS
-from tests.background.post import Post, contact, recipients
+from tests.background.post import Post, contact, recipients, words
 from tests.background.test_takeovers import Flaky
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData
@@ -101,6 +101,18 @@ class TestServerTrouble:
             "mail goes on",
         ]
         assert Counter(post.came) == {"failed": len(pauses) + 1, "sent": 3}
+
+    async def test_facts_of_an_outage_are_few_mails(self, store: Store, post: Post, mail: MailServer) -> None:
+        """A change every five minutes for three hours: a reader gets a mail for about each hour."""
+        mail.answer = says(CLOSE, at=CONNECT)
+        for _ in range(36):
+            await change(store)
+            await post.after(300)
+        mail.answer = takes
+        await post.after(300)
+        texts = [words(message) for message in mail.messages if message["To"] == ALL[0]]
+        assert sum(text.count("The plan is") for text in texts) == 36
+        assert len(texts) <= 6
 
     async def test_a_clock_that_was_set_back_lengthens_no_pause(
         self, store: Store, post: Post, mail: MailServer, clock: ManualClock

@@ -9,7 +9,7 @@ import msgspec
 
 from petstore.core.accounts import Account
 from petstore.core.contacts import Subject
-from petstore.core.durations import DAY_MS, MINUTE_MS
+from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS
 from petstore.core.errors import Invalid
 from petstore.core.events import TYPES
 from petstore.core.journal import Entry
@@ -17,6 +17,8 @@ from petstore.core.limits.plans import and_list
 
 # Facts of one kind that come within so long are in one mail.
 GATHERED_MS = MINUTE_MS
+# While no server takes mail, one is open for facts of so long.
+OPEN_MS = HOUR_MS
 # So many of them it says, and of the others how many they are.
 SAID_MAX = 20
 # A mail that could not be sent for so long is given up; older facts are no news.

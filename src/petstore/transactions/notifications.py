@@ -23,6 +23,7 @@ from petstore.core.notifications import (
     BY_ENTRY,
     GATHERED_MS,
     KEPT_MS,
+    OPEN_MS,
     SAID_MAX,
     Fact,
     Kind,
@@ -69,7 +70,8 @@ _WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1")
 
 _OPEN = statement(
     "SELECT id, said, count FROM mails WHERE contact_id = $1 AND kind = $2 AND tries = 0 AND begun = 0"
-    " AND due_ms > $3 ORDER BY id LIMIT 1",
+    f" AND (due_ms > $3 OR due_ms <= $3 - {GATHERED_MS} AND created_at_ms > $3 - {OPEN_MS})"
+    " ORDER BY id LIMIT 1",
     lock=" FOR UPDATE",
 )
 _ADD = statement(
@@ -259,7 +261,7 @@ def _takers(kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contac
 
 
 def _write_mail(now_ms: int, contact_id: int, kind: str, sentences: list[str]) -> Script[None]:
-    """Into the mail that waits for more of its kind, if there is one."""
+    """Into the mail that waits for more of its kind, or for a server, if there is one."""
     for mail_id, said, count in (yield _OPEN, (contact_id, kind, now_ms)):
         whole = [*read_said(said), *sentences][:SAID_MAX]
         yield _EXTEND, (mail_id, _encode(whole), count + len(sentences))
