@@ -12,7 +12,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import checked
-from petstore.core.contacts import Contact, Subject, check_address, check_addresses
+from petstore.core.contacts import Contact, Subject, check_address, check_addresses, is_same
 from petstore.core.errors import ContactNotFound, Invalid, OperatorError
 from petstore.core.notifications import kinds_for
 
@@ -133,7 +133,7 @@ def _changed(session: Session, subject: Subject, reference: str, address: str, c
         if change.off or change.on:
             return await store.contacts.switch(*its, session.actor, off=change.off, on=change.on)
         there = await _contacts_of(store, subject, reference)
-        found = next((contact for contact in there if contact.address == address), None)
+        found = next((contact for contact in there if is_same(contact.address, address)), None)
         if found is None:
             raise ContactNotFound(address)
         if change.remove:

@@ -53,11 +53,17 @@ def check_address(text: str) -> None:
         raise Invalid("address", f"{text!r} is no address of mail: write one such as anna@example.com.")
 
 
+def is_same(address: str, other: str) -> bool:
+    """Whether mail to both comes to one place: servers in use take any case of a name (RFC 5321 lets them
+    tell it apart)."""
+    return address.lower() == other.lower()
+
+
 def check_addresses(addresses: Sequence[str]) -> None:
     """Raise Invalid unless they can be the first contacts of an account or a person."""
     for address in addresses:
         check_address(address)
-        if addresses.count(address) > 1:
+        if sum(is_same(address, other) for other in addresses) > 1:
             raise Invalid("address", f"{address} is there twice.")
     if len(addresses) > CONTACTS_MAX:
         raise Invalid("address", f"at most {CONTACTS_MAX} contacts, got {len(addresses)}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address
+from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address, is_same
 from petstore.core.errors import Conflict, ContactNotFound
 from petstore.core.notifications import check_kinds, in_order
 from petstore.transactions.accounts import find_account
@@ -77,8 +77,9 @@ class Contacts(Repository):
 
         def add() -> Script[Contact]:
             subject_id, name, there = yield from _find_all(subject, reference)
-            if any(contact.address == address for contact in there):
-                raise Conflict(f"{address} is a contact of {name} already.")
+            for contact in there:
+                if is_same(contact.address, address):
+                    raise Conflict(f"{contact.address} is a contact of {name} already.")
             if len(there) >= CONTACTS_MAX:
                 raise Conflict(f"{name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
             return (yield from add_contact(now_ms, subject, subject_id, address, actor, off))
@@ -90,7 +91,7 @@ class Contacts(Repository):
         """Raises ContactNotFound. Mail to it that waits is never sent."""
         contact = yield from _find(subject, reference, address)
         yield _REMOVE, (contact.id,)
-        before = {"contact": address}
+        before = {"contact": contact.address}
         yield from record(now_ms, actor, subject, contact.subject_id, "contact_removed", before, None)
 
     @write(NO_EFFECT)
@@ -144,7 +145,7 @@ def _find_all(subject: Subject, reference: str) -> Script[tuple[int, str, list[C
 def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
     _, _, there = yield from _find_all(subject, reference)
     for contact in there:
-        if contact.address == address:
+        if is_same(contact.address, address):
             return contact
     raise ContactNotFound(address)
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.core.contacts import CONTACTS_MAX
+from petstore.core.contacts import CONTACTS_MAX, Subject
 from petstore.core.errors import AccountExists, Conflict, Invalid, PetstoreError
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
@@ -38,7 +38,9 @@ class TestAdd:
         with pytest.raises(Conflict, match="zoo has 10 contacts"):
             await store.contacts.add("account", "zoo", "c@zoo", ACTOR)
 
-    @pytest.mark.parametrize("wrong", [["a@zoo", "zoo"], ["a@zoo", "b@zoo", "a@zoo"], [*TEN, "b@zoo"]])
+    @pytest.mark.parametrize(
+        "wrong", [["a@zoo", "zoo"], ["a@zoo", "b@zoo", "a@zoo"], ["a@zoo", "A@Zoo"], [*TEN, "b@zoo"]]
+    )
     async def test_one_that_is_wrong_adds_nothing(self, store: Store, wrong: list[str]) -> None:
         """No account, no person and no entry; the others may be added then."""
         with pytest.raises(Invalid):
@@ -46,6 +48,17 @@ class TestAdd:
         with pytest.raises(Invalid):
             await store.people.add("anna", Role.STAFF, ACTOR, addresses=wrong)
         assert await written(store) == []
+
+    async def test_an_address_is_the_same_in_any_case(self, store: Store) -> None:
+        """It gets no mail twice, and is found as it is typed; it is written as it was added."""
+        await store.accounts.add("zoo", FREE, ACTOR, addresses=["Anna@Zoo"])
+        with pytest.raises(Conflict, match="Anna@Zoo is a contact of zoo already"):
+            await store.contacts.add("account", "zoo", "anna@zoo", ACTOR)
+        of: tuple[Subject, str, str, str] = ("account", "zoo", "ANNA@zoo", ACTOR)
+        assert (await store.contacts.switch(*of, off=["plan.changed"])).address == "Anna@Zoo"
+        await store.contacts.remove(*of)
+        assert await addresses(store) == []
+        assert "contact_removed" in (await written(store))[-1]
 
     async def test_a_taken_name_gets_none(self, store: Store) -> None:
         """Of many at once for one name exactly one is added, with its contacts."""
