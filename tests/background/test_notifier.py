@@ -129,7 +129,7 @@ class TestServerTrouble:
     async def test_trouble_of_the_store_hides_none_of_the_server(
         self, store: Store, post: Post, mail: MailServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Each is said once, and that it is over."""
+        """Each is said once, with the server's address, and that it is over."""
         await change(store)
         flaky: Any = Flaky(store.events)
         flaky.fails_at = 1
@@ -149,6 +149,7 @@ class TestServerTrouble:
             ("mail goes on", None),
         ]
         assert [line["event"] for line in lines[2:]] == ["mail waits"]
+        assert lines[2]["reason"].startswith(f"127.0.0.1:{mail.port}: ")
 
     async def test_after_four_days_it_is_given_up(
         self, store: Store, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock

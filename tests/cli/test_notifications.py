@@ -85,6 +85,14 @@ class TestList:
         shop.clock.advance(seconds)
         assert shop.ok("notifications", "list").split()[-1] == age
 
+    def test_late_mail(self, shop: Cli) -> None:
+        """Ten minutes after it was due standard error says where the reason is."""
+        fill(shop, 1)
+        for seconds, said in ((599, ""), (2, "Mail is late")):
+            shop.clock.advance(seconds)
+            stderr = shop.run("notifications", "list").stderr
+            assert stderr[: len("Mail is late")] == said
+
     def test_a_hundred_of_many(self, shop: Cli) -> None:
         """Those that are due first; standard error says how many more there are."""
         fill(shop, 1_103)
@@ -144,7 +152,7 @@ class TestTest:
         assert server.envelopes == [[TO], [TO]]
         assert (first["From"], first["Subject"]) == (
             "Pet store <petstore@example.com>",
-            "A test of the pet store's mail",
+            "Test mail from the Pet Store Service",
         )
         assert first["Message-ID"] != second["Message-ID"]
         assert first["Message-ID"].endswith("@example.com>")
@@ -195,7 +203,7 @@ class TestTest:
         """A setting is wrong, and the address is not."""
         with serving_mail(tls=tls, **LOGIN) as server:
             sends_by(cli, server, server.url.replace("petstore:secret@", ""))
-            assert "530 5.7.0 Authentication required" in cli.refused(1, "notifications", "test", TO)
+            assert "530 5.7.0 Authentication required" in cli.refused(78, "notifications", "test", TO)
 
     def test_no_password_without_encryption(self, cli: Cli) -> None:
         """It says what to try."""
@@ -228,7 +236,7 @@ class TestTest:
         with serving_mail() as server:
             sends_by(cli, server)
         line = cli.refused(75, "notifications", "test", TO)
-        assert line.startswith(f"petstore: 127.0.0.1:{server.port}: Error connecting to 127.0.0.1 ")
+        assert line.startswith(f"petstore: 127.0.0.1:{server.port}: It can't be reached: Connection refused.")
         assert line.endswith("Try again; if that does not help, check PETSTORE_SMTP_URL.\n")
 
     def test_no_server_is_set(self, cli: Cli) -> None:

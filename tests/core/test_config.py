@@ -196,7 +196,8 @@ ROWS: dict[str, Row] = {
         [
             (
                 text,
-                "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS.",
+                "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS;"
+                " the password in percent encoding, such as %2F for /.",
             )
             for text in (
                 *("mail.example.com", "mail.example.com:587", "https://mail.example.com", "SMTP", "smtps:"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import ssl
@@ -19,8 +20,9 @@ _STEP_SECONDS = 20.0
 _DATA_SECONDS = 80.0
 _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
-# RFC 5321, section 3.8: the answer to any command of a server that goes.
-_CLOSING = 421
+# To any command: of a server that goes (RFC 5321, section 3.8), and of one that wants a password (RFC 4954,
+# section 6).
+_OF_ALL = (421, 530)
 _NOT_LOCAL = 551
 # RFC 3463: no such mailbox or host, or moved; RFC 7505: takes no mail. Others may be about this service: a
 # relay does not know it, or nobody its sender (5.1.8).
@@ -53,6 +55,7 @@ class Mailer:
     """Sends by one server. The connection is kept until `close`."""
 
     def __init__(self, server: MailServer) -> None:
+        self.where = f"{server.host}:{server.port}"
         self._server = server
         self._client: aiosmtplib.SMTP | None = None
 
@@ -142,16 +145,27 @@ def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTroubl
         refused = next((f"refused {what}:" for kind, what in _REFUSED if isinstance(error, kind)), "answered")
         fault, lasts = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
         is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
-        if error.code == _CLOSING or not (is_recipient or is_under_way):
+        if error.code in _OF_ALL or not (is_recipient or is_under_way):
             return ServerTrouble(fault, lasts=lasts)
         is_unknown = error.code == _NOT_LOCAL or (lasts and _NO_SUCH.match(error.message) is not None)
         return MailRefused(fault, is_final=is_recipient and is_unknown, lasts=lasts)
-    is_late = isinstance(error, TimeoutError)
-    fault = "It takes too long to answer." if is_late else _shortened(str(error) or type(error).__name__)
     if is_under_way:
-        return MailRefused(fault, is_final=False, lasts=False)
+        return MailRefused(_fault(error), is_final=False, lasts=False)
     tls_fault = _tls_fault(error)
-    return ServerTrouble(tls_fault or fault, lasts=bool(tls_fault) or not isinstance(error, OSError))
+    return ServerTrouble(tls_fault or _fault(error), lasts=bool(tls_fault) or not isinstance(error, OSError))
+
+
+def _fault(error: Exception) -> str:
+    """Why there was no answer."""
+    cause = error.__cause__
+    if isinstance(cause, aiosmtplib.SMTPReadTimeoutError):
+        return "It takes too long to greet; a server that begins with encryption needs smtps://."
+    if isinstance(error, TimeoutError):
+        return "It takes too long to answer."
+    if isinstance(cause, OSError) and cause.errno:
+        is_name = isinstance(cause, socket.gaierror)
+        return f"It can't be reached: {cause.strerror if is_name else os.strerror(cause.errno)}."
+    return _shortened(str(error) or type(error).__name__)
 
 
 def _tls_fault(error: Exception) -> str:

@@ -154,7 +154,7 @@ class Notifier:
         self._pause_seconds = min(self._pause_seconds * 2 or _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
         self._paused_until = self._clock.monotonic() + self._pause_seconds
         self._mailed("failed")
-        self._complain(_SERVER, fault)
+        self._complain(_SERVER, f"{self._mailer.where}: {fault}")
         return Ended(mail, fault, self._clock.now_ms(), counts=False)
 
     def _give_up(self, mail: Mail, reason: str) -> None:

@@ -123,7 +123,8 @@ def mail_server(text: str) -> MailServer | None:
         return _mail_server(urlsplit(text))
     except ValueError:  # its text may quote a part of a password
         raise ValueError(
-            "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS"
+            "expected a URL such as smtps://user:password@mail.example.com, or smtp://… with STARTTLS; the"
+            " password in percent encoding, such as %2F for /"
         ) from None
 
 

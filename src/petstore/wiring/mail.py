@@ -29,15 +29,15 @@ async def send_test(settings: Settings, address: str, clock: Clock) -> str:
             " PETSTORE_MAIL_FROM, such as petstore@example.com."
         )
     server, head = mail
-    where = f"{server.host}:{server.port}"
+    mailer = Mailer(server)
     try:
-        async with Mailer(server) as mailer:
+        async with mailer:
             await mailer.send(compose_test(address, head, clock.now_ms()))
     except (ServerTrouble, MailRefused) as error:
-        fault = f"{where}: {str(error).rstrip('.')}."
+        fault = f"{mailer.where}: {str(error).rstrip('.')}."
         if not error.lasts:
             raise Unavailable(f"{fault} Try again; if that does not help, check PETSTORE_SMTP_URL.") from None
         if isinstance(error, MailRefused):
             raise OperatorError(f"{fault} Check the address, and whether the server sends to it.") from None
         raise ConfigurationError(f"{fault} Check PETSTORE_SMTP_URL and PETSTORE_MAIL_FROM.") from None
-    return where
+    return mailer.where
