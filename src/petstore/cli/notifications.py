@@ -13,6 +13,9 @@ from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, forma
 from petstore.core.mails import Mail
 from petstore.core.notifications import KINDS
 
+# A service tries at least every five minutes.
+_LATE_MS = 10 * MINUTE_MS
+
 
 @click.group(cls=LazyGroup)
 def notifications() -> None:
@@ -46,7 +49,8 @@ def list_mails(session: Session, as_json: bool) -> None:
     """List the mails that wait, the first that are due.
 
     A mail waits a minute for more facts of its kind. One that the server did not take is tried again, for
-    four days. At most 100 are shown, and standard error says how many more there are.
+    four days; its contact shows why. At most 100 are shown, and standard error says how many more there are,
+    and when mail is late.
     """
     found, count = with_store(session, lambda store: store.notifications.mails())
     now_ms = session.clock.now_ms()
@@ -68,6 +72,11 @@ def list_mails(session: Session, as_json: bool) -> None:
     )
     if count > len(found):
         echo_err(f"There are {count - len(found):,} more.")
+    if found and now_ms - found[0].due_ms > _LATE_MS:
+        echo_err(
+            "Mail is late. The service's log says why: “mail waits”; `petstore notifications test ADDRESS`"
+            " tries the settings."
+        )
 
 
 @notifications.command(
