@@ -133,17 +133,21 @@ async def calls_deprecated(world: World) -> None:
         await world.go_to(world.clock.ms)
 
 
-ENDS = "It ends on 2027-12-31."
+ENDS = "It will be removed on 2027-12-31."
 # What makes it, who gets mail, and of each mail its kind and what it says among other things.
 TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, list[str]]]]] = [
     (expires, "shop", [("key.expiring", ["(old) expires on 2027-02-14 08:01 UTC"])] * 2),
-    (lambda w: uses(w, 8), "small", [("limit.approaching", ["8 of 10 requests", "2027-01-16 00:00 UTC"])]),
+    (
+        lambda w: uses(w, 8),
+        "small",
+        [("limit.approaching", ["8 of its 10 requests", "2027-01-16 00:00 UTC"])],
+    ),
     (
         lambda w: uses(w, PER_DAY + 1),
         "small",
         [
-            ("limit.approaching", ["10 of 10 requests"]),
-            ("limit.reached", ["All 10 requests", "429 until 2027-01-16"]),
+            ("limit.approaching", ["10 of its 10 requests"]),
+            ("limit.reached", ["all its 10 requests", "429 until 2027-01-16"]),
         ],
     ),
     (bans, "shop", [("key.banned", ["(till of shop) is banned until 2027-01-15 08:"])]),
@@ -151,10 +155,16 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
         disables,
         "shop",
         [
-            ("webhook.created", ["A webhook to https://hooks.shop.example:8443 was added by cli:tests."]),
+            (
+                "webhook.created",
+                ["https://hooks.shop.example:8443 was added with the key", "small) on 2027-01-15 08:01 UTC."],
+            ),
             (
                 "webhook.disabled",
-                ["https://hooks.shop.example:8443 gets nothing", "somebody of your account"],
+                [
+                    "https://hooks.shop.example:8443 was disabled on 2027-01-15 08:0",
+                    "with a key of the account",
+                ],
             ),
         ],
     ),
@@ -162,13 +172,13 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
     (
         lambda w: w.store.accounts.set_plan("shop", PRO, ACTOR),
         "shop",
-        [("plan.changed", ["The plan is pro now: 300 requests a minute and 10,000 a day."])],
+        [("plan.changed", ["it is now pro, 300 requests a minute and 10,000 a day."])],
     ),
     (
         calls_deprecated,
         "shop",
         [
-            ("operation.deprecated", [f"was called {calls} times since {since}. {ENDS}"])
+            ("operation.deprecated", [f"has called GET /pets/{{petId}} {calls} times since {since}. {ENDS}"])
             for calls, since in (
                 (3, "2027-03-01"),
                 (3, "2027-04-01"),
@@ -177,7 +187,11 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
             )
         ],
     ),
-    (orders, "anna", [("order.created", ["Order 1 by shop: animal 1."])]),
+    (
+        orders,
+        "anna",
+        [("order.created", ["Order 1 for animal 1 was placed by shop on 2027-01-15 08:01 UTC."])],
+    ),
     (
         sends_lists,
         "anna",
@@ -185,9 +199,9 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
             (
                 "list.finished",
                 [
-                    "new.csv was checked, and waits for your word: 2 added, 0 changed and 0 rejected.",
-                    "new.csv is stored: 2 added",
-                    "odd.csv was refused: ",
+                    "new.csv was checked on 2027-01-15 08:01 UTC: 2 added, 0 changed and 0 rejected. ",
+                    "new.csv was stored on 2027-01-15 08:01 UTC: 2 added",
+                    "odd.csv was refused on 2027-01-15 08:01 UTC: ",
                 ],
             )
         ],
@@ -214,10 +228,13 @@ async def test_each_kind_is_one_mail_to_those_it_is_for(
     for message, (name, phrases) in zip(sorted(came, key=kind_of), expected, strict=True):
         text = words(message)
         assert [phrase for phrase in phrases if phrase not in text] == [], text
-        assert (kind_of(message), message["Subject"]) == (name, BY_NAME[name].title.format(account=whose))
+        assert (kind_of(message), message["Subject"]) == (
+            name,
+            BY_NAME[name].heading(whose, 3 if name == "list.finished" else 1),
+        )
         assert BY_NAME[name].advice in text
         assert f"because {whose}@example.com is a contact of" in text
-        assert text.endswith(f"Choose which mail you get: {switches}")
+        assert text.endswith(f"Unsubscribe, or choose which mail you get: {switches}")
         assert message["List-Unsubscribe"] == f"<{switches}?off={name}>"
         assert "secret" not in message.as_string()
 
@@ -246,7 +263,7 @@ class TestNobodyElse:
         await changes_plan(world)
         await world.post.after()
         found = dict(zip([of for (of,) in world.mail.envelopes], map(words, world.mail.taken()), strict=True))
-        assert {of: text.count("The plan is") for of, text in found.items()} == {
+        assert {of: text.count("The plan was") for of, text in found.items()} == {
             "shop@example.com": 4,
             "late@example.com": 2,
         }
@@ -309,8 +326,8 @@ class TestOtherReleases:
         await orders(world)
         await world.post.after()
         texts = {kind_of(message): words(message) for message in world.mail.taken()}
-        assert texts["plan.changed"].count("The plan is free now") == 3
-        assert "An order was placed. Order 1 by shop" in texts["order.created"]
+        assert texts["plan.changed"].count("it is now free") == 3
+        assert "An order was placed. Order 1 for animal 1 was placed by shop" in texts["order.created"]
         assert texts["list.finished"].startswith(BY_NAME["list.finished"].what)
         assert texts["limit.reached"].startswith(BY_NAME["limit.reached"].what)
 
@@ -340,4 +357,5 @@ class TestGathering:
         await world.post.after()
         (text,) = map(words, world.mail.taken())
         assert text.count("animal") == SAID_MAX
-        assert f"Order {SAID_MAX} by shop: animal {SAID_MAX}. And 25 more. You get" in text
+        assert f"Order {SAID_MAX} for animal {SAID_MAX} was placed by shop on" in text
+        assert "UTC. And 25 more. Read more: " in text

@@ -17,12 +17,13 @@ from petstore.core.accounts import check_account_name
 from petstore.core.contacts import check_address, is_address
 from petstore.core.errors import ConfigurationError, Invalid
 from petstore.core.mails import BASE_MAX, Letterhead, Mail, compose
-from petstore.core.notifications import KINDS, SAID_MAX, Kind
+from petstore.core.notifications import BY_NAME, KINDS, SAID_MAX, Kind
 from petstore.core.people import check_person_name
 
 NOW_MS = 1_800_000_000_000
 TOKEN = "Qx3-_" + "k" * 17
 BASE = "https://shop.example/pets"
+UNSUBSCRIBE = "Unsubscribe, or choose which mail you get"
 SENDER = Address("Pet Store", "mail", "shop.example")
 NAMES = [
     *("From", "To", "Subject", "Date", "Auto-Submitted", "MIME-Version", "Content-Type", "Message-ID"),
@@ -66,31 +67,32 @@ class _Paragraphs(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.found: list[str] = []
-        self.title = ""
+        self.title = self.heading = ""
         self._in, self._address = "", ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in ("title", "p", "a")
+        assert tag in ("html", "meta", "title", "div", "h1", "p", "a")
         if tag == "p":
             self.found.append("")
         if tag == "a":
             ((name, address),) = attrs
             assert name == "href"
             self._address = f": {address}"
-        else:
-            assert attrs == []
+        elif tag in ("title", "h1", "p"):
             self._in = tag
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a":
             self.found[-1] += self._address
-        else:
+        elif tag == self._in:
             self._in = ""
 
     def handle_data(self, data: str) -> None:
         if self._in == "title":
             self.title += data
+        elif self._in == "h1":
+            self.heading += data
         elif self._in == "p":
             self.found[-1] += data
         else:
@@ -102,20 +104,34 @@ class TestParts:
 
     @of_each_kind
     def test_both_say_the_same(self, kind: Kind) -> None:
-        """Plain text and HTML have the same paragraphs and links in one order: the facts, what to do, why it
-        came, and the page where it ends."""
+        """Plain text and HTML have the same paragraphs and links in one order: the facts, what to do, who
+        sends it and why, and the page where it ends."""
         said = ("The key <b>pets_live_…</b> & more.", 'It\'s "that".')
-        message = read(sent(mail_of(kind, said=said)))
+        message = read(sent(mail_of(kind, said=said, count=len(said))))
         paragraphs = _Paragraphs(part_of(message, "html"))
         text = part_of(message, "plain").rstrip("\n").split("\n\n")
         assert paragraphs.found == text
-        assert paragraphs.title == message["Subject"] == kind.title.format(account="acme")
+        assert paragraphs.title == paragraphs.heading == message["Subject"] == kind.heading("acme", 2)
         assert text[:2] == list(said)
         assert (kind.advice in text) == bool(kind.advice)
         whose = "the account acme" if kind.to == "account" else "acme"
-        assert f"You get this mail because anna@example.com is a contact of {whose}." in text
-        assert text[-1] == f"Choose which mail you get: {BASE}/notifications/{TOKEN}"
+        why = f"The Pet Store Service sends you this because anna@example.com is a contact of {whose}."
+        last = f"{UNSUBSCRIBE}: {BASE}/notifications/{TOKEN}"
+        assert text[-2:] == [why, last]
         assert message.get_content_type() == "multipart/alternative"
+
+    @pytest.mark.parametrize(
+        ("kind", "one", "several"),
+        [
+            ("key.expiring", "acme: a key expires soon", "acme: keys expire soon"),
+            ("order.created", "New order", "1,234 new orders"),
+            ("account.suspended", "acme: the account was suspended", "acme: the account was suspended"),
+        ],
+    )
+    def test_a_subject_of_one_fact_or_several(self, kind: str, one: str, several: str) -> None:
+        """It is in the singular for one, and for several in the plural."""
+        subjects = [read(sent(mail_of(BY_NAME[kind], count=count)))["Subject"] for count in (1, 1_234)]
+        assert subjects == [one, several]
 
     def test_facts_beyond_the_first_are_counted(self) -> None:
         """A mail has a bounded length."""
@@ -173,7 +189,7 @@ class TestFields:
         text = part_of(read(sent(mail_of(kind), base=reached_at)), "plain")
         links = dict(line.split(": ") for line in text.splitlines() if ": https://" in line)
         expected = {"Read more": f"{base}/{kind.page}"} if kind.page else {}
-        assert links == expected | {"Choose which mail you get": f"{base}/notifications/{TOKEN}"}
+        assert links == expected | {UNSUBSCRIBE: f"{base}/notifications/{TOKEN}"}
 
     def test_the_rest(self) -> None:
         """A message id of its own that repeats with the mail, no automatic answers (RFC 3834), the time."""

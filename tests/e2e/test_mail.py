@@ -62,7 +62,7 @@ def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(url: str,
         in_store(url, change_plan(PRO))
         rows.end_gathering()
         wait_for(lambda: bool(mail.messages), "the mail")
-        assert "The plan is pro now" in words(mail.messages[0])
+        assert "it is now pro, " in words(mail.messages[0])
         assert mail.envelopes == [["shop@example.com"]]
         wait_for(lambda: rows.count() == 0, "its note")
         held = mail.answer = Held()

@@ -150,8 +150,10 @@ class TestShown:
         """The pages that the kinds name; those of the console ask to sign in."""
         for kind in KINDS:
             if kind.page:
-                answer = await shop.call("GET", f"/{kind.page}", [BROWSER])
-                assert answer.status == (303 if kind.page.startswith("console/") else 200), kind.name
+                page, _, place = kind.page.partition("#")
+                answer = await shop.call("GET", f"/{page}", [BROWSER])
+                assert answer.status == (303 if page.startswith("console/") else 200), kind.name
+                assert not place or f'id="{place}"' in answer.body.decode(), kind.name
 
 
 class TestSwitched:
@@ -258,7 +260,7 @@ class TestRefused:
             assert (await shop.call("HEAD", f"{SWITCHES}/{token}{query}")).status == 404
             return
         answer = await self.refused(shop, method, f"{SWITCHES}/{token}{query}", 404)
-        assert "This link is of no contact any more" in answer.json()["message"]
+        assert "This link no longer works" in answer.json()["message"]
         assert token == "x" or token not in answer.body.decode()
 
     async def test_404_once_the_contact_is_removed(self, shop: Shop, contact: Contact) -> None:

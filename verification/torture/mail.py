@@ -38,7 +38,7 @@ _SOONER = (
     "from petstore.background import notifier",
     "notifier._FIRST_PAUSE_SECONDS, notifier._LONGEST_PAUSE_SECONDS = 0.05, 0.5",
 )
-_ORDER = re.compile(r"^Order ([0-9]+) by ", re.M)
+_ORDER = re.compile(r"^Order ([0-9]+) for ", re.M)
 
 
 class _Round:

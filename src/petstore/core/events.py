@@ -90,9 +90,7 @@ TYPES = (
     EventType("key.rotated", ("key.rotated",), "A key was replaced by another one, and expires."),
     EventType("key.revoked", ("key.revoked",), "A key was revoked."),
     EventType("key.expiring", ("key.expiring",), "A key expires within 14 days, and again within 3."),
-    EventType(
-        "key.banned", ("key.banned",), "A key went on after many refusals, and is banned until a time."
-    ),
+    EventType("key.banned", ("key.banned",), "A key is banned for a while: it went on after many refusals."),
     EventType("key.unbanned", ("key.unbanned",), "The operator has lifted a key's ban."),
     EventType(
         "limit.approaching",
@@ -102,12 +100,12 @@ TYPES = (
     EventType(
         "limit.reached",
         ("account.limit_reached",),
-        "A request was refused, since your account has used its requests of a UTC day.",
+        "A request was refused: your account has used all its requests of a UTC day.",
     ),
     EventType(
         "webhook.disabled",
         ("webhook.disabled",),
-        "A webhook gets nothing any more: somebody said so, it failed for five days, or it answered 410.",
+        "A webhook was disabled: by you or the operator, after five days of failures, or by its answer 410.",
     ),
     EventType("webhook.test", (TESTED,), "A test of this one webhook, which asked for it."),
     EventType(

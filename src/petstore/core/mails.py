@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 SWITCHES = "/notifications"
 _LINE_MAX = 998  # RFC 5322, section 2.1.1
 _ENCODED_LINE_MAX = 76  # RFC 2045, section 6.7
+# Programs of mail drop style sheets. Without colors of its own a mail is as dark as its reader's program.
+_HTML = """<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+"""
+_PAGE = "margin: 0 auto; max-width: 600px; padding: 16px; font-family: sans-serif; line-height: 1.5"
+_SMALL = "margin-top: 32px; border-top: 1px solid #8888; font-size: 14px; opacity: .8"
 # Characters of the service's address: a line has it, and the rest of a link.
 BASE_MAX = 900
 
@@ -73,14 +81,18 @@ class Letterhead(msgspec.Struct, frozen=True):
 def compose(mail: Mail, head: Letterhead, now_ms: int) -> EmailMessage:
     """The message to a contact."""
     kind = BY_NAME[mail.kind]
-    title = kind.title.format(account=mail.of)
+    title = kind.heading(mail.of, mail.count)
     said = [*mail.said, *([f"And {mail.count - SAID_MAX:,} more."] if mail.count > SAID_MAX else [])]
+    if kind.advice:
+        said.append(kind.advice)
+    links = {f"{head.base}/{kind.page}": "Read more"} if kind.page else {}
     whose = f"the account {mail.of}" if kind.to == "account" else mail.of
     switches = head.switches(mail.token)
-    links = {f"{head.base}/{kind.page}": "Read more"} if kind.page else {}
-    links[switches] = "Choose which mail you get"
-    why = f"You get this mail because {mail.address} is a contact of {whose}."
-    message = _message(head, mail.address, title, [*said, kind.advice, why], links, now_ms)
+    small = _Part(
+        [f"The Pet Store Service sends you this because {mail.address} is a contact of {whose}."],
+        {switches: "Unsubscribe, or choose which mail you get"},
+    )
+    message = _message(head, mail.address, title, [_Part(said, links), small], now_ms)
     message["Message-ID"] = f"<{mail.key}@{head.sender.domain}>"
     message["List-Unsubscribe"] = f"<{switches}?off={quote(mail.kind)}>"
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
@@ -89,16 +101,32 @@ def compose(mail: Mail, head: Letterhead, now_ms: int) -> EmailMessage:
 
 def compose_test(address: str, head: Letterhead, now_ms: int) -> EmailMessage:
     """The message of a test."""
-    said = ["Mail from this service arrives here.", "Somebody has asked for this test on the command line."]
-    links = {head.base: "The service"}
-    message = _message(head, address, "A test of the pet store's mail", said, links, now_ms)
+    said = ["This is a test. Mail from the Pet Store Service arrives."]
+    links = {head.base: "Open the service"}
+    message = _message(head, address, "Test mail from the Pet Store Service", [_Part(said, links)], now_ms)
     message["Message-ID"] = f"<{new_token()}@{head.sender.domain}>"
     return message
 
 
-def _message(
-    head: Letterhead, address: str, title: str, said: list[str], links: dict[str, str], now_ms: int
-) -> EmailMessage:
+class _Part(msgspec.Struct, frozen=True):
+    """Paragraphs, then links with their words."""
+
+    said: list[str]
+    links: dict[str, str]
+
+    def text(self) -> str:
+        return "\n\n".join([*self.said, *(f"{words}: {url}" for url, words in self.links.items())])
+
+    def html(self, style: str) -> str:
+        shown = [
+            *(html.escape(each) for each in self.said),
+            *(f'<a href="{html.escape(url)}">{html.escape(words)}</a>' for url, words in self.links.items()),
+        ]
+        return "\n".join([f'<div style="{style}">', *(f"<p>{each}</p>" for each in shown), "</div>\n"])
+
+
+def _message(head: Letterhead, address: str, title: str, parts: list[_Part], now_ms: int) -> EmailMessage:
+    """The first part says the matter, and the others are small."""
     from email.message import EmailMessage  # most programs write no mail
     from email.policy import SMTP
     from email.utils import format_datetime
@@ -110,16 +138,15 @@ def _message(
     message["Subject"] = title
     message["Date"] = format_datetime(datetime.fromtimestamp(now_ms / SECOND_MS, UTC))
     message["Auto-Submitted"] = "auto-generated"
-    paragraphs = [each for each in said if each]
-    text = "\n\n".join([*paragraphs, *(f"{words}: {url}" for url, words in links.items())])
-    message.set_content(f"{text}\n")
-    shown = [
-        *(html.escape(each) for each in paragraphs),
-        *(f'<a href="{html.escape(url)}">{html.escape(words)}</a>' for url, words in links.items()),
-    ]
+    message.set_content("\n\n".join(part.text() for part in parts) + "\n")
+    shown = html.escape(title)
+    matter, *small = parts
     message.add_alternative(
-        f"<!doctype html>\n<title>{html.escape(title)}</title>\n"
-        + "\n".join(f"<p>{each}</p>" for each in shown),
+        f"{_HTML}<title>{shown}</title>\n"
+        f'<div style="{_PAGE}">\n<h1 style="font-size: 20px; line-height: 1.3">{shown}</h1>\n'
+        + matter.html("font-size: 16px")
+        + "".join(part.html(_SMALL) for part in small)
+        + "</div>\n",
         subtype="html",
     )
     # Python would write a longer field as encoded words, which no program reads as an address.

@@ -14,6 +14,7 @@ from petstore.core.errors import Invalid
 from petstore.core.events import TYPES
 from petstore.core.journal import Entry
 from petstore.core.limits.plans import and_list
+from petstore.core.moments import iso_moment
 
 # Facts of one kind that come within so long are in one mail.
 GATHERED_MS = MINUTE_MS
@@ -27,30 +28,36 @@ KEPT_MS = 4 * DAY_MS
 BEGUN_MAX = 2
 
 _DISABLED = {
-    "owner": "somebody of your account said so",
-    "operator": "the operator said so",
-    "failing": "nothing arrived for five days",
-    "gone": "it answered 410",
+    "owner": "with a key of the account",
+    "operator": "by the operator",
+    "failing": "because nothing arrived for five days",
+    "gone": "because it answered 410",
 }
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """An entry, with the account that it is of and the text that names its subject."""
+    """An entry, with the account that it is of, and what names its subject and the key that did it."""
 
     entry: Entry
     account: Account | None = None
     name: str = ""
+    key: str = ""
 
     @property
     def after(self) -> Mapping[str, Any]:
         return self.entry.after or {}
 
+    @property
+    def at(self) -> str:
+        """When it was."""
+        return _moment(iso_moment(self.entry.at_ms))
+
 
 class Kind(msgspec.Struct, frozen=True):
     """A kind of notification: the type of its entries, whose contacts take it, and its words.
 
-    `title` has a place for the account's name. `advice` follows what the facts say, with the `page` that says
-    more, below the service's address.
+    `title` has places for the account's name and the count of facts; `titles` stands in for it where there
+    are several. `advice` follows what they say, with the `page` that says more, below the service's address.
     """
 
     name: str
@@ -61,6 +68,12 @@ class Kind(msgspec.Struct, frozen=True):
     say: Callable[[Fact], str]
     advice: str = ""
     page: str = ""
+    titles: str = ""
+
+    def heading(self, account: str, count: int) -> str:
+        """The title of a mail with so many facts."""
+        title = (self.titles if count > 1 else "") or self.title
+        return title.format(account=account, count=count)
 
     def sentence(self, fact: Fact) -> str:
         """What is said of a fact. One whose members a program of another release wrote stops no mail."""
@@ -70,11 +83,13 @@ class Kind(msgspec.Struct, frozen=True):
             return self.what
 
 
-def _event(name: str, title: str, say: Callable[[Fact], str], advice: str, page: str) -> Kind:
+def _event(
+    name: str, title: str, say: Callable[[Fact], str], advice: str, page: str, titles: str = ""
+) -> Kind:
     """A kind that is an event too."""
     (kind,) = (each for each in TYPES if each.name == name)
     (entry,) = kind.entries
-    return Kind(name, entry, "account", kind.what, title, say, advice, page)
+    return Kind(name, entry, "account", kind.what, title, say, advice, page, titles)
 
 
 def _moment(text: str) -> str:
@@ -85,21 +100,34 @@ def _moment(text: str) -> str:
 def _plan(fact: Fact) -> str:
     assert fact.account is not None
     plan = fact.account.plan
-    return f"The plan is {plan.name} now: {and_list(plan.phrases('requests'))}."
+    return f"The plan was changed on {fact.at}: it is now {plan.name}, {and_list(plan.phrases('requests'))}."
+
+
+def _calls(fact: Fact) -> str:
+    found = fact.after
+    often = "once" if found["calls"] == 1 else f"{found['calls']:,} times"
+    return (
+        f"The account has called {found['operation']} {often} since {found['since']}."
+        f" It will be removed on {found['endsAt'][:10]}."
+    )
 
 
 def _order(fact: Fact) -> str:
     assert fact.account is not None
-    return f"Order {fact.entry.subject_id} by {fact.account.name}: animal {fact.after['petId']}."
+    return (
+        f"Order {fact.entry.subject_id} for animal {fact.after['petId']} was placed by {fact.account.name}"
+        f" on {fact.at}."
+    )
 
 
 def _list(fact: Fact) -> str:
     found = fact.after
     if found["state"] == "refused":
-        return f"{found['list']} was refused: {found['message']}"
-    done = "is stored" if found["state"] == "stored" else "was checked, and waits for your word"
+        return f"{found['list']} was refused on {fact.at}: {found['message']}"
+    done = "stored" if found["state"] == "stored" else "checked"
     counts = [f"{found[name]:,} {name}" for name in ("added", "changed", "rejected")]
-    return f"{found['list']} {done}: {and_list(counts)}. {found['message']}".rstrip()
+    left = "" if done == "stored" else " Nothing is stored until somebody agrees."
+    return f"{found['list']} was {done} on {fact.at}: {and_list(counts)}. {found['message']}".rstrip() + left
 
 
 KINDS = (
@@ -107,35 +135,39 @@ KINDS = (
         "key.expiring",
         "{account}: a key expires soon",
         lambda fact: f"The key {fact.name} expires on {_moment(fact.after['expiresAt'])}.",
-        "Ask the operator for another key in time: one that has expired is answered with 401.",
-        "docs/guide",
+        "Ask the operator for a new key before then. Requests with an expired key are refused with 401.",
+        "docs/guide#authentication",
+        "{account}: keys expire soon",
     ),
     _event(
         "limit.approaching",
         "{account}: 80 % of the day's requests are used",
         lambda fact: (
-            f"{fact.after['used']:,} of {fact.after['limit']:,} requests of the day are used; it ends on"
-            f" {_moment(fact.after['resetAt'])}."
+            f"The account has used {fact.after['used']:,} of its {fact.after['limit']:,} requests for the"
+            f" day, which ends on {_moment(fact.after['resetAt'])}."
         ),
-        "More requests than that are answered with 429. Ask the operator for a larger plan.",
-        "docs/guide",
+        "Once all are used, requests are refused with 429 until then. If you need more, ask the operator for"
+        " a larger plan.",
+        "docs/guide#limits",
     ),
     _event(
         "limit.reached",
-        "{account}: the day's requests are used",
+        "{account}: all of the day's requests are used",
         lambda fact: (
-            f"All {fact.after['limit']:,} requests of the day are used; more are answered with 429 until"
-            f" {_moment(fact.after['resetAt'])}."
+            f"The account has used all its {fact.after['limit']:,} requests for the day. Requests are refused"
+            f" with 429 until {_moment(fact.after['resetAt'])}."
         ),
-        "Ask the operator for a larger plan.",
-        "docs/guide",
+        "If you need more, ask the operator for a larger plan.",
+        "docs/guide#limits",
     ),
     _event(
         "key.banned",
         "{account}: a key is banned",
         lambda fact: f"The key {fact.name} is banned until {_moment(fact.after['bannedUntil'])}.",
-        "Its program went on after many refusals. After a 429 it has to wait as long as Retry-After says.",
-        "docs/guide",
+        "A program that uses it kept sending requests after many were refused. After a 429, wait as long as"
+        " Retry-After says.",
+        "docs/guide#bans",
+        "{account}: keys are banned",
     ),
     Kind(
         "webhook.created",
@@ -143,25 +175,30 @@ KINDS = (
         "account",
         "A webhook was added, which sends your events to its address.",
         "{account}: a webhook was added",
-        lambda fact: f"A webhook to {fact.name} was added by {fact.entry.actor}.",
-        "If nobody of you has added it, remove it, and ask the operator to revoke that key.",
-        "docs/guide",
+        lambda fact: f"A webhook to {fact.name} was added with the key {fact.key} on {fact.at}.",
+        "If this was not you, remove it, and ask the operator to revoke the key.",
+        "docs/guide#receive-webhooks",
+        "{account}: webhooks were added",
     ),
     _event(
         "webhook.disabled",
-        "{account}: a webhook is disabled",
+        "{account}: a webhook was disabled",
         lambda fact: (
-            f"The webhook to {fact.name} gets nothing any more: {_DISABLED[fact.after['disabledReason']]}."
+            f"The webhook to {fact.name} was disabled on {fact.at},"
+            f" {_DISABLED[fact.after['disabledReason']]}."
         ),
-        "Enable it once its address works: it goes on where it stopped.",
-        "docs/guide",
+        "It gets no events until you enable it; then it goes on where it stopped.",
+        "docs/guide#receive-webhooks",
+        "{account}: webhooks were disabled",
     ),
     _event(
         "account.suspended",
-        "{account}: the account is suspended",
-        lambda _: "The operator has suspended the account; its keys are answered with 403.",
-        "Ask the operator why.",
-        "docs/errors",
+        "{account}: the account was suspended",
+        lambda fact: (
+            f"The operator suspended the account on {fact.at}. Requests with its keys are refused with 403."
+        ),
+        "Ask the operator for the reason.",
+        "docs/errors#account_suspended",
     ),
     Kind(
         "plan.changed",
@@ -175,32 +212,32 @@ KINDS = (
         "operation.deprecated",
         "account.deprecated_used",
         "account",
-        "Your account calls an operation that ends: monthly in its last year, weekly in its last month.",
-        "{account}: you call an operation that ends",
-        lambda fact: (
-            f"{fact.after['operation']} was called {fact.after['calls']:,} times since {fact.after['since']}."
-            f" It ends on {fact.after['endsAt'][:10]}."
-        ),
-        "Call its successor before that day.",
+        "Your account uses an operation that will be removed: monthly in the last year, weekly at the end.",
+        "{account}: an operation that you use will be removed",
+        _calls,
+        "Use its replacement before then.",
         "docs/deprecation",
+        "{account}: operations that you use will be removed",
     ),
     Kind(
         "order.created",
         "order.placed",
         "person",
         "An order was placed.",
-        "New orders",
+        "New order",
         _order,
         page="console/orders",
+        titles="{count:,} new orders",
     ),
     Kind(
         "list.finished",
         "store.list_finished",
         "person",
         "A stock list was checked, stored or refused.",
-        "Stock lists",
+        "A stock list was processed",
         _list,
         page="console/stock",
+        titles="Stock lists were processed",
     ),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

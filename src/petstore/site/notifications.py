@@ -24,7 +24,7 @@ from petstore.web.routes import Route
 from petstore.web.slots import Slots
 
 # Error pages are kept by their text, so none repeats what a client has sent.
-_UNKNOWN = "This link is of no contact any more: its address was removed. Links in newer mail work."
+_UNKNOWN = "This link no longer works: its address was removed. Use the link in a newer mail."
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff", "x-robots-tag": "noindex"}
 
 

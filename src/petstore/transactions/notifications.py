@@ -227,14 +227,21 @@ def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
 
 def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
     """What the mail of an entry is about."""
-    name = ""
+    name = key = ""
     if entry.subject == "key":
-        for label, display in (yield _KEY, (entry.subject_id,)):
-            name = f"{display} ({label})" if label else display
+        name = yield from _key(entry.subject_id)
     elif entry.subject == "webhook":
         for (url,) in (yield _WEBHOOK, (entry.subject_id,)):
             name = "/".join(url.split("/", 3)[:3])  # its path may be a secret
-    return Fact(entry, account, name)
+        if key_id := (entry.after or {}).get("keyId"):
+            key = yield from _key(key_id)
+    return Fact(entry, account, name, key)
+
+
+def _key(key_id: int) -> Script[str]:
+    for label, display in (yield _KEY, (key_id,)):
+        return f"{display} ({label})" if label else str(display)
+    return ""
 
 
 def _write(now_ms: int, facts: list[Fact]) -> Script[None]:
