@@ -123,16 +123,30 @@ async def test_what_a_server_says_is_text(mail: MailServer, mailer: Mailer, said
 
 
 @pytest.mark.parametrize(
-    ("step", "error"), [(CONNECT, ServerTrouble), (RCPT, ServerTrouble), (DATA, MailRefused)]
+    ("step", "error", "text"),
+    [
+        (
+            CONNECT,
+            ServerTrouble,
+            "It takes too long to greet; a server that begins with encryption needs smtps:",
+        ),
+        (RCPT, ServerTrouble, "takes too long to answer"),
+        (DATA, MailRefused, "takes too long to answer"),
+    ],
 )
 async def test_a_server_that_does_not_answer(
-    mail: MailServer, mailer: Mailer, monkeypatch: pytest.MonkeyPatch, step: str, error: type[Exception]
+    mail: MailServer,
+    mailer: Mailer,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    error: type[Exception],
+    text: str,
 ) -> None:
     """Who waits for the answer to a mail's content does not know whether it arrived: it counts as a try."""
     monkeypatch.setattr(mailing, "_STEP_SECONDS", 0.1)
     monkeypatch.setattr(mailing, "_DATA_SECONDS", 0.1)
     mail.answer = Held(at=step)
-    with pytest.raises(error, match="takes too long"):
+    with pytest.raises(error, match=text):
         await mailer.send(MESSAGE)
 
 
