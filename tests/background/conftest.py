@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from petstore.core.targets import Guard
 from petstore.core.webhooks import Webhook
@@ -20,6 +21,15 @@ from tests.support.webhooks import Process, Receiver, Recorder, account, opened_
 __all__ = ["backend", "store"]
 
 Speaks = Callable[[str], ssl.SSLContext]
+
+
+@pytest.fixture(autouse=True)
+def log_of_all_levels() -> Iterator[None]:
+    """A service that ran in this process before may have left a level above `info`."""
+    before = structlog.get_config()
+    structlog.reset_defaults()
+    yield
+    structlog.configure(**before)
 
 
 @pytest.fixture(scope="package")
