@@ -41,6 +41,12 @@ class Contact(msgspec.Struct, frozen=True):
     fault: str | None = None
     fault_at_ms: int | None = None
 
+    @property
+    def journaled(self) -> str:
+        """The address in the journal, which every viewer reads; of a person's only what tells it apart."""
+        local, _, host = self.address.rpartition("@")
+        return self.address if self.subject == "account" else f"{local[0]}…@{host}"
+
 
 def is_address(text: str) -> bool:
     """Whether mail can be sent to it."""

@@ -25,9 +25,10 @@ def add_contact(
     """Add one that is checked, to an account or a person whose row the transaction has locked."""
     token, kinds = new_token(), in_order(off)
     ((contact_id,),) = yield _ADD[subject], (subject_id, address, ",".join(kinds), token, now_ms)
-    after = {"contact": address} | ({"off": kinds} if kinds else {})
+    added = Contact(contact_id, subject, subject_id, address, kinds, token, now_ms)
+    after = {"contact": added.journaled} | ({"off": kinds} if kinds else {})
     yield from record(now_ms, actor, subject, subject_id, "contact_added", None, after)
-    return Contact(contact_id, subject, subject_id, address, kinds, token, now_ms)
+    return added
 
 
 def add_contacts(

@@ -91,7 +91,7 @@ class Contacts(Repository):
         """Raises ContactNotFound. Mail to it that waits is never sent."""
         contact = yield from _find(subject, reference, address)
         yield _REMOVE, (contact.id,)
-        before = {"contact": contact.address}
+        before = {"contact": contact.journaled}
         yield from record(now_ms, actor, subject, contact.subject_id, "contact_removed", before, None)
 
     @write(NO_EFFECT)
@@ -166,7 +166,7 @@ def _switch(
         yield _SWITCH, (contact.id, ",".join(kinds))
         for kind in off:
             yield _CANCEL, (contact.id, kind)
-        before, after = ({"contact": contact.address, "off": each.off} for each in (contact, changed))
+        before, after = ({"contact": contact.journaled, "off": each.off} for each in (contact, changed))
         yield from record(
             now_ms, actor, contact.subject, contact.subject_id, "contact_changed", before, after
         )

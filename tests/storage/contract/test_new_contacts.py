@@ -12,7 +12,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, written
+from tests.support.journal import ACTOR, entries, written
 
 TEN = [f"a{number}@zoo" for number in range(CONTACTS_MAX)]
 
@@ -59,6 +59,15 @@ class TestAdd:
         await store.contacts.remove(*of)
         assert await addresses(store) == []
         assert "contact_removed" in (await written(store))[-1]
+
+    async def test_the_journal_has_no_address_of_a_person(self, store: Store) -> None:
+        """Every viewer of the console reads it, and a person's page is for operators."""
+        await store.people.add("anna", Role.STAFF, ACTOR, addresses=["anna.berg@zoo.example"])
+        hers: tuple[Subject, str, str, str] = ("person", "anna", "anna.berg@zoo.example", ACTOR)
+        await store.contacts.switch(*hers, off=["order.created"])
+        await store.contacts.remove(*hers)
+        said = [each for entry in (await entries(store))[1:] for each in (entry.before, entry.after) if each]
+        assert {each["contact"] for each in said} == {"a…@zoo.example"}
 
     async def test_a_taken_name_gets_none(self, store: Store) -> None:
         """Of many at once for one name exactly one is added, with its contacts."""
