@@ -117,8 +117,8 @@ class TestAnotherJournal:
     async def test_after_a_restore_what_waited_in_the_backup_comes_again_and_no_more(
         self, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock, staff: None, is_new: bool
     ) -> None:
-        """By the process of before, or by another one; then what happens since. What the backup had no mail
-        of was told before the restore."""
+        """The same process sends it, or another one, then what happens since. Facts that the backup had in no
+        mail were told before the restore."""
         await order(post._store)
         await post.after()
         await order(post._store)

@@ -80,8 +80,8 @@ def test_every_contact_is_a_recipient(address: str) -> None:
 async def test_one_mail_is_refused(
     mail: MailServer, mailer: Mailer, step: str, said: str, is_final: bool
 ) -> None:
-    """The server takes the next one. Only that there is no such recipient is final. An answer to its content
-    that is none leaves unknown whether it arrived."""
+    """The server takes the next one. Only that there is no such recipient is final. After an answer to its
+    content without a code nobody knows whether it arrived."""
     mail.answer = says(said, at=step)
     with pytest.raises(MailRefused) as refused:
         await mailer.send(MESSAGE)

@@ -269,7 +269,7 @@ class TestNobodyElse:
         }
 
     async def test_a_kind_that_is_off(self, world: World) -> None:
-        """One that is on again is told of what comes then."""
+        """A kind that is on again gets what happens from then on."""
         for off, on in (("plan.changed", ""), ("", "plan.changed")):
             await world.store.contacts.switch(
                 "account", "shop", "shop@example.com", ACTOR, off=[off] if off else [], on=[on] if on else []

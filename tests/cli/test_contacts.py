@@ -77,7 +77,7 @@ class TestContacts:
         assert shop.json(*its, "--add")["off"] == []
 
     def test_without_a_server_for_mail(self, shop: Cli, contacts: list[str]) -> None:
-        """Whoever adds a contact hears that it gets nothing; nobody else does."""
+        """The command that adds a contact says that it gets nothing; others do not."""
         assert shop.run(*contacts, "eva@shop.example", "--add").stderr == NO_SERVER
         assert shop.run(*contacts, "eva@shop.example", "--off", kinds(contacts)[0]).stderr == ""
         shop.settings |= SERVER
