@@ -11,12 +11,10 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.mail import CLOSE, CONNECT, DATA, RCPT, MailServer, Said, serving_mail
 from tests.support.report import Report
-from tests.support.waiting import pause
 from verification.torture.changing import Writers, keys_of_accounts
 from verification.torture.places import Place, changed_program, on_a_file, on_postgres
 
@@ -56,7 +54,7 @@ class _Round:
 
     def run(self, seconds: float, kinds: tuple[str, ...], every_seconds: float) -> None:
         """Let orders come for so long, then wait until all are told."""
-        tended = self._tending(kinds, every_seconds)
+        tended = self._place.troubles_now_and_then(kinds, every_seconds, self._chance, self._report.counts)
         ends = time.monotonic() + seconds
         with self._writers.at_work():
             while time.monotonic() < ends:
@@ -87,19 +85,6 @@ class _Round:
             person = message["To"].addresses[0].username
             told[person].update(map(int, _ORDER.findall(text.get_content())))
         return told
-
-    def _tending(self, kinds: tuple[str, ...], every_seconds: float) -> Iterator[None]:
-        """Half a second each, and now and then trouble."""
-        killed_at = float("-inf")
-        while True:
-            pause(0.5)
-            self._place.tend()
-            if time.monotonic() - killed_at >= every_seconds:
-                kind = self._chance.choice(kinds)
-                self._place.trouble(kind, self._chance)
-                self._report.counts[f"times {kind}"] += 1
-                killed_at = time.monotonic()
-            yield
 
 
 def _said(chance: random.Random, step: str) -> Said:

@@ -9,7 +9,9 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,21 @@ class Place:
         for replica in self.replicas:
             if replica.child.ended() is not None:
                 start(replica)
+
+    def troubles_now_and_then(
+        self, kinds: Sequence[str], every_seconds: float, chance: random.Random, counts: Counter[str]
+    ) -> Iterator[None]:
+        """Half a second each; in it one of the kinds when so long has passed, which is counted."""
+        happened_at = float("-inf")
+        while True:
+            pause(0.5)
+            self.tend()
+            if time.monotonic() - happened_at >= every_seconds:
+                kind = chance.choice(kinds)
+                self.trouble(kind, chance)
+                counts[f"times {kind}"] += 1
+                happened_at = time.monotonic()
+            yield
 
     def one(self, chance: random.Random) -> Server:
         return chance.choice(self.replicas)

@@ -138,33 +138,23 @@ class _Round:
         over = threading.Event()
         importing = threading.Thread(target=self._import, args=(events, over))
         importing.start()
-        killed_at = float("-inf")
+        tended = self._place.troubles_now_and_then(kinds, every_seconds, self._chance, self._report.counts)
         try:
             with self._writers.at_work():
                 while importing.is_alive():
-                    killed_at = self._kill(kinds, every_seconds, killed_at)
+                    next(tended)
         finally:
             over.set()
             importing.join()
         self._writers.close()
         ends = time.monotonic() + _END_SECONDS
         while (missing := self._missing()) and time.monotonic() < ends:
-            killed_at = self._kill(kinds, every_seconds, killed_at)
+            next(tended)
         for path, ids in missing.items():
             self._report.fault(
                 f"{self._place.url.partition(':')[0]}: {path} lacks {len(ids)}: {sorted(ids)[:3]}"
             )
         self._count()
-
-    def _kill(self, kinds: tuple[str, ...], every_seconds: float, killed_at: float) -> float:
-        pause(0.5)
-        if time.monotonic() - killed_at < every_seconds:
-            self._place.tend()
-            return killed_at
-        kind = self._chance.choice(kinds)
-        self._place.trouble(kind, self._chance)
-        self._report.counts[f"times {kind}"] += 1
-        return time.monotonic()
 
     def _import(self, events: int, over: threading.Event) -> None:
         """Lists of new animals, by commands."""
