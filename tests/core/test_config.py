@@ -14,6 +14,7 @@ import pytest
 from petstore import config
 from petstore.core.errors import ConfigurationError
 from petstore.core.mails import MailServer
+from petstore.core.stages import Stage
 from petstore.wiring.operations import guard_of
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -55,12 +56,18 @@ ROWS: dict[str, Row] = {
             (f"https://{'a' * 1_000}/v1", "at most 1000 characters"),
         ],
     ),
+    "stage": (None, [("staging", Stage.STAGING)], [("test", "one of production, staging")]),
     "staging_base_url": (
         "",
         [("https://staging.example.com/v1", "https://staging.example.com/v1")],
         [("https://staging.example.com", "ends with /v1")],
     ),
-    "environment": ("live", [("test", "test")], [("prod", "one of live, test"), ("", "one of live, test")]),
+    "production_base_url": (
+        "",
+        [("https://api.example.com/v1", "https://api.example.com/v1")],
+        [("https://api.example.com", "ends with /v1")],
+    ),
+    "environment": ("", [("test", "test"), ("live", "live")], [("prod", "one of live, test")]),
     "access_log": (True, [("on", True), ("off", False)], [("yes", "one of on, off"), ("", "one of on, off")]),
     "log_address": ("full", [("network", "network"), ("off", "off")], [("on", "one of full, network, off")]),
     "log_format": (

@@ -207,7 +207,7 @@ def first_key(server: Server) -> str:
             if not await store.is_empty():
                 return ""
             await store.accounts.add("local", FREE, ACTOR)
-            return (await store.keys.issue("local", settings.environment, ACTOR)).secret
+            return (await store.keys.issue("local", settings.key_environment, ACTOR)).secret
         finally:
             await store.close()
 

@@ -109,6 +109,12 @@ def check(settings: Settings) -> None:
         )
     if settings.ban_grace_ms >= settings.ban_window_ms:
         raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
+    stage = settings.stage
+    if stage and settings.environment not in ("", stage.environment):
+        raise ConfigurationError(
+            f"PETSTORE_ENVIRONMENT={settings.environment} and PETSTORE_STAGE={stage} contradict: the keys of"
+            f" {stage} are {stage.environment}. Leave PETSTORE_ENVIRONMENT empty."
+        )
     _check_mail(settings)
     _check_sharing(settings)
 

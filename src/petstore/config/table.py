@@ -27,6 +27,7 @@ from petstore.config.values import (
     pause_to,
     proxy_url,
     sealing_keys,
+    stage,
     switch,
 )
 from petstore.core.client_address import Networks
@@ -34,6 +35,7 @@ from petstore.core.durations import parse_duration
 from petstore.core.keys import ENVIRONMENTS
 from petstore.core.limits.plans import QUOTA_MAX
 from petstore.core.mails import MailServer
+from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
     from email.headerregistry import Address
@@ -78,9 +80,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str = _setting(
         "", api_url, "Public base address, ending with /v1. Empty: references are paths."
     )
-    staging_base_url: str = _setting("", api_url, "A second server in the OpenAPI document.")
+    stage: Stage | None = _setting(
+        "", stage, "production or staging, whose keys and data are apart; empty: keys of both."
+    )
+    staging_base_url: str = _setting("", api_url, "Where staging is, for clients.")
+    production_base_url: str = _setting("", api_url, "The same of production, for staging.")
     environment: str = _setting(
-        "live", choice(*ENVIRONMENTS), "Prefix of new keys: pets_live_ or pets_test_."
+        "",
+        choice("", *ENVIRONMENTS),
+        "Prefix of new keys without a stage: live (also if empty) is pets_live_, test is pets_test_.",
     )
     access_log: bool = _setting("on", switch, "One log line for each request.")
     log_address: str = _setting(
@@ -170,6 +178,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     busy_timeout_ms: int = _setting("5s", duration_to("1h"), "How long to wait for another process's write.")
     key_rotation_overlap_ms: int = _setting("24h", parse_duration, "How long a rotated key goes on working.")
+
+    @property
+    def key_environment(self) -> str:
+        """Of new keys: `live` or `test`."""
+        return self.key_environments[0]
+
+    @property
+    def key_environments(self) -> tuple[str, ...]:
+        """Those that new keys may have, the usual one first."""
+        if self.stage:
+            return (self.stage.environment,)
+        return tuple(sorted(ENVIRONMENTS, key=lambda name: name != (self.environment or "live")))
+
+    @property
+    def other_base_url(self) -> str:
+        """The base address of the other stage; empty where it is not known."""
+        return self.production_base_url if self.stage is Stage.STAGING else self.staging_base_url
 
     @property
     def is_loopback(self) -> bool:

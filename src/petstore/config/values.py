@@ -13,6 +13,7 @@ from petstore.core.client_address import Networks
 from petstore.core.contacts import is_address
 from petstore.core.durations import parse_duration
 from petstore.core.mails import MailServer
+from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
     from email.headerregistry import Address
@@ -23,10 +24,15 @@ _URL_MAX = 1_000  # characters
 def choice(*values: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in values:
-            raise ValueError(f"expected one of {', '.join(values)}")
+            raise ValueError(f"expected one of {', '.join(filter(None, values))}")
         return text
 
     return parse
+
+
+def stage(text: str) -> Stage | None:
+    """None for an empty text."""
+    return Stage(choice(*Stage)(text)) if text else None
 
 
 def switch(text: str) -> bool:

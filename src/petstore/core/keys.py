@@ -110,9 +110,14 @@ def _checksum(text: str) -> str:
     return _base62(zlib.crc32(text.encode("ascii")), _CHECKSUM_CHARACTERS)
 
 
+def prefix_of(environment: str) -> str:
+    """How the keys of an environment begin: `pets_live_` or `pets_test_`."""
+    return f"pets_{environment}_"
+
+
 def mint(environment: str) -> str:
-    """A new key: `pets_live_` or `pets_test_`, 32 random base-62 characters, 6 of CRC-32 over all before."""
-    body = f"pets_{environment}_" + "".join(secrets.choice(_BASE62) for _ in range(_RANDOM_CHARACTERS))
+    """A new key: its prefix, 32 random base-62 characters, 6 of CRC-32 over all before."""
+    body = prefix_of(environment) + "".join(secrets.choice(_BASE62) for _ in range(_RANDOM_CHARACTERS))
     return body + _checksum(body)
 
 

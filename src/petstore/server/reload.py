@@ -22,6 +22,8 @@ def renewed(old: Settings, new: Settings) -> Settings:
     """
     _refuse_another("PETSTORE_DATABASE_URL", old.database_url, new.database_url)
     _refuse_another("PETSTORE_VALKEY_URL", old.valkey_url, new.valkey_url)
+    if new.stage != old.stage:
+        raise ConfigurationError("PETSTORE_STAGE: another one needs a stop of the service, and a start.")
     new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in SET_UP_AT_START})
     config.check(new)
     check_store(new)

@@ -13,10 +13,11 @@ from petstore import __version__
 from petstore.config import Settings
 from petstore.config.user import read_actor
 from petstore.core.clock import Clock
-from petstore.core.errors import AccountExists, Conflict, StoreUnavailable
+from petstore.core.errors import AccountExists, ConfigurationError, Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.core.sign_ins import link_address
+from petstore.core.stages import Stage
 from petstore.wiring import administration
 from petstore.wiring.administration import Backend, Store
 
@@ -85,12 +86,30 @@ def fitted(settings: Settings, backend: Backend, pool_before: int | None = None)
 async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: ShowFirst | None) -> None:
     async with administration.store_for_command(settings, backend, clock, _log_preparation) as store:
         await _try_to_write(backend, store)
+        if settings.stage:
+            await _stamp(settings.stage, store)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
         tell_of_console(settings)
         _advise_base_url(settings)
         if await store.is_empty():
             await _issue_first_key(settings, store, here, show_first)
+
+
+async def _stamp(stage: Stage, store: Store) -> None:
+    """Raises ConfigurationError for data of the other stage."""
+    try:
+        refused = await store.stages.stamp(stage)
+    except StoreUnavailable:  # a full disk: the next start does it
+        return
+    except Conflict as error:
+        raise ConfigurationError(error.message) from None
+    if refused:
+        message = (
+            f"{refused} active {'key is' if refused == 1 else 'keys are'} for {stage.other}, and {stage}"
+            f" refuses {'it' if refused == 1 else 'them'}: petstore keys list --foreign shows whose."
+        )
+        _log.warning("start check", message=message)
 
 
 def _log_preparation(text: str) -> None:
@@ -159,7 +178,7 @@ async def _issue_first_key(settings: Settings, store: Store, here: str, show_fir
         await store.accounts.add("local", FREE, actor)
     except AccountExists:  # by another replica that starts now, and prints the key
         return
-    issued = await store.keys.issue("local", settings.environment, actor, label="first start")
+    issued = await store.keys.issue("local", settings.key_environment, actor, label="first start")
     show_first(issued.secret, here, await _first_link(settings, store, actor))
 
 

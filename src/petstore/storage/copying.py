@@ -90,7 +90,7 @@ async def _copy(
         for table in TABLES:
             if table.has_identity:
                 await target.go_on_after(table.name, source.last_identifier(table.name))
-        await target.note_beginning(is_whole=source.has_whole_journal())
+        await target.note_data_set(*source.data_set())
     return copied
 
 

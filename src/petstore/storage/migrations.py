@@ -37,12 +37,13 @@ class Schema(msgspec.Struct, frozen=True):
 
     `version` is the last step that ran (0: none), `oldest` the least version that a program must know to use
     the database, `known` this program's steps. Programs from before that rule know `oldest` alone, and take
-    it for the version.
+    it for the version. `stage` is the stamp of the data, empty without one.
     """
 
     version: int
     oldest: int
     known: tuple[Migration, ...]
+    stage: str = ""
 
     @property
     def newest(self) -> int:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import msgspec
 
+from petstore.core.stages import Stage
+
 
 class SqliteOptions(msgspec.Struct, frozen=True):
-    """For a file: writes that may wait in the process, and how long to wait for another process's write."""
+    """For a file: writes that may wait in the process, and how long to wait for another process's write.
+
+    Data of another `stage` is refused; so it is on a server.
+    """
 
     write_queue: int = 1_024
     busy_timeout_ms: int = 5_000
+    stage: Stage | None = None
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
@@ -22,3 +28,4 @@ class PostgresOptions(msgspec.Struct, frozen=True):
     connections: int = 10
     max_waiters: int = 1_024
     prepared: bool = True
+    stage: Stage | None = None

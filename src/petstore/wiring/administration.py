@@ -32,12 +32,17 @@ def backend_of(settings: Settings) -> Backend:
 
 
 def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
-    sqlite = SqliteOptions(write_queue=settings.write_queue, busy_timeout_ms=settings.busy_timeout_ms)
+    sqlite = SqliteOptions(
+        write_queue=settings.write_queue,
+        busy_timeout_ms=settings.busy_timeout_ms,
+        stage=settings.stage,
+    )
     postgres = PostgresOptions(
         timeout_ms=settings.database_timeout_ms,
         connections=settings.database_pool,
         max_waiters=settings.write_queue,
         prepared=settings.database_prepared,
+        stage=settings.stage,
     )
     return sqlite, postgres
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from petstore.core.accounts import STATES, AccountQuery
 from petstore.core.orders import OPEN, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, PetStatus
+from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
@@ -29,7 +30,7 @@ from petstore.transactions.webhooks import FAILING
 def connection(tmp_path: Path) -> apsw.Connection:
     """As the service opens it."""
     path = str(tmp_path / "pets.db")
-    prepare(path, 1_000)
+    prepare(path, SqliteOptions())
     return open_reader(path, 1_000)
 
 

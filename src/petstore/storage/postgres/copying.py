@@ -48,9 +48,10 @@ class Target:
                 "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
             )
 
-    async def note_beginning(self, *, is_whole: bool) -> None:
-        """Whether the journal begins with the first animal; otherwise nobody may follow it from there."""
-        await self._connection.execute("UPDATE data_set SET is_whole = $1", is_whole)
+    async def note_data_set(self, is_whole: bool, stage: str | None) -> None:
+        """The data's stage, and whether its journal begins with the first animal: else nobody may follow it
+        from there."""
+        await self._connection.execute("UPDATE data_set SET is_whole = $1, stage = $2", is_whole, stage)
 
     async def analyze(self, tables: Sequence[str]) -> None:
         """Update the planner's statistics, which are those of empty tables."""

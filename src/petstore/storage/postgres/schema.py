@@ -8,12 +8,14 @@ from contextlib import suppress
 import asyncpg
 
 from petstore.core.errors import ConfigurationError
+from petstore.core.stages import check_stamp
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import holders
 from petstore.storage.postgres.apart import on_connection
 from petstore.storage.postgres.pool import Connection
+from petstore.transactions.stages import STAMP
 
 MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
 _OLDEST_SERVER = 130_000  # the first with pg_current_snapshot()
@@ -40,18 +42,23 @@ GRANT SELECT ON schema_steps TO PUBLIC
 """
 _ADD_STEP = "INSERT INTO schema_steps (number, name, oldest) VALUES ($1, $2, $3)"
 _NOTE_OLDEST = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-_EXIST = "SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL"
+_EXIST = (
+    "SELECT to_regclass('schema_migrations') IS NOT NULL, to_regclass('schema_steps') IS NOT NULL, EXISTS"
+    " (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('data_set') AND attname = 'stage')"
+)
 
 
 async def read(connection: Connection) -> Schema:
     """The versions that the database records."""
-    has_oldest, has_steps = await connection.fetchrow(_EXIST)
-    oldest = last = 0
+    has_oldest, has_steps, has_stage = await connection.fetchrow(_EXIST)
+    oldest, last, stage = 0, 0, None
     if has_oldest:
         oldest = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_migrations")
     if has_steps:
         last = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_steps")
-    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE))
+    if has_stage:
+        stage = await connection.fetchval(STAMP.postgres)
+    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE), stage or "")
 
 
 def read_database(url: str, options: PostgresOptions) -> Schema:
@@ -61,9 +68,10 @@ def read_database(url: str, options: PostgresOptions) -> Schema:
 
 def prepare(url: str, options: PostgresOptions) -> None:
     """Create a missing schema. Raises ConfigurationError for one that must be migrated first, for one that
-    needs a newer program, and for a server that can't be used.
+    needs a newer program, for data of another stage, and for a server that can't be used.
     """
     schema = on_connection(url, options, _read_usable)
+    check_stamp(schema.stage, options.stage)
     if schema.exists:
         schema.check_current()
     else:
@@ -77,7 +85,9 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     each step. Several processes may call this at once. Raises ConfigurationError when the schema needs a
     newer program, StoreUnavailable with the sessions that hold a table when a step waits for them too long.
     """
-    pending = on_connection(url, options, _read_usable).pending()
+    schema = on_connection(url, options, _read_usable)
+    check_stamp(schema.stage, options.stage)
+    pending = schema.pending()
     if not pending:
         return []
     ran: list[str] = []

@@ -34,10 +34,11 @@ class Source:
         with translated():
             yield from self._connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
-    def has_whole_journal(self) -> bool:
-        """Whether the journal begins with the first animal."""
+    def data_set(self) -> tuple[bool, str | None]:
+        """Whether the journal begins with the first animal, and the stage of the data."""
         with translated():
-            return bool(self._connection.execute("SELECT is_whole FROM data_set").get)
+            is_whole, stage = self._connection.execute("SELECT is_whole, stage FROM data_set").get
+        return bool(is_whole), stage
 
     def last_identifier(self, table: str) -> int:
         """The greatest identifier ever assigned, also when its row is gone."""

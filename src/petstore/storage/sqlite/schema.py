@@ -9,10 +9,13 @@ from pathlib import Path
 import apsw
 
 from petstore.core.errors import StoreUnavailable
+from petstore.core.stages import check_stamp
 from petstore.storage import migrations
 from petstore.storage.migrations import Schema
+from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import holders
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.transactions.stages import STAMP
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 # user_version is the schema's `oldest`: 1.0.0 refuses a greater one than it knows.
@@ -29,7 +32,10 @@ def read(connection: apsw.Connection) -> Schema:
     last = 0
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_steps'").get:
         last = connection.execute("SELECT max(number) FROM schema_steps").get or 0
-    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE))
+    stage = None
+    if connection.execute("SELECT 1 FROM pragma_table_info('data_set') WHERE name = 'stage'").get:
+        stage = connection.execute(STAMP.sqlite).get
+    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE), stage or "")
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
@@ -50,15 +56,16 @@ def read_file(path: str, busy_timeout_ms: int) -> Schema:
         return read(reader)
 
 
-def prepare(path: str, busy_timeout_ms: int) -> None:
+def prepare(path: str, options: SqliteOptions) -> None:
     """Create a missing file. Raises ConfigurationError, and changes nothing, for a schema that must be
-    migrated first and for one that needs a newer program.
+    migrated first, for one that needs a newer program, and for data of another stage.
     """
-    schema = read_file(path, busy_timeout_ms)
+    schema = read_file(path, options.busy_timeout_ms)
+    check_stamp(schema.stage, options.stage)
     if schema.exists:
         schema.check_current()
     else:
-        migrate(path, busy_timeout_ms)
+        migrate(path, options.busy_timeout_ms)
 
 
 def migrate(

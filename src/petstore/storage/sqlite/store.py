@@ -36,7 +36,7 @@ class SqliteStore(Store):
         observer: StoreObserver | None = None,
     ) -> None:
         busy_timeout_ms = options.busy_timeout_ms
-        prepare(path, busy_timeout_ms)
+        prepare(path, options)
         self._reader = open_reader(path, busy_timeout_ms)
         self.writer = Writer(
             open_writer(path, busy_timeout_ms),

@@ -1,0 +1,65 @@
+"""Production and Staging: two services of the same program, each with its own address, data and keys
+(specification, Environments)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from petstore.core.errors import ConfigurationError
+from petstore.core.keys import prefix_of
+
+HEADER = b"x-environment"
+
+
+class Stage(StrEnum):
+    """What a service is. A service may also have none: it takes the keys of both."""
+
+    PRODUCTION = "production"
+    STAGING = "staging"
+
+    @property
+    def environment(self) -> str:
+        """Of its keys: `live` or `test`."""
+        return "test" if self is Stage.STAGING else "live"
+
+    @property
+    def other(self) -> Stage:
+        return Stage.PRODUCTION if self is Stage.STAGING else Stage.STAGING
+
+    @property
+    def prefix(self) -> str:
+        """How its keys begin."""
+        return prefix_of(self.environment)
+
+
+class Foreign(NamedTuple):
+    """The keys that a stage refuses: how they begin, and the message for them."""
+
+    prefix: bytes
+    message: str
+
+
+def foreign_to(stage: Stage, other_address: str) -> Foreign:
+    """The keys of the other stage; `other_address` is its base address, or empty."""
+    there = f"Use it at {other_address}, or send" if other_address else "Send"
+    message = f"This key is for {stage.other}, and this is {stage}. {there} a {stage.prefix} key."
+    return Foreign(stage.other.prefix.encode("ascii"), message)
+
+
+def fault_of(stamp: str, stage: Stage | None) -> str:
+    """Why a service of this stage must not use data with this stamp, which is empty for none; empty where it
+    may: a data set stays with the stage that has first served it."""
+    if not stamp or stamp == stage:
+        return ""
+    found = f"PETSTORE_STAGE is {stage}" if stage else "PETSTORE_STAGE is not set"
+    return (
+        f"The database is of {stamp}, and {found}; nothing was changed. Set PETSTORE_STAGE={stamp}, or"
+        " another PETSTORE_DATABASE_URL."
+    )
+
+
+def check_stamp(stamp: str, stage: Stage | None) -> None:
+    """Raise ConfigurationError where `fault_of` finds a fault."""
+    if fault := fault_of(stamp, stage):
+        raise ConfigurationError(fault)

@@ -1,0 +1,50 @@
+"""The stage of a data set, production or staging: stamped by the first service that has one."""
+
+from __future__ import annotations
+
+from petstore.core.errors import Conflict
+from petstore.core.keys import ApiKey
+from petstore.core.stages import Stage, fault_of
+from petstore.transactions.rows import SELECT_KEY, read_key
+from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+
+STAMP = statement("SELECT stage FROM data_set", lock=" FOR UPDATE")
+_SET = statement("UPDATE data_set SET stage = $1")
+_NAMES = statement("SELECT id, name FROM accounts")
+_FOREIGN = statement(f"{SELECT_KEY} WHERE substr(k.display, 1, 10) = $1 ORDER BY k.account_id, k.id")
+
+
+class Stages(Repository):
+    """Which stage the data is of."""
+
+    @read
+    def foreign_keys(self, stage: Stage) -> Script[list[tuple[str, ApiKey]]]:
+        """The keys that a service of this stage refuses, ended ones too, each with its account's name."""
+        keys = yield from _foreign_keys(stage)
+        names = dict((yield _NAMES, ()))
+        return [(names[key.account_id], key) for key in keys]
+
+    @write(NO_EFFECT)
+    def stamp(self, now_ms: int, stage: Stage) -> Script[int | None]:
+        """Stamp the data set. How many active keys of the other stage it has; None when it was stamped.
+
+        Raises Conflict for data of the other stage. Data without a stamp is taken for production's
+        when it has a key for production.
+        """
+        ((stamp,),) = yield STAMP, ()
+        if fault := fault_of(stamp or "", stage):
+            raise Conflict(fault)
+        if stamp:
+            return None
+        foreign = yield from _foreign_keys(stage)
+        if foreign and stage is Stage.STAGING:
+            raise Conflict(
+                f"The database has keys for production ({stage.other.prefix}), so PETSTORE_STAGE=staging"
+                " does not take it; nothing was changed. Set PETSTORE_DATABASE_URL to a database of its own."
+            )
+        yield _SET, (stage.value,)
+        return sum(key.state(now_ms) == "active" for key in foreign)
+
+
+def _foreign_keys(stage: Stage) -> Script[list[ApiKey]]:
+    return [read_key(row) for row in (yield _FOREIGN, (stage.other.prefix,))]
