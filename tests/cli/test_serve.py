@@ -362,3 +362,72 @@ class TestRefused:
         url = urlsplit(on_postgresql.settings["PETSTORE_DATABASE_URL"])._replace(path="/nowhere").geturl()
         on_postgresql.settings["PETSTORE_DATABASE_URL"] = url
         assert "it has no such database" in on_postgresql.refuse(78)
+
+
+class TestStage:
+    """A database is of production or of staging, once a service with PETSTORE_STAGE has served it (I26)."""
+
+    def test_every_command_refuses_the_other_one(self, service: Service) -> None:
+        """And changes nothing, also where the setting is missing: serve, migrate, restore, issue."""
+        copy = str(service.folder / "backup.db")
+        service.settings["PETSTORE_STAGE"] = "production"
+        service.start()
+        service.ok("db", "backup", copy)
+        before = service.database.read_bytes()
+        for stage, found in (("staging", "PETSTORE_STAGE is staging"), ("", "PETSTORE_STAGE is not set")):
+            service.settings["PETSTORE_STAGE"] = stage
+            for words in (
+                ("serve",), ("keys", "issue", "local"), ("keys", "list", "local"), ("db", "migrate"),
+                ("db", "restore", copy, "--yes", str(service.database)), ("pets", "list"),
+            ):  # fmt: skip
+                message = service.refused(78, *words)
+                assert message == (
+                    f"petstore: The database is of production, and {found}; nothing was changed. Set"
+                    " PETSTORE_STAGE=production, or another PETSTORE_DATABASE_URL.\n"
+                ), words
+        assert service.database.read_bytes() == before
+        service.settings["PETSTORE_STAGE"] = "production"
+        service.start()
+
+    def test_a_backup_of_the_other_one_is_not_restored(self, service: Service) -> None:
+        """Neither where there is a database nor where there is none."""
+        copy = str(service.folder / "backup.db")
+        service.settings["PETSTORE_STAGE"] = "production"
+        service.start()
+        service.ok("db", "backup", copy)
+        service.settings["PETSTORE_STAGE"] = "staging"
+        service.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{service.folder}/staging.db"
+        for _ in range(2):
+            assert "The database is of production" in service.refused(
+                78, "db", "restore", copy, "--yes", f"{service.folder}/staging.db"
+            )
+            service.ok("db", "migrate")
+
+    def test_a_copy_on_a_server_keeps_it(self, service: Service) -> None:
+        """`db copy` takes the stamp along."""
+        service.settings["PETSTORE_STAGE"] = "staging"
+        service.start()
+        with fresh_database() as url:
+            service.ok("db", "copy", service.settings["PETSTORE_DATABASE_URL"], url)
+            service.settings |= {"PETSTORE_DATABASE_URL": url, "PETSTORE_STAGE": "production"}
+            assert "The database is of staging" in service.refused(78, "keys", "list", "local")
+
+    def test_the_first_start_says_how_many_keys_are_refused(self, service: Service) -> None:
+        """Of a service that had no stage: once, with the command that shows whose they are."""
+        service.settings["PETSTORE_ENVIRONMENT"] = "test"
+        service.start()
+        service.settings |= {"PETSTORE_STAGE": "production", "PETSTORE_ENVIRONMENT": ""}
+        service.start()
+        line = (
+            "1 active key is for staging, and production refuses it:"
+            " petstore keys list --foreign shows whose."
+        )
+        assert service.checks() == [line]
+        service.start()
+        assert service.checks() == [line]
+
+    def test_staging_takes_no_data_of_production(self, service: Service) -> None:
+        """A database from before the setting that has keys for production."""
+        service.start()
+        service.settings["PETSTORE_STAGE"] = "staging"
+        assert "has keys for production (pets_live_)" in service.refuse(78)
