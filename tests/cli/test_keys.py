@@ -93,3 +93,43 @@ def ban(cli: Cli, key_id: int) -> None:
     ban = BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)
     state = LimiterState({}, {key_id: ban})
     cli.with_store(lambda store: store.counters.save(state, UsageChanges()))
+
+
+class TestForeign:
+    """`keys list --foreign`: whom PETSTORE_STAGE locks out, before it is set for the service."""
+
+    def test_lists_them_with_their_accounts(self, shop: Cli) -> None:
+        """Those of the other stage, of all accounts; a check of such a key says why it is refused."""
+        live, _ = shop.issue("shop")
+        shop.settings["PETSTORE_ENVIRONMENT"] = "test"
+        test, key_id = shop.issue("shop")
+        del shop.settings["PETSTORE_ENVIRONMENT"]
+        shop.settings["PETSTORE_STAGE"] = "production"
+        (found,) = shop.json("keys", "list", "--foreign")
+        assert (found["account"], found["id"], found["display"][:10]) == ("shop", key_id, "pets_test_")
+        assert "ACCOUNT" in shop.ok("keys", "list", "--foreign")
+        assert shop.json("keys", "check", stdin=live)["accepted"]
+        refused = shop.refused(1, "keys", "check", stdin=test)
+        assert refused == "petstore: The key would be refused: it is for staging, and this is production.\n"
+
+    def test_none(self, shop: Cli) -> None:
+        """Says so in words."""
+        shop.settings["PETSTORE_STAGE"] = "production"
+        shop.issue("shop")
+        assert shop.run("keys", "list", "--foreign").stderr == "Production refuses no key.\n"
+
+    def test_refusals(self, shop: Cli) -> None:
+        """It needs a stage, and no account; without it an account is needed."""
+        assert "--foreign needs a stage" in shop.refused(78, "keys", "list", "--foreign")
+        for words in (("--foreign", "shop"), ()):
+            result = shop.run("keys", "list", *words)
+            assert result.exit_code == 2
+            assert "Name an account, or give --foreign." in result.stderr
+
+
+def test_a_stage_chooses_the_prefix(shop: Cli) -> None:
+    """And so it can't contradict PETSTORE_ENVIRONMENT."""
+    shop.settings["PETSTORE_STAGE"] = "staging"
+    assert shop.ok("keys", "issue", "shop").startswith("pets_test_")
+    shop.settings["PETSTORE_ENVIRONMENT"] = "live"
+    assert "contradict" in shop.refused(78, "keys", "list", "shop")

@@ -15,6 +15,7 @@ from petstore.cli.records import key_fields
 from petstore.core.accounts import Account
 from petstore.core.digests import digest
 from petstore.core.keys import ApiKey, is_wellformed
+from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -51,7 +52,7 @@ def check_key(session: Session, as_json: bool) -> None:
     secret = _read_secret()
     now_ms = session.clock.now_ms()
     if is_wellformed(secret):
-        finding = with_store(session, lambda store: _look_up(store, secret, now_ms))
+        finding = with_store(session, lambda store: _look_up(store, secret, session.settings.stage, now_ms))
     else:
         finding = _Finding("not a key: its form or its checksum is wrong, so a character may be missing")
     if as_json:
@@ -77,7 +78,9 @@ def _read_secret() -> str:
     return text.strip()
 
 
-async def _look_up(store: Store, secret: str, now_ms: int) -> _Finding:
+async def _look_up(store: Store, secret: str, stage: Stage | None, now_ms: int) -> _Finding:
+    if stage is not None and secret.startswith(stage.other.prefix):
+        return _Finding(f"it is for {stage.other}, and this is {stage}")
     key = await store.keys.find_key(digest(secret.encode("ascii")))
     if key is None:
         return _Finding("unknown here: it was issued for another database, or never")

@@ -1,4 +1,5 @@
-"""`petstore keys`: issue, list, show, rotate, revoke and unban. `keys check` is in check.py."""
+"""`petstore keys`: issue, list, show, rotate, revoke and unban. `keys list` is in key_lists.py,
+`keys check` in check.py."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import msgspec
 from petstore.cli.check import check_key
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.key_lists import list_keys
 from petstore.cli.output import (
     asks,
     confirm,
@@ -18,7 +20,6 @@ from petstore.cli.output import (
     moment,
     write_json,
     write_record,
-    write_records,
     yes_option,
 )
 from petstore.cli.records import key_fields, key_record, webhook_record
@@ -80,7 +81,7 @@ def issue_key(
         session,
         lambda store: store.keys.issue(
             account,
-            settings.environment,
+            settings.key_environment,
             session.actor,
             label=label,
             expires_at_ms=expires_at_ms,
@@ -91,35 +92,6 @@ def issue_key(
     ends = "" if expires_at_ms is None else f", expires {moment(expires_at_ms)}"
     remark = f"Key {issued.record.id} for account {account!r}, access {access}{labelled}{ends}"
     _show_secret(session, issued, as_json, remark)
-
-
-@keys.command("list", epilog=examples("petstore keys list shop", "petstore keys list shop --json"))
-@click.argument("account", type=ACCOUNT)
-@json_option
-@click.pass_obj
-def list_keys(session: Session, account: str, as_json: bool) -> None:
-    """List an account's keys.
-
-    Shows the beginning and the last four characters of each: the rest is not kept. A running server writes
-    the last use about once a second.
-    """
-    found = with_store(session, lambda store: store.keys.keys(account))
-    now_ms = session.clock.now_ms()
-    write_records(
-        [key_record(key, now_ms) for key in found],
-        {
-            "ID": "id",
-            "KEY": "display",
-            "LABEL": lambda key: key["label"] or "-",
-            "ACCESS": "access",
-            "STATE": "state",
-            "CREATED": "createdAt",
-            "EXPIRES": "expiresAt",
-            "LAST USED": "lastUsedAt",
-        },
-        as_json,
-        empty=f"The account has no keys yet: petstore keys issue {account}",
-    )
 
 
 @keys.command("show", epilog=examples("petstore keys show 3", "petstore keys show 3 --json"))
@@ -167,7 +139,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
     issued = with_store(
         session,
-        lambda store: store.keys.rotate(key_id, settings.environment, overlap_ms, session.actor),
+        lambda store: store.keys.rotate(key_id, settings.key_environment, overlap_ms, session.actor),
     )
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
     ends = f" (expires {moment(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
@@ -238,6 +210,7 @@ def unban_key(session: Session, key_id: int, as_json: bool) -> None:
     _write_key(with_store(session, unban), now_ms, as_json)
 
 
+keys.add_command(list_keys)
 keys.add_command(check_key)
 
 

@@ -16,7 +16,7 @@ from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.keys import ENVIRONMENTS, Access, ApiKey, IssuedKey, check_label
+from petstore.core.keys import Access, ApiKey, IssuedKey, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
 from petstore.core.moments import read_day
 from petstore.core.people import Role
@@ -101,20 +101,20 @@ async def ask_issue(visit: Visit, error: Faults | None = None) -> Response:
         account=account,
         typed=_typed(visit),
         access=ACCESS,
-        environments=[(name, name) for name in ENVIRONMENTS],
+        environments=[(name, name) for name in visit.desk.options.environments],
         once=mark_of(visit),
     )
 
 
 def _typed(visit: Visit) -> dict[str, str]:
-    environment = visit.desk.options.key_environment
+    environment = visit.desk.options.environments[0]
     return visit.sent(label="", access=Access.WRITE.value, environment=environment, days="", until="")
 
 
 async def issue(visit: Visit) -> Response:
     account, typed = await account_of(visit), _typed(visit)
     try:
-        expires_at_ms = _read_key(typed, visit.now_ms)
+        expires_at_ms = _read_key(typed, visit.desk.options.environments, visit.now_ms)
     except Faults as error:
         return await ask_issue(visit, error)
 
@@ -132,7 +132,7 @@ async def issue(visit: Visit) -> Response:
     return await _answer(visit, account, issue)
 
 
-def _read_key(typed: Mapping[str, str], now_ms: int) -> int | None:
+def _read_key(typed: Mapping[str, str], environments: tuple[str, ...], now_ms: int) -> int | None:
     """The expiry in Unix milliseconds; None for a key that works until it is revoked. Raises Faults."""
     faults, expires_at_ms = {}, None
     try:
@@ -141,8 +141,8 @@ def _read_key(typed: Mapping[str, str], now_ms: int) -> int | None:
         faults["label"] = error.message
     if typed["access"] not in list(Access):
         faults["access"] = choose(Access)
-    if typed["environment"] not in ENVIRONMENTS:
-        faults["environment"] = choose(ENVIRONMENTS)
+    if typed["environment"] not in environments:
+        faults["environment"] = choose(environments)
     try:
         expires_at_ms = _read_expiry(typed["days"], typed["until"], now_ms)
     except Invalid as error:
@@ -191,7 +191,8 @@ async def rotate(visit: Visit) -> Response:
         overlap_ms = _read_overlap(visit.typed("overlap"))
     except Invalid as error:
         return await ask_rotation(visit, error)
-    environment = "test" if key.display.startswith("pets_test_") else "live"
+    own, *others = visit.desk.options.environments
+    environment = next((each for each in others if key.display.startswith(prefix_of(each))), own)
 
     def rotate(once: Idempotency) -> Awaitable[IssuedKey]:
         return visit.store.keys.rotate(key.id, environment, overlap_ms, visit.actor, once)

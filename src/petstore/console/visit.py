@@ -48,9 +48,10 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     hosts: frozenset[str]  # the names of the service
     base: str  # the address for links; empty uses the address that the reader used
     body_timeout_seconds: float  # how long the next piece of a form may take to arrive
-    key_environment: str  # of a new key, unless another is chosen
+    environments: tuple[str, ...]  # of new keys; the first, unless another is chosen
     overlap_ms: int  # of a rotation, unless another is written
     sends_mail: bool  # whether it has a mail server
+    is_staging: bool  # else the console is production's
 
 
 class Desk(msgspec.Struct, frozen=True):
@@ -85,7 +86,9 @@ class Visit:
         self.store = desk.store
         self.request = request
         self.now_ms = desk.clock.now_ms()
-        self.browser = Browser(request, desk.options.trusted, desk.options.hosts)
+        self.browser = Browser(
+            request, desk.options.trusted, desk.options.hosts, "-staging" if desk.options.is_staging else ""
+        )
         self.secret = ""
         self.form: Mapping[str, str] = {}
         self._person: Person | None = None

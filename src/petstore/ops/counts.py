@@ -20,7 +20,7 @@ LATENCY_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 ROUND_TRIP_BOUNDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05)
 COMMIT_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 WINDOWS = (*(window.name for window in plans.WINDOWS), "ban", "address")
-CAUSES = ("missing", "malformed", "unknown", "expired", "revoked")
+CAUSES = ("missing", "malformed", "foreign", "unknown", "expired", "revoked")
 OUTCOMES = ("delivered", "failed")
 MAIL_OUTCOMES = ("sent", "failed", "given_up")
 # Every documented response, so that its series starts at 0 and the first increase is visible. Others appear

@@ -9,6 +9,7 @@ from petstore.console.app import Console
 from petstore.console.visit import ConsoleOptions
 from petstore.core.clock import Clock
 from petstore.core.service import DatabaseState
+from petstore.core.stages import Stage
 from petstore.ops import build, disk
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
@@ -44,9 +45,10 @@ def build_console(
         hosts=settings.own_hosts,
         base=settings.base_url.removesuffix("/v1"),
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
-        key_environment=settings.environment,
+        environments=settings.key_environments,
         overlap_ms=settings.key_rotation_overlap_ms,
         sends_mail=settings.smtp_url is not None,
+        is_staging=settings.stage is Stage.STAGING,
     )
     return Console(store, clock, report, options)
 

@@ -15,12 +15,13 @@ import msgspec
 from petstore.api.openapi.document import INTERFACE_VERSION
 from petstore.api.pipeline.app import ApiApp
 from petstore.api.pipeline.cors import Cors
-from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.gate import Gate, Screening
 from petstore.api.pipeline.response import date_header
 from petstore.api.waits import Waits
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.usage import UsageMeter
+from petstore.core.stages import Stage, foreign_to
 from petstore.http.asgi import AsgiBridge
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.counts import Counts, Levels
@@ -43,7 +44,12 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
-from petstore.wiring.operations import build_operations, documentation_base, openapi_document
+from petstore.wiring.operations import (
+    build_operations,
+    documentation_base,
+    openapi_document,
+    stage_headers,
+)
 
 
 class Service(msgspec.Struct, kw_only=True):
@@ -95,7 +101,7 @@ async def build(
     async with AsyncExitStack() as opened:
         log_writer = start_log(settings, worker)
         opened.callback(log_writer.close)
-        metrics = build_metrics(counts_directory)
+        metrics = build_metrics(settings, counts_directory)
         process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
         storage = await open_store(settings, backend, clock, metrics.counts, watch, opened, await_turn)
@@ -162,15 +168,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     console = build_console(settings, store, backend, counting.history, flusher, counts_directory, clock)
     if console is not None:
         opened.push_async_callback(console.close)
-    pages = Pages(
-        openapi_document(settings),
-        version=INTERFACE_VERSION,
-        base=settings.base_url or "",
-        removal_date=f"{settings.removal_date:%-d %B %Y}",
-        console=console is not None,
-        trusted=settings.trusted_proxies,
-        clock=clock,
-    )
+    pages = _build_pages(settings, clock, with_console=console is not None)
     routes = [*pages.routes(), pages.switches(store.contacts), *endpoints.routes()]
     site = build_site([*routes, *(console.routes() if console else [])], pages.error)
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
@@ -179,12 +177,27 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
         store=store,
         api=api,
         waits=waits,
-        site=AsgiBridge(watched, lambda: date_header(clock.now_ms() // 1_000)),
+        site=AsgiBridge(watched, lambda: [date_header(clock.now_ms() // 1_000), *stage_headers(settings)]),
         flusher=flusher,
         endpoints=endpoints,
         metrics=metrics,
         log_writer=log_writer,
         opened=opened.pop_all(),
+    )
+
+
+def _build_pages(settings: Settings, clock: Clock, *, with_console: bool) -> Pages:
+    return Pages(
+        openapi_document(settings),
+        version=INTERFACE_VERSION,
+        base=settings.base_url or "",
+        values={
+            "removal_date": f"{settings.removal_date:%-d %B %Y}",
+            "console": with_console,
+            "is_staging": settings.stage is Stage.STAGING,
+        },
+        trusted=settings.trusted_proxies,
+        clock=clock,
     )
 
 
@@ -196,7 +209,10 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         addresses=AddressLimiter(clock, max(1, settings.address_per_minute // processes(settings))),
         meter=counting.meter,
         clock=clock,
-        trusted_proxies=settings.trusted_proxies,
+        screening=Screening(
+            settings.trusted_proxies,
+            foreign_to(settings.stage, settings.other_base_url) if settings.stage else None,
+        ),
     )
     observer = ApiObserver(
         metrics.counts,
@@ -211,6 +227,7 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         clock=clock,
         observer=observer,
         page_of_errors=f"{documentation_base(settings)}/errors",
+        always=stage_headers(settings),
     )
 
     def read(counts: Counts, levels: Levels) -> None:

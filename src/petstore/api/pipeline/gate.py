@@ -7,7 +7,7 @@ limit of the client's address.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
@@ -25,6 +25,7 @@ from petstore.core.keys import Access, Caller, KeyRepository, is_wellformed
 from petstore.core.limits.counters import Hear, Limiter
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
+from petstore.core.stages import Foreign
 from petstore.core.versions import Version
 
 _CACHED_CALLERS_MAX = 100_000
@@ -53,8 +54,20 @@ class Refused(Exception):
     error: PetstoreError
     decision: Decision | AddressDecision
     caller: Caller | None = None  # of the key, if that exists
-    # missing, malformed, unknown, expired, revoked or suspended; None where a limit or the level refused
+    # missing, malformed, foreign, unknown, expired, revoked or suspended; None where a limit or the level
+    # refused
     cause: str | None = None
+
+
+class Screening(NamedTuple):
+    """What is judged without a query: proxies whose addresses of clients count, and keys that are refused by
+    their text alone."""
+
+    trusted_proxies: Networks = ()
+    foreign: Foreign | None = None
+
+
+_NO_SCREENING = Screening()
 
 
 class Gate:
@@ -68,14 +81,15 @@ class Gate:
         addresses: AddressQuota,
         meter: UsageMeter,
         clock: Clock,
-        trusted_proxies: Networks = (),
+        screening: Screening = _NO_SCREENING,
     ) -> None:
         self._keys = keys
         self._limiter = limiter
         self._addresses = addresses
         self._meter = meter
         self._clock = clock
-        self._trusted = trusted_proxies
+        self._trusted, self._foreign = screening
+        self._messages = {**_MESSAGES, "foreign": self._foreign.message} if self._foreign else _MESSAGES
         self._cached: dict[bytes, Caller] = {}
         self._cached_version: Version | None = None
         self.key_reads = 0
@@ -102,6 +116,8 @@ class Gate:
         if caller is None:
             if not (token.isascii() and is_wellformed(token.decode("ascii"))):
                 raise self._unauthorized(request, "malformed")
+            if self._foreign is not None and token.startswith(self._foreign.prefix):
+                raise self._unauthorized(request, "foreign")
             return False
         # An expired key is read again, so that its refusal is never outdated.
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
@@ -203,7 +219,7 @@ class Gate:
     def _unauthorized(self, request: Request, cause: str, caller: Caller | None = None) -> Refused:
         """401, or 429 once the client's address has failed too often."""
         decision = self._addresses.charge(request.client_address(self._trusted))
-        error: PetstoreError = Unauthorized(_MESSAGES.get(cause, _ONE_MESSAGE))
+        error: PetstoreError = Unauthorized(self._messages.get(cause, _ONE_MESSAGE))
         if not decision.allowed:
             error = RateLimited(
                 "Too many requests without a valid API key came from this address; "

@@ -1,0 +1,71 @@
+"""`petstore keys list`: the keys of an account, or those that a stage refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from petstore.cli.context import Session, with_store
+from petstore.cli.groups import examples
+from petstore.cli.output import json_option, write_records
+from petstore.cli.records import key_record
+from petstore.cli.types import ACCOUNT
+from petstore.core.errors import ConfigurationError
+from petstore.core.keys import ApiKey
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
+
+_COLUMNS: Mapping[str, str | Callable[[Mapping[str, object]], object]] = {
+    "ID": "id",
+    "KEY": "display",
+    "LABEL": lambda key: key["label"] or "-",
+    "ACCESS": "access",
+    "STATE": "state",
+    "CREATED": "createdAt",
+    "EXPIRES": "expiresAt",
+    "LAST USED": "lastUsedAt",
+}
+
+
+@click.command(
+    "list",
+    epilog=examples(
+        "petstore keys list shop",
+        "petstore keys list shop --json",
+        "PETSTORE_STAGE=production petstore keys list --foreign",
+    ),
+)
+@click.argument("account", type=ACCOUNT, required=False)
+@click.option("--foreign", is_flag=True, help="Of all accounts, those that PETSTORE_STAGE refuses.")
+@json_option
+@click.pass_obj
+def list_keys(session: Session, account: str | None, foreign: bool, as_json: bool) -> None:
+    """List an account's keys.
+
+    Shows the beginning and the last four characters of each: the rest is not kept. A running server writes
+    the last use about once a second. With --foreign, and PETSTORE_STAGE set for the command, the list shows
+    which keys a service with that setting refuses.
+    """
+    if (account is None) is not foreign:
+        raise click.UsageError("Name an account, or give --foreign.", click.get_current_context())
+    stage, now_ms = session.settings.stage, session.clock.now_ms()
+    if account is not None:
+        found = with_store(session, lambda store: store.keys.keys(account))
+        empty = f"The account has no keys yet: petstore keys issue {account}"
+        write_records([key_record(key, now_ms) for key in found], _COLUMNS, as_json, empty=empty)
+        return
+    if stage is None:
+        raise ConfigurationError(
+            "--foreign needs a stage: set PETSTORE_STAGE to production or staging for this command."
+        )
+
+    async def look(store: Store) -> list[tuple[str, ApiKey]]:
+        return await store.stages.foreign_keys(stage)
+
+    records = [{"account": name, **key_record(key, now_ms)} for name, key in with_store(session, look)]
+    write_records(
+        records, {"ACCOUNT": "account", **_COLUMNS}, as_json, empty=f"{stage} refuses no key.".capitalize()
+    )
