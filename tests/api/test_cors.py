@@ -15,7 +15,7 @@ PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
     "Accept-Patch", "Allow", "Date", "Deprecation", "ETag", "Events-Behind", "Idempotency-Replayed", "Link",
     "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate",
-    "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+    "X-Environment", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 }  # fmt: skip
 
 

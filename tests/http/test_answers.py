@@ -130,7 +130,7 @@ class TestAsgiBridge:
         ]
         pages = Starlette(routes=routes)
         pages.mount("/nothing", nothing)
-        return Peer(AsgiBridge(pages, lambda: (b"date", b"today")))
+        return Peer(AsgiBridge(pages, lambda: [(b"date", b"today")]))
 
     async def test_request_and_answer(self, peer: Peer) -> None:
         """The body arrives, the path stays as it was sent, and the answer has its date and its length."""
@@ -175,7 +175,7 @@ class TestAsgiBridge:
 
         for framing in (b"", b"Content-Length: 5\r\n"):
             heard.clear()
-            peer = Peer(AsgiBridge(application, lambda: (b"date", b"today")))
+            peer = Peer(AsgiBridge(application, lambda: [(b"date", b"today")]))
             peer.send(post(framing, b"/"))
             await peer.answers()
             peer.lose()
@@ -190,7 +190,7 @@ async def test_a_body_that_is_left_by_a_page_is_read_away() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"/"})
 
-    peer = Peer(AsgiBridge(application, lambda: (b"content-type", b"text/plain")))
+    peer = Peer(AsgiBridge(application, lambda: [(b"content-type", b"text/plain")]))
     peer.send(post(b"Content-Length: 5\r\n", b"/"))
     assert await peer.answers() == ok(b"/")
     peer.send(b"12345" + post(b"Content-Length: 70000\r\n", b"/"))

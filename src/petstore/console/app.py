@@ -69,7 +69,7 @@ class Console:
         self._statistics = Statistics(stores.totals, clock)
         chunks = ChunkMaker(slots)
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
-        renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots)
+        renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots, options.is_staging)
         self._guard = Guard(desk, renderer)
 
     async def close(self) -> None:

@@ -42,18 +42,20 @@ _NONCE_CHARACTERS = 32
 class Browser:
     """Reads a request, and sets the cookies of its response.
 
-    `trusted`: proxies whose X-Forwarded-For and -Proto count. `hosts`: the service's names.
+    `trusted`: proxies whose X-Forwarded-For and -Proto count. `hosts`: the service's names. `suffix` ends the
+    names of cookies, which ignore ports.
 
     `__Host-` keeps a cookie to this host, path / and TLS (RFC 6265bis, section 4.1.3.2). On a loopback
     address without TLS a browser would refuse such a name, so there it has no prefix.
     """
 
-    def __init__(self, request: Request, trusted: Networks, hosts: frozenset[str]) -> None:
+    def __init__(self, request: Request, trusted: Networks, hosts: frozenset[str], suffix: str) -> None:
         self._headers = request.headers
         self._cookies = request.cookies
         self._peer = request.client.host if request.client else UNKNOWN_CLIENT
         self._trusted = trusted
         self._hosts = hosts
+        self._suffix = suffix
         # Whether the reader's browser uses TLS.
         self.is_secure = scheme_of(request, trusted) == "https"
 
@@ -126,6 +128,7 @@ class Browser:
         self._set(_FLASH, response, quote(text), _FLASH_SECONDS if text else 0)
 
     def _name(self, name: str) -> str:
+        name += self._suffix
         return f"__Host-{name}" if self.is_secure else name
 
     def _get(self, name: str) -> str:

@@ -82,8 +82,11 @@ class Renderer:
     thread at its first use.
     """
 
-    def __init__(self, folder: Resource, static: Callable[[str], str], slots: Slots) -> None:
+    def __init__(
+        self, folder: Resource, static: Callable[[str], str], slots: Slots, is_staging: bool
+    ) -> None:
         self.slots = slots
+        self._is_staging = is_staging
         self._folder = folder
         self._static = static
         self._ready: set[str] = set()
@@ -113,7 +116,12 @@ class Renderer:
             lstrip_blocks=True,
         )
         environment.filters.update(formats.FILTERS)
-        environment.globals.update(static=self._static, navigation=NAVIGATION, pet_fields=_PET_FIELDS)
+        environment.globals.update(
+            static=self._static,
+            navigation=NAVIGATION,
+            pet_fields=_PET_FIELDS,
+            is_staging=self._is_staging,
+        )
         return environment
 
     @cached_property

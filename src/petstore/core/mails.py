@@ -68,10 +68,14 @@ class Mail(msgspec.Struct, frozen=True):
 
 
 class Letterhead(msgspec.Struct, frozen=True):
-    """Who sends mail, an address with a name or without, and where the service is for its readers."""
+    """Who sends mail, an address with a name or without, and where the service is for its readers.
+
+    Subjects begin with `mark`.
+    """
 
     sender: Address
     base: str
+    mark: str = ""
 
     def switches(self, token: str) -> str:
         """The page where a contact's notifications are switched."""
@@ -135,7 +139,7 @@ def _message(head: Letterhead, address: str, title: str, parts: list[_Part], now
     message = EmailMessage(SMTP.clone(max_line_length=_ENCODED_LINE_MAX, cte_type="7bit"))
     message["From"] = head.sender
     message["To"] = address
-    message["Subject"] = title
+    message["Subject"] = head.mark + title
     message["Date"] = format_datetime(datetime.fromtimestamp(now_ms / SECOND_MS, UTC))
     message["Auto-Submitted"] = "auto-generated"
     message.set_content("\n\n".join(part.text() for part in parts) + "\n")

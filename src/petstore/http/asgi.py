@@ -16,7 +16,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-HeaderMaker = Callable[[], tuple[bytes, bytes]]
+HeadersMaker = Callable[[], list[tuple[bytes, bytes]]]
 
 _BODILESS = {204, 304}
 _NO_VALUE = re.compile(rb"[\0\r\n]")
@@ -25,21 +25,21 @@ _log = structlog.get_logger("petstore")
 
 
 class AsgiBridge:
-    """Answers exchanges by an application of ASGI 3.0; `date` makes the header that each answer has besides.
+    """Answers exchanges by an application of ASGI 3.0; `always` makes further headers of each answer.
 
     Paths are not decoded, like those under /v1.
     """
 
-    def __init__(self, application: Application, date: HeaderMaker) -> None:
+    def __init__(self, application: Application, always: HeadersMaker) -> None:
         self._application = application
-        self._date = date
+        self._always = always
 
     def __call__(self, exchange: Exchange) -> None:
         exchange.task = asyncio.get_running_loop().create_task(self._answer(exchange))
 
     async def _answer(self, exchange: Exchange) -> None:
         try:
-            await self._application(_scope(exchange), _Receiving(exchange), _Sending(exchange, self._date))
+            await self._application(_scope(exchange), _Receiving(exchange), _Sending(exchange, self._always))
         except Exception as error:  # the application has logged what it answered
             if not exchange.is_answered:
                 _log.error("unexpected error", exc_info=error)
@@ -87,16 +87,16 @@ class _Receiving:
 class _Sending:
     """The channel `send`. A body that is known when it begins is sent with its head."""
 
-    def __init__(self, exchange: Exchange, date: HeaderMaker) -> None:
+    def __init__(self, exchange: Exchange, always: HeadersMaker) -> None:
         self._exchange = exchange
-        self._date = date
+        self._always = always
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._has_begun = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._status, self._headers = message["status"], [*message["headers"], self._date()]
+            self._status, self._headers = message["status"], [*message["headers"], *self._always()]
             return
         body, is_last = message.get("body", b""), not message.get("more_body", False)
         exchange, length = self._exchange, self._length()

@@ -32,8 +32,11 @@ Source = Callable[[Counts, Levels], None]
 class Metrics(Collector):
     """The numbers of this process and, with `shared`, of all workers of the service."""
 
-    def __init__(self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown") -> None:
+    def __init__(
+        self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown", stage: str = ""
+    ) -> None:
         self._shared = shared
+        self._stage = stage
         self._commit = commit
         self.counts = Counts()
         self._levels = Levels()
@@ -70,7 +73,7 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         numbers = self.total() or self._own()
         yield from _families(numbers.counts, numbers.levels)
-        yield _program(self._commit)
+        yield _program(self._commit, self._stage)
         for local in self._local:
             yield from local()
 
@@ -108,10 +111,11 @@ def _families(counts: Counts, levels: Levels) -> Iterable[Metric]:
         yield GaugeMetricFamily(shown.name, shown.help, value=getattr(levels, field))
 
 
-def _program(commit: str) -> Metric:
+def _program(commit: str, stage: str) -> Metric:
     """petstore_build_info."""
-    build = GaugeMetricFamily("petstore_build_info", "This program.", labels=["version", "commit", "python"])
-    build.add_metric([__version__, commit, platform.python_version()], 1)
+    labels = ["version", "commit", "python", "stage"]
+    build = GaugeMetricFamily("petstore_build_info", "This program.", labels=labels)
+    build.add_metric([__version__, commit, platform.python_version(), stage], 1)
     return build
 
 

@@ -6,7 +6,7 @@ Pages link to each other by relative references, since a proxy may put the servi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from starlette.requests import Request
@@ -56,7 +56,8 @@ class Pages:
     """`version` is that of the interface.
 
     `base`: the configured base address, or nothing; then pages show the one that their reader uses, with the
-    scheme that a proxy in `trusted` names. `console`: whether it is served beside them.
+    scheme that a proxy in `trusted` names. `values` are those of templates: `removal_date`, and
+    whether the `console` is served and this `is_staging`.
     """
 
     def __init__(
@@ -65,15 +66,14 @@ class Pages:
         *,
         version: str,
         base: str,
-        removal_date: str,
-        console: bool,
+        values: Mapping[str, object],
         trusted: Networks,
         clock: Clock,
     ) -> None:
         self._contract = contract
         self._version = version
         self._root = base.removesuffix("/v1")
-        self._values = {"removal_date": removal_date, "console": console}
+        self._values = values
         self._trusted = trusted
         # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
         budget = Budget(clock, burst=8 * (len(PAGES) + 1), per_second=2)

@@ -47,10 +47,10 @@ def start_log_of_parent(settings: Settings) -> logs.Output:
     return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream)
 
 
-def build_metrics(counts_directory: Path | None) -> Metrics:
+def build_metrics(settings: Settings, counts_directory: Path | None) -> Metrics:
     """The metrics of this process, shared with other workers by `counts_directory`."""
     shared = WorkerMetricsDirectory(counts_directory, os.getpid()) if counts_directory else None
-    metrics = Metrics(shared, build.commit())
+    metrics = Metrics(shared, build.commit(), settings.stage or "")
     metrics.show(supervision_metrics(counts_directory))
     return metrics
 

@@ -19,6 +19,7 @@ from petstore.api.webhooks import WebhookOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.sealing import Seal
+from petstore.core.stages import HEADER, Stage
 from petstore.core.targets import Guard
 from petstore.storage.store import Store
 
@@ -29,13 +30,20 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
     Without a base address it is the listener's, if that is for this machine alone; else a path, since a
     host such as 0.0.0.0 is no address for a client.
     """
-    base, description = settings.base_url, "Production"
+    stage = settings.stage or Stage.PRODUCTION
+    base, description = settings.base_url, stage.title()
     if not base and settings.is_loopback:
-        base, description = f"{settings.listens_at}{PREFIX}", "This machine"
+        base = f"{settings.listens_at}{PREFIX}"
+        description = f"{description}, on this machine" if settings.stage else "This machine"
     servers = [{"url": base or PREFIX, "description": description}]
-    if settings.staging_base_url:
-        servers.append({"url": settings.staging_base_url, "description": "Staging"})
+    if settings.other_base_url:
+        servers.append({"url": settings.other_base_url, "description": stage.other.title()})
     return OpenApiDocument(servers, base and f"{base.removesuffix(PREFIX)}/docs")
+
+
+def stage_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
+    """What every answer of staging has besides, so that nobody takes it for production's."""
+    return [(HEADER, settings.stage.encode("ascii"))] if settings.stage is Stage.STAGING else []
 
 
 def _reference_base(settings: Settings) -> str:

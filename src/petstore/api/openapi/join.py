@@ -19,6 +19,7 @@ Node = dict[str, Any]
 _KINDS = ("parameters", "headers", "responses", "schemas")
 _EVERY_RESPONSE = (
     "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy", "RateLimit",
+    "X-Environment",
     "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
 )  # fmt: skip
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}

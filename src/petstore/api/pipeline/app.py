@@ -20,6 +20,7 @@ from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
 from petstore.api.pipeline.request import Exchange, Request, read_request
 from petstore.api.pipeline.response import (
+    Header,
     Response,
     error_response,
     help_links,
@@ -57,7 +58,7 @@ class Observer(Protocol):
 
 
 class ApiApp:
-    """Answers exchanges whose path is under /v1."""
+    """Answers exchanges whose path is under /v1; `always` are headers of every answer."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class ApiApp:
         clock: Clock,
         observer: Observer,
         page_of_errors: str,
+        always: Iterable[Header] = (),
     ) -> None:
         self._router = Router(map(_refusing_parameters, operations))
         self.cache = PageCache()
@@ -76,6 +78,7 @@ class ApiApp:
         self._monotonic = clock.monotonic
         self._observer = observer
         self._help_links = help_links(page_of_errors)
+        self._always = render(always)
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
         self.in_flight = 0
@@ -172,7 +175,7 @@ class ApiApp:
             lines = render(join_headers(response.headers, operation.always_headers(request)))
         if self._cors.is_configured:
             lines += render(self._cors.headers(request))
-        lines = limit_lines(decision, request.request_id) + lines
+        lines = limit_lines(decision, request.request_id) + lines + self._always
         request.exchange.answer(response.status, lines, response.body)
         seconds = self._monotonic() - request.began
         self._observer.answered(request, operation, response, seconds, decision)

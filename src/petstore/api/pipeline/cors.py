@@ -7,7 +7,7 @@ from petstore.api.pipeline.response import Header
 
 _EXPOSED = (
     b"Accept-Patch, Allow, Date, Deprecation, ETag, Events-Behind, Idempotency-Replayed, Link, Location,"
-    b" RateLimit, RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit,"
+    b" RateLimit, RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate, X-Environment, X-RateLimit-Limit,"
     b" X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
 _ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
