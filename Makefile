@@ -21,7 +21,7 @@ NOT_ALONE = api/test_schemathesis.py architecture consumers e2e
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted mutants upgrade check format pictures bench micro lock clean
+.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted mutants upgrade check format pictures clients release bench micro lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -89,6 +89,10 @@ pictures: ## Make the pictures of the console's documents anew (needs Chromium)
 	$(DEVELOP)
 	@$(BIN)/python -m tools.pictures
 
+clients: ## Build the clients that the service serves anew, where their sources have changed
+	$(DEVELOP)
+	@$(BIN)/python -m tools.release clients
+
 bench: ## Measure; verification/benchmarks/README.md says how to read the numbers
 	$(DEVELOP)
 	@$(BIN)/python -m verification.benchmarks $(ARGS)
@@ -105,6 +109,10 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 	@$(COMPILE) pyproject.toml --group build --all-extras --constraints requirements.lock --output-file requirements-scale.lock
 	@$(COMPILE) pyproject.toml --group build --group dev --all-extras --constraints requirements-scale.lock --output-file requirements-dev.lock
 	@$(COMPILE) tests/consumers/requirements.in --output-file tests/consumers/requirements.lock
+
+release: ## Build the packages of the commit that is checked out into dist/; nothing is published
+	$(DEVELOP)
+	@$(BIN)/python -m tools.release
 
 clean: ## Remove what was made here, except the database
 	@rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov mutants \
