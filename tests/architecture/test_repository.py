@@ -122,4 +122,7 @@ class TestWhatIsCommitted:
     def test_nothing_that_is_made_is_committed(self) -> None:
         """Databases, environments and caches are ignored by git."""
         made = {".db", ".pyc", ".lock.partial", ".sqlite", ".whl"}
-        assert [str(path) for path in tracked() if path.suffix in made] == []
+        served = (
+            ROOT / "src" / "petstore" / "site" / "clients"
+        )  # of these tests/client holds the newest to its sources
+        assert [str(path) for path in tracked() if path.suffix in made and path.parent != served] == []

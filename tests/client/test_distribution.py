@@ -20,6 +20,7 @@ from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
 from tests.support.journal import ACTOR
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
+from tools import release
 
 FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
@@ -44,6 +45,13 @@ def imported(path: Path) -> set[str]:
 def test_the_version_is_that_of_the_distribution() -> None:
     """`petstore_client.__version__` is what pip shows."""
     assert petstore_client.__version__ == version("petstore-client")
+
+
+def test_the_service_serves_this_client(tmp_path: Path) -> None:
+    """Its package is what these sources build. After a change: `make clients`, and commit what is new."""
+    for made in release.build_clients(ROOT, tmp_path):
+        served = ROOT / release.SERVED / made.name
+        assert not release.differs(made, served), f"{served.name} is stale: make clients"
 
 
 def test_it_needs_httpx2_alone() -> None:
