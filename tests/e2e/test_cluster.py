@@ -5,8 +5,10 @@ The promises of one process, kept by all of them together.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import os
+import re
 import signal
 import threading
 from collections import Counter
@@ -88,6 +90,15 @@ class TestTheClient:
         """The client counts along with both replicas."""
         with Petstore(front(cluster), issue_key(cluster, "small", per_minute=3)) as client:
             use_up(client, 3)
+
+    def test_it_is_downloaded_whole(self, cluster: Cluster, key: str) -> None:
+        """Through nginx the package arrives with the hash that the page shows."""
+        client = Client(cluster.ports.front, key)
+        page = client("GET", "/docs/clients").body.decode()
+        found = re.search(r"(/docs/clients/[^/]+\.whl)#sha256=([0-9a-f]{64})", page)
+        assert found is not None
+        assert hashlib.sha256(client("GET", found[1]).body).hexdigest() == found[2]
+        client.close()
 
 
 class TestEveryReplica:

@@ -21,8 +21,8 @@ from tests.support.browser import (
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 PAGES = (
-    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/reference", "/docs/events", "/docs/errors",
-    "/docs/changelog", "/docs/deprecation",
+    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
+    "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
 )  # fmt: skip
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
 _GROUND = "getComputedStyle(document.body).backgroundColor"
@@ -110,7 +110,7 @@ class TestWithoutScript:
         assert page.url.endswith("/docs/guide")
         expect(menu).to_be_hidden()
         page.get_by_role("navigation", name="Previous and next page").get_by_role("link").last.click()
-        assert page.url.endswith("/docs/reference")
+        assert page.url.endswith("/docs/clients")
 
 
 class TestWays:

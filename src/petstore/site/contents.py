@@ -8,7 +8,8 @@ from typing import NamedTuple
 class Page(NamedTuple):
     """A page at `path` below the site's root, by which a reader finds it in the navigation.
 
-    `source` is a file of `documents/`, which has a title of its own, or of `templates/`.
+    `source` is a file of `documents/`, which has a title of its own, or of `templates/`, or the ending of a
+    client's package, whose README.md it shows.
     """
 
     path: str
@@ -24,6 +25,8 @@ SECTIONS = (
             Page("docs", "Overview", "docs.html", "Documentation"),
             Page("docs/quickstart", "Quickstart", "quickstart.md"),
             Page("docs/guide", "Guide", "guide.md"),
+            Page("docs/clients", "Clients", "clients.html", "Clients"),
+            Page("docs/clients/python", "Python client", ".whl", "Python client"),
         ),
     ),
     (

@@ -17,6 +17,7 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
 from petstore.site.budget import Budget
+from petstore.site.clients import FILES
 from petstore.site.contents import PAGES
 from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
@@ -38,6 +39,7 @@ _SHARED = {"access-control-allow-origin": "*"}
 _ICON = "icon.svg"
 _FOLDER = packaged.files("petstore.site")
 _STATIC = StaticFiles(_FOLDER.joinpath("static"))
+_CLIENTS = _FOLDER.joinpath("clients")
 
 
 class Contract(Protocol):
@@ -89,6 +91,7 @@ class Pages:
             Route("/openapi.json", _document(self._contract.as_json, "application/json")),
             Route("/openapi.yaml", _document(self._contract.as_yaml, "application/yaml")),
             *_STATIC.routes(),
+            *_packages(),
         ]
 
     def switches(self, contacts: Contacts) -> Route:
@@ -128,6 +131,13 @@ class Pages:
         from petstore.site.rendering import TemplateRenderer
 
         return TemplateRenderer(_FOLDER, self._contract.read(), _STATIC.address, **self._values)
+
+
+def _packages() -> list[Route]:
+    """The clients' files. Under one name a file may change until its version is released."""
+    files = StaticFiles(_CLIENTS)
+    names = [each.name for each in _CLIENTS.iterdir()]
+    return [Route(f"/{FILES}/{name}", files.endpoint(name, REVALIDATED)) for name in names]
 
 
 def _document(text: Callable[[], bytes], media_type: str) -> _Answer:

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from petstore.core.packaged import Resource
-from petstore.site import documents, events, reference
+from petstore.site import clients, documents, events, reference
 from petstore.site.contents import PAGES, SECTIONS, START, Page
 
 _PAGES = {page.path: page for page in (START, *PAGES)}
@@ -39,6 +39,7 @@ class TemplateRenderer:
         for name in ("layout.html", "notifications.html"):  # rendered on the event loop, so compiled here
             self._environment.get_template(name)
         self._documents = folder.joinpath("documents")
+        self._clients = folder.joinpath("clients")
         self._contract = contract
         self._values = {
             "static": address,
@@ -52,17 +53,24 @@ class TemplateRenderer:
         root = "../" * path.count("/") or "./"
         values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         page = _PAGES[path]
-        if page.source.endswith(".md"):
-            document = documents.render(self._documents.joinpath(page.source).read_text(), root)
+        if not page.source.endswith(".html"):
+            document = documents.render(self._markdown(page.source), root)
             values["contents"] = document.contents()
-            return self._render("document.html", document.title, values, document=document)
+            return self._render("document.html", page.title or document.title, values, document=document)
         own: dict[str, Any] = {}
         if path == "docs/reference":
             own["reference"] = reference.read(self._contract)
         elif path == "docs/events":
             own["groups"] = events.read()
             values["contents"] = events.contents(own["groups"])
+        elif path == clients.FILES:
+            own["clients"] = clients.read(self._clients)
         return self._render(page.source, page.title, values, **own)
+
+    def _markdown(self, source: str) -> str:
+        if source.endswith(".md"):
+            return self._documents.joinpath(source).read_text()
+        return clients.readme(source, self._clients)
 
     def error(self, status: int, message: str, root: str) -> str:
         """The page of an error; `root` is where it says that the site begins."""

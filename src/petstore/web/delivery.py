@@ -32,7 +32,9 @@ _MEDIA_TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
     ".png": "image/png",
+    ".whl": "application/zip",
 }
+_COMPRESSED_BEFORE = {"application/zip"}
 # A browser revalidates each time, and gets 304 if its copy is current.
 REVALIDATED = "no-cache"
 # The address contains the content's digest, so its content never changes.
@@ -57,7 +59,7 @@ class Content:
             **(headers or {}),
         }
         self._digest = _digest(body)
-        self._compressed = _compress(body)
+        self._compressed = None if media_type in _COMPRESSED_BEFORE else _compress(body)
 
     def answer(self, request: Request) -> Response:
         """The content, or 304 for a client that has it (RFC 9110, section 13.1.2)."""
