@@ -189,7 +189,7 @@ class Events(Repository):
     @write(NO_EFFECT)
     def note_restore(self, now_ms: int, actor: str) -> Script[None]:
         """Say that the store was restored from a copy: earlier bookmarks end."""
-        return _restored(now_ms, actor)
+        return restored(now_ms, actor)
 
     async def _renew(self) -> None:
         now_ms = self._clock.now_ms()
@@ -290,7 +290,8 @@ def note_place(now_ms: int) -> Script[None]:
             yield from record(now_ms, SERVICE, STORE, 0, "restored", None, {})
 
 
-def _restored(now_ms: int, actor: str) -> Script[None]:
+def restored(now_ms: int, actor: str, after: dict[str, object] | None = None) -> Script[None]:
+    """Other data are in the store: earlier bookmarks end, and the journal says so."""
     yield _LOCK, ()
     yield RENEW, ()
-    yield from record(now_ms, actor, STORE, 0, "restored", None, {})
+    yield from record(now_ms, actor, STORE, 0, "restored", None, after or {})

@@ -31,19 +31,24 @@ class Stages(Repository):
         Raises Conflict for data of the other stage. Data without a stamp is taken for production's
         when it has a key for production.
         """
-        ((stamp,),) = yield STAMP, ()
-        if fault := fault_of(stamp or "", stage):
-            raise Conflict(fault)
-        if stamp:
-            return None
-        foreign = yield from _foreign_keys(stage)
-        if foreign and stage is Stage.STAGING:
-            raise Conflict(
-                f"The database has keys for production ({stage.other.prefix}), so PETSTORE_STAGE=staging"
-                " does not take it; nothing was changed. Set PETSTORE_DATABASE_URL to a database of its own."
-            )
-        yield _SET, (stage.value,)
-        return sum(key.state(now_ms) == "active" for key in foreign)
+        return stamped(now_ms, stage)
+
+
+def stamped(now_ms: int, stage: Stage) -> Script[int | None]:
+    """`Stages.stamp`, within a transaction."""
+    ((stamp,),) = yield STAMP, ()
+    if fault := fault_of(stamp or "", stage):
+        raise Conflict(fault)
+    if stamp:
+        return None
+    foreign = yield from _foreign_keys(stage)
+    if foreign and stage is Stage.STAGING:
+        raise Conflict(
+            f"The database has keys for production ({stage.other.prefix}), so PETSTORE_STAGE=staging"
+            " does not take it; nothing was changed. Set PETSTORE_DATABASE_URL to a database of its own."
+        )
+    yield _SET, (stage.value,)
+    return sum(key.state(now_ms) == "active" for key in foreign)
 
 
 def _foreign_keys(stage: Stage) -> Script[list[ApiKey]]:

@@ -26,6 +26,7 @@ from petstore.transactions.retention import Retention
 from petstore.transactions.script import Database
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
+from petstore.transactions.staging import Staging
 from petstore.transactions.usage import Usage
 from petstore.transactions.webhooks import Webhooks
 
@@ -64,6 +65,7 @@ class Parts:
         self.facts = Facts(database, clock)
         self.retention = Retention(database, clock)
         self.stages = Stages(database, clock)
+        self.staging = Staging(database, clock)
         self.usage = Usage(database, clock)
         self.billing = Billing(database, clock)
         self.people = People(database, clock)

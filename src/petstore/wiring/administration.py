@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.stages import Stage
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
 from petstore.storage.backend import Backend
@@ -45,6 +48,15 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
         stage=settings.stage,
     )
     return sqlite, postgres
+
+
+def production_of(settings: Settings, url: str) -> Backend:
+    """Production's database, for a command of staging. Raises ConfigurationError for staging's."""
+    found = backends.backend_for(url, *_options(settings)).schema()
+    if found.stage == Stage.STAGING:
+        raise ConfigurationError("The source is of staging, too. Name production's database, or a backup.")
+    of_source = msgspec.structs.replace(settings, stage=Stage.PRODUCTION if found.stage else None)
+    return backends.backend_for(url, *_options(of_source))
 
 
 def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:

@@ -186,7 +186,8 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("stages.stamp", lambda s: s.stages.stamp(Stage.PRODUCTION), []),
 ]
 READS = {
-    "stages.foreign_keys",
+    # One entry for other data: test_staging.py.
+    *("stages.foreign_keys", "staging.cut", "staging.fill"),
     *("pets.find_by_name", "pets.open_order", "accounts.names"),
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
     *(

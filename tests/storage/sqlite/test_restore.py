@@ -15,7 +15,7 @@ import pytest
 from petstore.core.errors import LinkGone, OperatorError, StoreUnavailable
 from petstore.core.people import Role
 from petstore.storage.backend import backend_for
-from petstore.storage.sqlite import staging, upkeep
+from petstore.storage.sqlite import upkeep, whole_copies
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
 from tests.support.clock import ManualClock
@@ -201,7 +201,7 @@ class TestBesideOthers:
 
     def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
-        original = staging.staged
+        original = whole_copies.staged
 
         def stage(source: str, *more: object, **options: object) -> AbstractContextManager[str]:
             if source == str(place.backup):

@@ -18,7 +18,7 @@ from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavail
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
 from petstore.storage.options import SqliteOptions
-from petstore.storage.sqlite import staging, upkeep
+from petstore.storage.sqlite import upkeep, whole_copies
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.schema import migrate, read_file
 from petstore.storage.sqlite.store import SqliteStore
@@ -102,7 +102,7 @@ class TestBackup:
     ) -> None:
         """The first one is whole; the other is told, in its middle and at its end, and leaves nothing."""
         target = path.with_name("backup.db")
-        original = staging.staged
+        original = whole_copies.staged
 
         @contextlib.contextmanager
         def beside_another(*arguments: str) -> Iterator[str]:
@@ -156,7 +156,7 @@ class TestBackup:
                 outside.execute("UPDATE pets SET category_id = category_id + 1 WHERE id = 1")
                 return 1
 
-        monkeypatch.setattr(staging, "_PAGES_A_STEP", OnePage())
+        monkeypatch.setattr(whole_copies, "_PAGES_A_STEP", OnePage())
         target = path.with_name("backup.db")
         report = upkeep.backup(str(path), str(target), 10_000)
         outside.close()

@@ -22,7 +22,7 @@ from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
-from petstore.storage.sqlite.staging import SIDE_FILES, staged
+from petstore.storage.sqlite.whole_copies import SIDE_FILES, staged
 from petstore.transactions.events import RENEW
 from petstore.transactions.journal import record
 from petstore.transactions.sign_ins import end_all_access
