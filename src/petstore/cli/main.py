@@ -27,6 +27,7 @@ SUMMARIES = {
     "events": "Show the events that clients see, the oldest first.",
     "webhooks": "The webhooks of all accounts: list, disable, enable, retry.",
     "notifications": "Mail to contacts: its kinds, what waits, and a test.",
+    "staging": "Fill staging from production or a seed, or empty it.",
     "db": "The database: create, check, back up, restore and copy it.",
     "config": "Show every setting that is in force.",
     "openapi": "Print the OpenAPI document of the interface.",

@@ -1,0 +1,122 @@
+"""`petstore staging`: what staging holds; production is read, and only what may leave it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from petstore.cli.context import Session, with_store
+from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
+from petstore.cli.types import WholeNumber
+from petstore.core.errors import ConfigurationError, OperatorError
+from petstore.core.stages import Stage
+from petstore.core.staging import ANIMALS_MAX, Content, seeded
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Backend
+
+_KEPT = "Keys, webhooks, contacts and people of staging stay."
+
+
+@click.group(cls=LazyGroup)
+def staging() -> None:
+    """Fill staging from production or a seed, or empty it.
+
+    These commands need PETSTORE_STAGE=staging, and change nothing elsewhere.
+    """
+
+
+@staging.command(
+    "refresh",
+    epilog=examples(
+        "petstore staging refresh sqlite:////var/backups/petstore.db",
+        "petstore staging refresh postgresql://reader@db.example/petstore --animals 50000",
+        "petstore staging refresh --seed 1",
+    ),
+)
+@click.argument("source", required=False)
+@click.option("--seed", type=WholeNumber(0, 2**31), help="Make animals instead, the same for the same seed.")
+@click.option(
+    "--animals",
+    type=WholeNumber(1, ANIMALS_MAX),
+    default=10_000,
+    show_default=True,
+    help="How many at most; of production the newest.",
+)
+@yes_option
+@json_option
+@click.pass_obj
+def refresh(
+    session: Session, source: str | None, seed: int | None, animals: int, yes: bool, as_json: bool
+) -> None:
+    """Replace staging's animals, orders and names of categories.
+
+    SOURCE is the URL of production's database, or of a backup of it. Animals, names of categories, and names
+    and plans of accounts are read there, with their identifiers; keys, contacts, prices, people, orders,
+    webhooks and the journal never leave production. Keys, webhooks, contacts and people of staging stay.
+    Programs that follow events have to list the animals anew.
+    """
+    if (source is None) is (seed is None):
+        raise click.UsageError("Give either SOURCE or --seed.", click.get_current_context())
+    _require_staging(session)
+    content = _cut(session, source, animals) if source is not None else seeded(seed or 0, animals)
+    _fill(session, content, yes, as_json)
+
+
+@staging.command("reset", epilog=examples("petstore staging reset", "petstore staging reset --yes"))
+@yes_option
+@json_option
+@click.pass_obj
+def reset(session: Session, yes: bool, as_json: bool) -> None:
+    """Remove staging's animals, orders and names of categories.
+
+    Keys, webhooks, contacts and people of staging stay, and so do accounts.
+    """
+    _require_staging(session)
+    _fill(session, Content(), yes, as_json)
+
+
+def _require_staging(session: Session) -> None:
+    if session.settings.stage is not Stage.STAGING:
+        raise ConfigurationError(
+            "This is a command of staging: set PETSTORE_STAGE=staging and staging's PETSTORE_DATABASE_URL;"
+            " nothing was changed."
+        )
+
+
+def _cut(session: Session, source: str, animals: int) -> Content:
+    from petstore.wiring import administration
+
+    backend = administration.production_of(session.settings, source)
+    if backend.name == session.backend.name:
+        raise ConfigurationError("SOURCE is staging's own database; name production's, or a backup.")
+    if not backend.schema().exists:
+        raise OperatorError(f"There is no database {backend.name}.")
+    return asyncio.run(_read(session, backend, animals))
+
+
+async def _read(session: Session, backend: Backend, animals: int) -> Content:
+    store = backend.open(session.clock)
+    try:
+        return await store.staging.cut(animals)
+    finally:
+        await store.close()
+
+
+def _fill(session: Session, content: Content, yes: bool, as_json: bool) -> None:
+    counts = {
+        "animals": len(content.pets),
+        "categories": len(content.categories),
+        "accounts": len(content.accounts),
+    }
+    if asks(yes):
+        confirm(f"Replace the animals, orders and categories of {session.backend.name}? {_KEPT}")
+    with_store(session, lambda store: store.staging.fill(content, session.actor))
+    if as_json:
+        write_json({"database": session.backend.name, **counts})
+    else:
+        said = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        write_line(f"{session.backend.name} is filled: {said}. {_KEPT}")
