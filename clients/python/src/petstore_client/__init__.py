@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from petstore_client.aio import AsyncPetstore
-from petstore_client.aio_follow import AsyncFollow
+from petstore_client._async.client import AsyncPetstore
+from petstore_client._async.events import AsyncFollow
 from petstore_client.client import Petstore
 from petstore_client.connection import __version__
 from petstore_client.errors import (

@@ -1,32 +1,27 @@
-"""Events for asyncio. follow.py is the same for threads; what both do is in feed.py."""
+"""Events: one page of them, or as they come. How far a follower has come is in feed.py."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
-from petstore_client.calls import Call
+from petstore_client._async.runner import AsyncRunner
 from petstore_client.feed import NOW, Feed, list_events
 from petstore_client.models import Event, EventPage
-from petstore_client.pool import AsyncPool
-
-_Run = Callable[[Call[EventPage]], Awaitable[EventPage]]
+from petstore_client.waiters import AsyncWaiter, Ended
 
 
 class AsyncFollow(AsyncIterator[Event]):
-    """Events as they come, for ever; for one task at a time.
+    """Events as they come, for ever; for one thread or task at a time.
 
-    After an exception, a cancellation too, the next `anext` goes on where it was.
+    After an exception, a cancellation too, the next step goes on where it was.
     """
 
-    def __init__(self, run: _Run, pool: AsyncPool, clock: Callable[[], float], feed: Feed) -> None:
-        self._run = run
-        self._pool = pool
-        self._clock = clock
+    def __init__(self, runner: AsyncRunner, feed: Feed) -> None:
+        self._runner = runner
         self._feed = feed
         self._has_ended = False
-        self._call: asyncio.Timeout | None = None  # the present one
+        self._waiter: AsyncWaiter | None = None  # of the present call
 
     @property
     def after(self) -> str | None:
@@ -38,34 +33,37 @@ class AsyncFollow(AsyncIterator[Event]):
         return self._feed.after
 
     def close(self) -> None:
-        """End the iteration, also a wait in another task of the same event loop."""
+        """End the iteration, also a wait in another thread, or in another task of the same event loop.
+
+        In a thread an attempt to connect ends within `timeout`.
+        """
         self._has_ended = True
-        if self._call is not None:
-            with suppress(RuntimeError):  # it is over
-                self._call.reschedule(0)
+        if self._waiter is not None:
+            self._waiter.end()
 
     async def __anext__(self) -> Event:
-        self._pool.add_follower(self)
-        while not self._has_ended:
+        self._runner.pool.add_follower(self)
+        while True:
+            waiter = self._waiter = AsyncWaiter()
+            if self._has_ended:  # asked when `close` can reach the waiter
+                raise StopAsyncIteration
             if (event := self._feed.take()) is not None:
                 return event
-            try:
-                async with asyncio.timeout(None) as self._call:
-                    page = await self._run(self._feed.call(self._clock()))
-                    self._feed.answered(page, self._clock())
-            except TimeoutError:
-                if not self._has_ended:
-                    raise
-        raise StopAsyncIteration
+            with suppress(Ended):
+                await self._fetch(waiter)
+
+    async def _fetch(self, waiter: AsyncWaiter) -> None:
+        clock = self._runner.connection.runtime.monotonic
+        async with waiter.until_end():
+            page = await self._runner.run(self._feed.call(clock()), waiter)
+            self._feed.answered(page, clock())
 
 
 class AsyncEvents:
     """What has changed: animals, categories, and the account's own orders and keys."""
 
-    def __init__(self, run: _Run, pool: AsyncPool, clock: Callable[[], float]) -> None:
-        self._run = run
-        self._pool = pool
-        self._clock = clock
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
 
     async def list(
         self, *, after: str | None = None, types: Iterable[str] = (), limit: int = 20, wait: int = 0
@@ -76,15 +74,15 @@ class AsyncEvents:
         moment. `types` are such as `pet.updated` or `pet.*`, all without any. When there is no event, the
         answer is held back until one comes, at most `wait` seconds (0 to 120) beside those of the call.
         """
-        return await self._run(list_events(after, types, limit, wait))
+        return await self._runner.run(list_events(after, types, limit, wait))
 
     def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 55) -> AsyncFollow:
         """Events behind a bookmark as they come, for ever, until the client is closed. read.
 
-        `after` and `types` are as for `list`; "now" is the moment of the first `next`. Each request waits for
+        `after` and `types` are as for `list`; "now" is the moment of the first step. Each request waits for
         `wait` seconds (0 to 120), which proxies on the way must allow. Lost connections, restarts of the
         service and limits end nothing, whatever the client's `tries` and `seconds`; other errors are raised,
         such as EventsGone. It leaves half of each limit to other calls: when it has had the other half, it
         asks more seldom.
         """
-        return AsyncFollow(self._run, self._pool, self._clock, Feed(after, types, wait))
+        return AsyncFollow(self._runner, Feed(after, types, wait))

@@ -1,0 +1,80 @@
+"""Carries out calls: sends them, waits between their tries, follows the pages of a walk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TypeVar
+
+import httpx2
+
+from petstore_client.answers import Answer, Fault, Page
+from petstore_client.calls import Call
+from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
+from petstore_client.policy import Exchange, Outcome, Send, Steps
+from petstore_client.pool import AsyncPool
+from petstore_client.waiters import AsyncWaiter
+
+T = TypeVar("T")
+
+
+class AsyncRunner:
+    """The driver of policy.py: the service as a client knows it, and its connections."""
+
+    def __init__(self, connection: Connection, pool: AsyncPool) -> None:
+        self.connection = connection
+        self.pool = pool
+
+    async def run(self, call: Call[T], waiter: AsyncWaiter | None = None) -> T:
+        """The result of a call, or its error. `waiter` ends it from outside."""
+        connection = self.connection
+        waiter = waiter or AsyncWaiter()
+        exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
+        try:
+            answer = await self._carry_out(exchange.steps(), call, waiter)
+        finally:
+            exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+        return exchange.result(answer)
+
+    async def walk(self, call: Call[Page[T]] | None) -> AsyncGenerator[T]:
+        """The items of all pages."""
+        while call is not None:
+            page = await self.run(call)
+            for item in page.items:
+                yield item
+            call = call.after(page)
+
+    async def _carry_out(self, steps: Steps, call: Call[T], waiter: AsyncWaiter) -> Answer:
+        connection = self.connection
+        outcome: Outcome = None
+        try:
+            while True:
+                waiter.check()
+                with connection.limiter.lock:
+                    step = steps.send(outcome)
+                if isinstance(step, Send):
+                    connection.log(call, step)
+                    outcome = await self._send(call, step, waiter)
+                else:
+                    await connection.runtime.wait_async(waiter.event, step.seconds)
+                    waiter.event.clear()
+                    outcome = None
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+        finally:
+            with connection.limiter.lock:
+                steps.close()
+
+    async def _send(self, call: Call[T], step: Send, waiter: AsyncWaiter) -> Answer | Fault:
+        content = bytearray()
+        request = self.connection.request(call, step, watch_async, waiter.reading)
+        async with self.pool.lease() as http:
+            try:
+                async with http.stream(**request) as response:
+                    async for piece in response.aiter_bytes():
+                        content += piece
+                        if len(content) > LARGEST_ANSWER:
+                            break
+                    return answer_of(response, content)
+            except httpx2.RequestError as error:
+                return self.connection.fault(error, call)
