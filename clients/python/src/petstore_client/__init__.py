@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from petstore_client._async.client import AsyncPetstore
 from petstore_client._async.events import AsyncFollow
-from petstore_client.client import Petstore
+from petstore_client._sync.client import Petstore
+from petstore_client._sync.events import Follow
 from petstore_client.connection import __version__
 from petstore_client.errors import (
     AccountSuspended,
@@ -43,7 +44,6 @@ from petstore_client.errors import (
     UnsupportedMediaType,
     UriTooLong,
 )
-from petstore_client.follow import Follow
 from petstore_client.limits import Limits, Window
 from petstore_client.models import (
     Category,

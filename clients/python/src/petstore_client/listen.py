@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from petstore_client.client import Petstore
+from petstore_client._sync.client import Petstore
+from petstore_client._sync.events import Follow
 from petstore_client.connection import __version__, is_loopback
 from petstore_client.errors import ConfigurationError, PetstoreError, shown
 from petstore_client.feed import NOW
-from petstore_client.follow import Follow
 from petstore_client.models import Event
 from petstore_client.runtime import PROCESS
 from petstore_client.webhooks import check_secret, sign

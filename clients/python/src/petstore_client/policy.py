@@ -1,7 +1,7 @@
 """One call from its beginning to its result: its slot, its tries, its pauses. Does no I/O.
 
 `Exchange.steps` is a generator: it yields Send or Wait, and is sent the outcome. Two drivers carry the
-steps out, client.py with threads and aio.py with asyncio.
+steps out: _async/runner.py, and for threads _sync/runner.py, which is made of it.
 """
 
 from __future__ import annotations

@@ -1,37 +1,26 @@
-"""Webhooks for threads. aio_webhook_methods.py is the same for asyncio; webhooks.py is for receivers."""
+# Made from _async/webhooks.py by `python -m tools.sync_client`.
+"""Webhooks of the account. webhooks.py of the package is for those who receive them."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Generator, Iterable
-from typing import Protocol, TypeVar
 
 from petstore_client import webhook_calls
-from petstore_client.answers import Page
-from petstore_client.calls import LARGEST_PAGE, Call
+from petstore_client._sync.runner import Runner
+from petstore_client.calls import LARGEST_PAGE
 from petstore_client.models import Delivery, Webhook, WebhookWithSecret
-
-T = TypeVar("T")
-
-
-class _Run(Protocol):
-    def __call__(self, call: Call[T], /) -> T: ...
-
-
-class _Walk(Protocol):
-    def __call__(self, call: Call[Page[T]], /) -> Generator[T, None, None]: ...
 
 
 class Webhooks:
     """Addresses of the account to which the service sends events. All methods take a key of write."""
 
-    def __init__(self, run: _Run, walk: _Walk) -> None:
-        self._run = run
-        self._walk = walk
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
 
     def list(self) -> builtins.list[Webhook]:
         """All of them, by ascending id."""
-        return [*self._run(webhook_calls.list_webhooks())]
+        return [*self._runner.run(webhook_calls.list_webhooks())]
 
     def create(
         self,
@@ -45,11 +34,11 @@ class Webhooks:
 
         It is made once, whatever the network does. Keep the `secret`: webhooks.verify takes it.
         """
-        return self._run(webhook_calls.create_webhook(url, types, description, idempotency_key))
+        return self._runner.run(webhook_calls.create_webhook(url, types, description, idempotency_key))
 
     def get(self, webhook_id: int) -> Webhook:
         """One webhook; raises NotFound."""
-        return self._run(webhook_calls.get_webhook(webhook_id))
+        return self._runner.run(webhook_calls.get_webhook(webhook_id))
 
     def update(
         self,
@@ -67,7 +56,7 @@ class Webhooks:
         One that is enabled again goes on where it stopped. With `after`, a bookmark or `now`, it gets what
         comes behind that; raises EventsGone where the service can't go on. `if_match` is as for an animal.
         """
-        return self._run(
+        return self._runner.run(
             webhook_calls.update_webhook(
                 webhook_id, if_match, types, url=url, description=description, enabled=enabled, after=after
             )
@@ -75,28 +64,26 @@ class Webhooks:
 
     def delete(self, webhook_id: int, *, if_match: str | None = None) -> None:
         """Send it nothing more; raises NotFound, PreconditionFailed."""
-        self._run(webhook_calls.delete_webhook(webhook_id, if_match))
+        self._runner.run(webhook_calls.delete_webhook(webhook_id, if_match))
 
     def rotate_secret(self, webhook_id: int) -> WebhookWithSecret:
         """A new secret, beside which the former ones sign for 24 hours more; raises Conflict for a sixth.
 
         After a lost answer call it again: it is not repeated.
         """
-        return self._run(webhook_calls.rotate_secret(webhook_id))
+        return self._runner.run(webhook_calls.rotate_secret(webhook_id))
 
     def test(self, webhook_id: int) -> Delivery | None:
         """Send it a `webhook.test` and wait for the answer; raises Conflict for one that is not enabled.
 
         None: after 20 seconds there is no answer; `deliveries` will have it. Ten a minute for an account.
         """
-        return self._run(webhook_calls.send_test(webhook_id))
+        return self._runner.run(webhook_calls.send_test(webhook_id))
 
-    def deliveries(
-        self, webhook_id: int, *, page_size: int = LARGEST_PAGE
-    ) -> Generator[Delivery, None, None]:
+    def deliveries(self, webhook_id: int, *, page_size: int = LARGEST_PAGE) -> Generator[Delivery]:
         """The newest 100 tries that succeeded, and all of 30 days that failed, newest first, page by page."""
-        return self._walk(webhook_calls.list_deliveries(webhook_id, page_size))
+        return self._runner.walk(webhook_calls.list_deliveries(webhook_id, page_size))
 
     def redeliver(self, webhook_id: int, event_id: str) -> str:
         """Send an event again soon; returns its id. Raises NotFound, Conflict for a webhook not enabled."""
-        return self._run(webhook_calls.redeliver(webhook_id, event_id))
+        return self._runner.run(webhook_calls.redeliver(webhook_id, event_id))

@@ -1,0 +1,95 @@
+# Made from _async/client.py by `python -m tools.sync_client`.
+"""The client: its options, and the methods by what they are about."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from petstore_client import calls
+from petstore_client._sync.events import Events
+from petstore_client._sync.resources import Categories, Orders, Pets
+from petstore_client._sync.runner import Runner
+from petstore_client._sync.webhooks import Webhooks
+from petstore_client.connection import Connection
+from petstore_client.limits import Limits
+from petstore_client.models import Usage
+from petstore_client.policy import Options
+from petstore_client.pool import Pool
+from petstore_client.runtime import PROCESS, Runtime
+
+
+class Petstore:
+    """A client of the pet store service: Petstore for threads, AsyncPetstore for asyncio.
+
+    All threads may share one Petstore; all tasks, also those of several event loops, one AsyncPetstore. A
+    Petstore's call stops the event loop that it is made in, and may wait for a call that only that can end.
+
+    `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
+    `allow_http`. A call fails with its `tries`-th fault, and ends within `seconds` in all: waiting for the
+    limits, every try and the whole answer; with `seconds=0` it does not wait, and its one try has `timeout`
+    seconds. `timeout` seconds of silence end a try. Tests give `transport` and `runtime`. Raises
+    ConfigurationError.
+    """
+
+    def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
+        self,
+        base_address: str,
+        key: str,
+        *,
+        tries: int = Options.tries,
+        seconds: float = Options.seconds,
+        timeout: float = Options.timeout,
+        allow_http: bool = False,
+        transport: httpx2.BaseTransport | None = None,
+        runtime: Runtime = PROCESS,
+    ) -> None:
+        options = Options(tries, seconds, timeout)
+        connection = Connection(base_address, key, options, runtime, allow_http=allow_http)
+        self._bind(Runner(connection, Pool(connection.address, transport)))
+
+    def _bind(self, runner: Runner) -> None:
+        self._runner = runner
+        self.pets = Pets(runner)
+        self.orders = Orders(runner)
+        self.categories = Categories(runner)
+        self.events = Events(runner)
+        self.webhooks = Webhooks(runner)
+
+    @property
+    def limits(self) -> Limits | None:
+        """What the last answer to this key said is left; None before the first answer."""
+        return self._runner.connection.limiter.limits
+
+    def usage(self) -> Usage:
+        """The account's plan, what it has used, and its last 90 days. Costs one call."""
+        return self._runner.run(calls.get_usage())
+
+    def with_options(
+        self, *, tries: int | None = None, seconds: float | None = None, timeout: float | None = None
+    ) -> Petstore:
+        """The same client with other options, for some calls: both share connections and limits."""
+        other = Petstore.__new__(Petstore)
+        connection = self._runner.connection.with_options(tries, seconds, timeout)
+        other._bind(Runner(connection, self._runner.pool))
+        return other
+
+    def close(self) -> None:
+        """Close the connections, those of calls under way once they end, and end what follows events.
+
+        With AsyncPetstore those of this event loop. A later call opens new ones.
+        """
+        self._runner.pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._runner.connection.address}>"

@@ -1,0 +1,131 @@
+# Made from _async/resources.py by `python -m tools.sync_client`.
+"""Animals, orders and categories. Each method says which level of key it takes: read, write or manage."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Generator, Iterable
+from datetime import datetime
+
+from petstore_client import calls
+from petstore_client._sync.runner import Runner
+from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus
+
+
+class Pets:
+    """Animals."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def list(
+        self,
+        *,
+        status: PetStatus | None = None,
+        category_id: int | None = None,
+        order: PetOrder | None = None,
+        ids: Iterable[int] | None = None,
+        page_size: int = calls.LARGEST_PAGE,
+    ) -> Generator[Pet]:
+        """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
+        return self._runner.walk(calls.list_pets(status, category_id, order, ids, page_size))
+
+    def get(self, pet_id: int) -> Pet:
+        """One animal; raises NotFound. read."""
+        return self._runner.run(calls.get_pet(pet_id))
+
+    def get_many(self, ids: Iterable[int]) -> builtins.list[Pet]:
+        """Those of the animals that exist, by ascending id; one call for each 100. read."""
+        return [pet for call in calls.get_pets(ids) for pet in self._runner.walk(call)]
+
+    def get_by_path(self, pet_id: int) -> Pet:
+        """Deprecated: use `get`. Warns once (OperationDeprecated), with the date of the removal. read."""
+        return self._runner.run(calls.get_pet_by_path(pet_id))
+
+    def create(
+        self,
+        *,
+        name: str,
+        category_id: int,
+        status: PetStatus | None = None,
+        idempotency_key: str | None = None,
+    ) -> Pet:
+        """Add an animal, once, whatever the network does. write.
+
+        The client makes an `Idempotency-Key`; give your own to repeat the call in another process.
+        """
+        return self._runner.run(calls.create_pet(name, category_id, status, idempotency_key))
+
+    def update(
+        self,
+        pet_id: int,
+        *,
+        name: str | None = None,
+        category_id: int | None = None,
+        status: PetStatus | None = None,
+        if_match: str | None = None,
+    ) -> Pet:
+        """Change what is given; raises NotFound, Conflict, PreconditionFailed. manage.
+
+        With the `etag` of an earlier answer as `if_match`, only if the animal is still as it was; without it
+        the call is not repeated after a lost answer.
+        """
+        return self._runner.run(calls.update_pet(pet_id, name, category_id, status, if_match))
+
+    def delete(self, pet_id: int, *, if_match: str | None = None) -> None:
+        """Remove an animal; raises NotFound, PreconditionFailed, Conflict while an order holds it. manage."""
+        self._runner.run(calls.delete_pet(pet_id, if_match))
+
+
+class Orders:
+    """Orders: the account's own, and for a key of the level manage the changes of all."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def list(
+        self,
+        *,
+        status: OrderStatus | None = None,
+        scope: OrderScope | None = None,
+        page_size: int = calls.LARGEST_PAGE,
+    ) -> Generator[Order]:
+        """The account's orders, page by page: read. With `scope="all"` those of all accounts: manage."""
+        return self._runner.walk(calls.list_orders(status, scope, page_size))
+
+    def get(self, order_id: int) -> Order:
+        """One order of the account; raises NotFound. read."""
+        return self._runner.run(calls.get_order(order_id))
+
+    def place(self, pet_id: int, *, idempotency_key: str | None = None) -> Order:
+        """Order an available animal, once, whatever the network does; raises Conflict. write."""
+        return self._runner.run(calls.place_order(pet_id, idempotency_key))
+
+    def cancel(self, order_id: int, *, if_match: str | None = None) -> None:
+        """Cancel an own order; raises NotFound, PreconditionFailed, Conflict when it is delivered. write."""
+        self._runner.run(calls.cancel_order(order_id, if_match))
+
+    def update(
+        self,
+        order_id: int,
+        *,
+        status: OrderStatus | None = None,
+        ship_date: datetime | None = None,
+        if_match: str | None = None,
+    ) -> Order:
+        """Move any account's order; raises NotFound, Conflict, PreconditionFailed. manage.
+
+        `if_match` is as for an animal.
+        """
+        return self._runner.run(calls.update_order(order_id, status, ship_date, if_match))
+
+
+class Categories:
+    """Names that staff gave to categories."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def list(self) -> builtins.list[Category]:
+        """All of them, by ascending id. read."""
+        return [*self._runner.run(calls.list_categories())]
