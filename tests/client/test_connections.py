@@ -105,7 +105,7 @@ def test_an_environment_that_cannot_be_used_is_told(client: Any, monkeypatch: py
     """With the names of its variables: the error of the file alone says nothing of them."""
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
     with pytest.raises(ConfigurationError, match="SSL_CERT_FILE"):
-        client("https://localhost", KEY)._pool._opened()
+        client("https://localhost", KEY)._runner.pool._opened()
 
 
 _DOCUMENT = json.dumps([{"id": 1, "name": "Dogs"}]).encode()
@@ -203,12 +203,13 @@ petstore = Petstore("http://localhost", "pets_test_" + "k" * 38, transport=httpx
 call = threading.Thread(target=petstore.categories.list)
 call.start()
 asked.wait()
-pool = petstore._pool._http
-with petstore._connection.limiter.lock, petstore._pool._lock:
+pool = petstore._runner.pool
+http = pool._http
+with petstore._runner.connection.limiter.lock, pool._lock:
     child = os.fork()
     if child == 0:
         petstore.close()
-        done = petstore.categories.list() == [] and petstore._pool._http is not pool
+        done = petstore.categories.list() == [] and pool._http is not http
         os._exit(0 if done else 1)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 answers.set()

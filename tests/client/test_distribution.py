@@ -20,13 +20,13 @@ from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
 from tests.support.journal import ACTOR
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
-from tools import release
+from tools import release, sync_client
 
-FILES = sorted(Path(petstore_client.__file__).parent.glob("*.py"))
+FOLDER = Path(petstore_client.__file__).parent
+FILES = sorted(FOLDER.rglob("*.py"))
 # Who may speak to the network, to clocks, threads and the system.
 DRIVERS = {
-    *("client.py", "follow.py", "pool.py", "connection.py", "runtime.py", "listen.py"),
-    *("aio.py", "aio_follow.py"),
+    *("client.py", "runner.py", "waiters.py", "pool.py", "connection.py", "runtime.py", "listen.py"),
 }
 _OUTSIDE = {"asyncio", "httpx2", "os", "random", "socket", "time"}
 
@@ -65,6 +65,13 @@ def test_the_policy_does_nothing_itself() -> None:
     assert {path.name: imported(path) & _OUTSIDE for path in FILES if path.name not in DRIVERS} == {
         path.name: set() for path in FILES if path.name not in DRIVERS
     }
+
+
+def test_the_client_for_threads_is_made_from_the_one_for_asyncio() -> None:
+    """After a change in _async run `python -m tools.sync_client`. What was made says so in its first line."""
+    assert {
+        file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("_sync/*.py")
+    } == sync_client.made()
 
 
 def test_files_and_functions_are_as_short_as_the_services() -> None:
