@@ -75,6 +75,9 @@ def test_an_event_arrives_and_is_verified(petstore: Petstore, receiver: Receiver
     tries = [*petstore.webhooks.deliveries(made.id, page_size=1)]
     assert [each.event_id for each in tries] == [events[1].id, events[1].id, events[0].id]
     assert all(each.delivered and each.next_at is None for each in tries)
+    first = petstore.webhooks.deliveries_page(made.id, limit=2)
+    last = petstore.webhooks.deliveries_page(made.id, cursor=first.next_cursor)
+    assert ([*first.items, *last.items], last.next_cursor) == (tries, None)
     petstore.webhooks.delete(made.id)
 
 

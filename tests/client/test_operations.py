@@ -12,8 +12,10 @@ import pytest
 from petstore_client import (
     Conflict,
     Forbidden,
+    InvalidParameter,
     NotFound,
     OperationDeprecated,
+    Page,
     Pet,
     Petstore,
     errors,
@@ -88,6 +90,24 @@ def test_a_list_has_all_animals_of_all_pages(service: Served, petstore: Petstore
     assert [*petstore.pets.list(category_id=77, status="sold")] == []
     for pet in made:
         petstore.pets.delete(pet.id)
+
+
+def test_pages_are_fetched_one_at_a_time(petstore: Petstore) -> None:
+    """As for a web page: the cursor of one, kept as text, leads to the next, with the same filters alone."""
+    made = [petstore.pets.create(name=f"n{number}", category_id=79) for number in range(3)]
+    first = petstore.pets.page(limit=2, category_id=79, order="-id")
+    assert [*first.items] == made[:0:-1]
+    assert first.next_cursor
+    last = petstore.pets.page(limit=2, category_id=79, order="-id", cursor=first.next_cursor)
+    assert last == Page((made[0],), None)
+    with pytest.raises(InvalidParameter, match="cursor"):
+        petstore.pets.page(category_id=79, cursor=first.next_cursor)
+    assert petstore.pets.page(ids=[]) == Page((), None)
+    orders = [petstore.orders.place(pet.id) for pet in made]
+    page = petstore.orders.page(limit=1)
+    while page.next_cursor:
+        page = petstore.orders.page(limit=1, cursor=page.next_cursor)
+    assert [*page.items] == orders[-1:]
 
 
 def test_a_list_asks_only_for_the_pages_that_are_read(service: Served) -> None:

@@ -6,6 +6,7 @@ from petstore_client._async.client import AsyncPetstore
 from petstore_client._async.events import AsyncFollow
 from petstore_client._sync.client import Petstore
 from petstore_client._sync.events import Follow
+from petstore_client.answers import Page
 from petstore_client.connection import __version__
 from petstore_client.errors import (
     AccountSuspended,
@@ -103,6 +104,7 @@ __all__ = [
     "OrderScope",
     "OrderStatus",
     "OutcomeUnknown",
+    "Page",
     "PayloadTooLarge",
     "Pet",
     "PetOrder",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from petstore_client.documents import read_array
 from petstore_client.errors import ApiError, NotFound, UnexpectedAnswer, api_error
@@ -100,47 +100,32 @@ def check_removal(answer: Answer) -> None:
         )
 
 
-def next_page(answer: Answer) -> str | None:
-    """The address of the next page (RFC 8288), resolved against the answer's; None on the last page."""
-    reference = _next_reference(answer)
-    if reference is None:
-        return None
-    try:
-        address = urljoin(answer.url, reference)
-    except ValueError:
-        raise UnexpectedAnswer("The link to the next page is no address.") from None
-    if len(address) > _LONGEST_ADDRESS:
-        raise UnexpectedAnswer("The link to the next page is too long.")
-    if _origin(address) != _origin(answer.url):
-        raise UnexpectedAnswer(
-            f"The next page is at another address, {_host(address)}. It is not followed, since the key is"
-            " meant for the base address only. Ask the operator to set the service's base address."
-        )
-    if address == answer.url:
-        raise UnexpectedAnswer("The next page is this one again. The walk would not end.")
-    return address
+def next_cursor(answer: Answer) -> str | None:
+    """The cursor of the link to the next page (RFC 8288); None on the last page.
+
+    Only the cursor counts. The link may name another host, to which the key must not go.
+    """
+    return None if _next_reference(answer) is None else _parameter_of_next(answer, "cursor")
 
 
 def bookmark_of(answer: Answer) -> str:
-    """The text of `after` in the link to the next events; raises UnexpectedAnswer without one."""
+    """The bookmark in the link to the next events; raises UnexpectedAnswer without one."""
+    return _parameter_of_next(answer, "after")
+
+
+def _parameter_of_next(answer: Answer, name: str) -> str:
     reference = _next_reference(answer) or ""
     try:
-        return parse_qs(urlsplit(reference[:_LONGEST_ADDRESS]).query)["after"][0]
+        return parse_qs(urlsplit(reference[:_LONGEST_ADDRESS]).query)[name][0]
     except (ValueError, KeyError):
-        raise UnexpectedAnswer(f"{_host(answer.url)} sent events without a bookmark.") from None
+        raise UnexpectedAnswer(
+            f"{_host(answer.url)} sent no `{name}` in the link to what comes next."
+        ) from None
 
 
 def _next_reference(answer: Answer) -> str | None:
     links: list[tuple[str, str]] = _LINK.findall(answer.headers.get("link", ""))
     return next((reference for reference, parameters in links if _NEXT.search(parameters)), None)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    try:
-        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return "", None, None
 
 
 def _host(url: str) -> str:
@@ -149,10 +134,13 @@ def _host(url: str) -> str:
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """One page of a walk, and the address of the next."""
+    """A page of a list. `next_cursor` asks for the next one, with the same filters; it is None on the last.
+
+    It is opaque text that does not expire: put it into the address of your own next page.
+    """
 
     items: tuple[T, ...]
-    next_address: str | None
+    next_cursor: str | None
 
 
 def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
@@ -168,9 +156,9 @@ def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
 
 
 def page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
-    """Reads a page of a walk, each of whose items `read` reads."""
+    """Reads a page, each of whose items `read` reads."""
     read_items = reads(read_array(read))
-    return lambda answer: Page(read_items(answer), next_page(answer))
+    return lambda answer: Page(read_items(answer), next_cursor(answer))
 
 
 def tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:

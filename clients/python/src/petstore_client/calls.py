@@ -57,9 +57,9 @@ class Call(Generic[T]):
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
     if_match: str | None = None
-    address: str | None = None  # of a next page, instead of path and query
+    cursor: str | None = None  # of the page
     pages: int = 0  # of the walk, before this call's
-    landmark: str | None = None  # the address of an earlier page
+    landmark: str | None = None  # the cursor of an earlier page
     wait_seconds: int = 0  # for which the service may hold the answer back
     # A follower's: it goes on for ever, not before this monotonic time, and leaves calls to others.
     follows_at: float | None = None
@@ -71,6 +71,11 @@ class Call(Generic[T]):
     @property
     def path(self) -> str:
         return OPERATIONS[self.operation][1].replace("{id}", str(self.id)).replace("{eventId}", self.event_id)
+
+    @property
+    def parameters(self) -> Query:
+        """Of the address."""
+        return self.query if self.cursor is None else (*self.query, ("cursor", self.cursor))
 
     @property
     def changes(self) -> bool:
@@ -116,14 +121,15 @@ class Call(Generic[T]):
 
     def after(self, page: Page[Any]) -> Call[T] | None:
         """The call for the next page."""
-        if page.next_address is None:
+        cursor = page.next_cursor
+        if cursor is None:
             return None
-        if page.next_address == self.landmark:
+        if cursor in {self.cursor, self.landmark}:
             raise UnexpectedAnswer("The pages lead in a circle. The walk would not end.")
-        # Brent's way to find a circle remembers one address, however many pages there are.
+        # Brent's way to find a circle remembers one cursor, however many pages there are.
         pages = self.pages + 1
-        landmark = page.next_address if pages & (pages - 1) == 0 else self.landmark
-        return replace(self, address=page.next_address, pages=pages, landmark=landmark)
+        landmark = cursor if pages & (pages - 1) == 0 else self.landmark
+        return replace(self, cursor=cursor, pages=pages, landmark=landmark)
 
 
 def list_pets(
@@ -131,15 +137,16 @@ def list_pets(
     category_id: int | None = None,
     order: PetOrder | None = None,
     ids: Iterable[int] | None = None,
-    page_size: int = LARGEST_PAGE,
+    limit: int = LARGEST_PAGE,
+    cursor: str | None = None,
 ) -> Call[Page[Pet]] | None:
     """GET /pets; None when `ids` is empty: without the filter it would list all animals."""
     if ids is not None:
         ids = tuple(ids)
         if not ids:
             return None
-    filters = [("status", status), ("categoryId", category_id), ("order", order), ("limit", page_size)]
-    return Call("listPets", page_of(models.read_pet), query=query(filters, ids or ()))
+    filters = [("status", status), ("categoryId", category_id), ("order", order), ("limit", limit)]
+    return Call("listPets", page_of(models.read_pet), query=query(filters, ids or ()), cursor=cursor)
 
 
 def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
@@ -182,11 +189,11 @@ def delete_pet(pet_id: int, if_match: str | None) -> Call[None]:
 
 
 def list_orders(
-    status: OrderStatus | None = None, scope: OrderScope | None = None, page_size: int = LARGEST_PAGE
+    status: OrderStatus | None, scope: OrderScope | None, limit: int, cursor: str | None = None
 ) -> Call[Page[Order]]:
     """GET /store/orders."""
-    filters = [("status", status), ("scope", scope), ("limit", page_size)]
-    return Call("listOrders", page_of(models.read_order), query=query(filters))
+    filters = [("status", status), ("scope", scope), ("limit", limit)]
+    return Call("listOrders", page_of(models.read_order), query=query(filters), cursor=cursor)
 
 
 def get_order(order_id: int) -> Call[Order]:

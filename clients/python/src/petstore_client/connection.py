@@ -164,8 +164,8 @@ class Connection:
         headers = {**call.headers, "Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
         return {
             "method": call.method,
-            "url": call.address or self.address + call.path,
-            "params": None if call.address else call.query or None,
+            "url": self.address + call.path,
+            "params": call.parameters or None,
             "headers": headers,
             "content": call.content,
             "extensions": {

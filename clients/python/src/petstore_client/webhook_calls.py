@@ -73,10 +73,10 @@ def send_test(webhook_id: int) -> Call[Delivery | None]:
     )
 
 
-def list_deliveries(webhook_id: int, page_size: int) -> Call[Page[Delivery]]:
+def list_deliveries(webhook_id: int, limit: int, cursor: str | None = None) -> Call[Page[Delivery]]:
     """GET /webhooks/{webhookId}/deliveries."""
-    read = page_of(models.read_delivery)
-    return Call("listDeliveries", read, id=identifier(webhook_id), query=query([("limit", page_size)]))
+    read, limits = page_of(models.read_delivery), query([("limit", limit)])
+    return Call("listDeliveries", read, id=identifier(webhook_id), query=limits, cursor=cursor)
 
 
 def redeliver(webhook_id: int, event: str) -> Call[str]:
