@@ -9,6 +9,7 @@ from datetime import datetime
 
 from petstore_client import calls
 from petstore_client._sync.runner import Runner
+from petstore_client.answers import Page
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus
 
 
@@ -29,6 +30,21 @@ class Pets:
     ) -> Generator[Pet]:
         """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
         return self._runner.walk(calls.list_pets(status, category_id, order, ids, page_size))
+
+    def page(
+        self,
+        *,
+        limit: int = calls.LARGEST_PAGE,
+        cursor: str | None = None,
+        status: PetStatus | None = None,
+        category_id: int | None = None,
+        order: PetOrder | None = None,
+        ids: Iterable[int] | None = None,
+    ) -> Page[Pet]:
+        """At most `limit` (1 to 100) animals of the filters, behind `cursor`, if given; InvalidParameter
+        unless it is the `next_cursor` of a page of these filters. read."""
+        call = calls.list_pets(status, category_id, order, ids, limit, cursor)
+        return Page((), None) if call is None else self._runner.run(call)
 
     def get(self, pet_id: int) -> Pet:
         """One animal; raises NotFound. read."""
@@ -92,6 +108,17 @@ class Orders:
     ) -> Generator[Order]:
         """The account's orders, page by page: read. With `scope="all"` those of all accounts: manage."""
         return self._runner.walk(calls.list_orders(status, scope, page_size))
+
+    def page(
+        self,
+        *,
+        limit: int = calls.LARGEST_PAGE,
+        cursor: str | None = None,
+        status: OrderStatus | None = None,
+        scope: OrderScope | None = None,
+    ) -> Page[Order]:
+        """One page of `list`; the arguments are as for animals."""
+        return self._runner.run(calls.list_orders(status, scope, limit, cursor))
 
     def get(self, order_id: int) -> Order:
         """One order of the account; raises NotFound. read."""
