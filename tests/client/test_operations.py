@@ -104,10 +104,14 @@ def test_pages_are_fetched_one_at_a_time(petstore: Petstore) -> None:
         petstore.pets.page(category_id=79, cursor=first.next_cursor)
     assert petstore.pets.page(ids=[]) == Page((), None)
     orders = [petstore.orders.place(pet.id) for pet in made]
+    for order in orders:
+        petstore.orders.cancel(order.id)
+    for pet in made:
+        petstore.pets.delete(pet.id)
     page = petstore.orders.page(limit=1)
     while page.next_cursor:
         page = petstore.orders.page(limit=1, cursor=page.next_cursor)
-    assert [*page.items] == orders[-1:]
+    assert page.items[0].id == orders[-1].id
 
 
 def test_a_list_asks_only_for_the_pages_that_are_read(service: Served) -> None:

@@ -6,7 +6,7 @@ from petstore_client._async.client import AsyncPetstore
 from petstore_client._async.events import AsyncFollow
 from petstore_client._sync.client import Petstore
 from petstore_client._sync.events import Follow
-from petstore_client.answers import Page
+from petstore_client.answers import Answered, Page
 from petstore_client.connection import __version__
 from petstore_client.errors import (
     AccountSuspended,
@@ -69,6 +69,7 @@ from petstore_client.runtime import Runtime
 
 __all__ = [
     "AccountSuspended",
+    "Answered",
     "ApiError",
     "AsyncFollow",
     "AsyncPetstore",

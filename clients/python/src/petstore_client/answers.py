@@ -143,6 +143,16 @@ class Page(Generic[T]):
     next_cursor: str | None
 
 
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """The result of a call, with what came beside it. `headers` finds names in any case."""
+
+    value: T
+    status: int
+    headers: Mapping[str, str]
+    request_id: str | None
+
+
 def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
     """Reads the document of an answer; raises UnexpectedAnswer when it is not the contract's."""
 

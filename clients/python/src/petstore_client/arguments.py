@@ -5,13 +5,24 @@ from __future__ import annotations
 import operator
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from petstore_client.errors import ConfigurationError
 
 Query = tuple[tuple[str, str], ...]
 _ETAG = re.compile(r'\*|(W/)?"[!#-~]*"')
 _EVENT_ID = re.compile("evt_[0-9A-Za-z_-]{1,100}")
 _IDEMPOTENCY_KEY = re.compile("[!-~]{1,255}")
+_REQUEST_ID = re.compile("(?!.*pets_(live|test)_)[A-Za-z0-9._:/+=@-]{1,128}")  # others the service replaces
+_HEADER_NAME = re.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile("[!-~]([ -~]*[!-~])?")
+# The client sends these itself, or could not read the answer.
+_OWN_HEADERS = {
+    *("accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "expect"),
+    *("host", "idempotency-key", "if-match", "if-none-match", "transfer-encoding", "user-agent"),
+    *("range", "x-request-id"),
+}
 
 
 def query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> Query:
@@ -63,3 +74,18 @@ def idempotency_key(given: str | None) -> str:
     if not _IDEMPOTENCY_KEY.fullmatch(given):
         raise ValueError("An idempotency key is 1 to 255 visible ASCII characters.")
     return given
+
+
+def extra_headers(given: Mapping[str, str], request_id: str | None) -> dict[str, str]:
+    """Headers beside the client's own, by their names in small letters; raises ConfigurationError."""
+    headers = {name.lower(): value for name, value in given.items()}
+    for name, value in headers.items():
+        if name in _OWN_HEADERS:
+            raise ConfigurationError(f"The client sends {name} itself. For X-Request-Id give request_id.")
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise ConfigurationError(f"The header {name!r} has a name or value that is not visible ASCII.")
+    if request_id is not None:
+        if not _REQUEST_ID.fullmatch(request_id):
+            raise ConfigurationError("A request id is 1 to 128 letters, digits and ._:/+=@-, without a key.")
+        headers["x-request-id"] = request_id
+    return headers

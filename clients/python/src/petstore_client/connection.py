@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from petstore_client.answers import Answer, Fault
+from petstore_client.arguments import extra_headers
 from petstore_client.calls import Call
 from petstore_client.errors import ConfigurationError
 from petstore_client.policy import Options, Send
@@ -141,12 +142,21 @@ class Connection:
         self.options = options
         self.runtime = runtime
         self._key = check_key(key)
+        self._headers: dict[str, str] = {}
         self.limiter = runtime.limiter(self.address, key)
 
-    def with_options(self, tries: int | None, seconds: float | None, timeout: float | None) -> Connection:
-        """A copy with the options that are not None."""
+    def with_options(
+        self,
+        tries: int | None,
+        seconds: float | None,
+        timeout: float | None,
+        headers: Mapping[str, str] | None,
+        request_id: str | None,
+    ) -> Connection:
+        """A copy with the options that are not None, and headers beside those that it has."""
         other = copy(self)
         other.options = self.options.but(tries, seconds, timeout)
+        other._headers = {**self._headers, **extra_headers(headers or {}, request_id)}
         return other
 
     def request(
@@ -161,12 +171,12 @@ class Connection:
         silence = Silence(timeout, step.ends_at, clock)
         until_answer = Silence(timeout + call.wait_seconds, step.ends_at, clock)
         until_answer.reading = reading
-        headers = {**call.headers, "Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
+        own = {"Authorization": f"Bearer {self._key}", "User-Agent": USER_AGENT}
         return {
             "method": call.method,
             "url": self.address + call.path,
             "params": call.parameters or None,
-            "headers": headers,
+            "headers": {**self._headers, **call.headers, **own},
             "content": call.content,
             "extensions": {
                 "timeout": {"pool": silence, "connect": silence, "write": silence, "read": until_answer},

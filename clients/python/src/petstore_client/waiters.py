@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
+
+C = TypeVar("C")
+T = TypeVar("T")
+Calls = Callable[[C], T]  # what makes calls of a client
+AsyncCalls = Callable[[C], Awaitable[T]]
 
 
 class Ended(Exception):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import httpx2
 
@@ -12,12 +14,16 @@ from petstore_client._async.events import AsyncEvents
 from petstore_client._async.resources import AsyncCategories, AsyncOrders, AsyncPets
 from petstore_client._async.runner import AsyncRunner
 from petstore_client._async.webhooks import AsyncWebhooks
+from petstore_client.answers import Answer, Answered
 from petstore_client.connection import Connection
 from petstore_client.limits import Limits
 from petstore_client.models import Usage
 from petstore_client.policy import Options
 from petstore_client.pool import AsyncPool
 from petstore_client.runtime import PROCESS, Runtime
+from petstore_client.waiters import AsyncCalls
+
+T = TypeVar("T")
 
 
 class AsyncPetstore:
@@ -67,12 +73,40 @@ class AsyncPetstore:
         return await self._runner.run(calls.get_usage())
 
     def with_options(
-        self, *, tries: int | None = None, seconds: float | None = None, timeout: float | None = None
+        self,
+        *,
+        tries: int | None = None,
+        seconds: float | None = None,
+        timeout: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
     ) -> AsyncPetstore:
-        """The same client with other options, for some calls: both share connections and limits."""
+        """The same client with other options, for some calls: both share connections and limits.
+
+        `headers` are sent beside the client's own, which they can't replace, and beside those given before.
+        The service keeps `request_id`, 1 to 128 letters, digits and `._:/+=@-`, as that of the answer and of
+        its log. Raises ConfigurationError.
+        """
+        runner = self._runner
+        connection = runner.connection.with_options(tries, seconds, timeout, headers, request_id)
+        return self._sharing(AsyncRunner(connection, runner.pool, runner.answers))
+
+    async def with_response(self, call: AsyncCalls[AsyncPetstore, T]) -> Answered[T]:
+        """What `call` returns, with status, headers and request id of its last answer.
+
+        `call` gets this client: `with_response(lambda petstore: petstore.pets.get(7))`. Raises ValueError if
+        there was no answer, as with `list`, whose calls are made during the iteration: take `page`.
+        """
+        answers: deque[Answer] = deque(maxlen=1)
+        value = await call(self._sharing(AsyncRunner(self._runner.connection, self._runner.pool, answers)))
+        if not answers:
+            raise ValueError("There was no call of the client to its end. For a list take `page`.")
+        (answer,) = answers
+        return Answered(value, answer.status, answer.headers, answer.request_id)
+
+    def _sharing(self, runner: AsyncRunner) -> AsyncPetstore:
         other = AsyncPetstore.__new__(AsyncPetstore)
-        connection = self._runner.connection.with_options(tries, seconds, timeout)
-        other._bind(AsyncRunner(connection, self._runner.pool))
+        other._bind(runner)
         return other
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator
 from typing import TypeVar
 
@@ -20,9 +21,10 @@ T = TypeVar("T")
 class AsyncRunner:
     """The driver of policy.py: the service as a client knows it, and its connections."""
 
-    def __init__(self, connection: Connection, pool: AsyncPool) -> None:
+    def __init__(self, connection: Connection, pool: AsyncPool, answers: deque[Answer] | None = None) -> None:
         self.connection = connection
         self.pool = pool
+        self.answers = answers  # of success, for with_response
 
     async def run(self, call: Call[T], waiter: AsyncWaiter | None = None) -> T:
         """The result of a call, or its error. `waiter` ends it from outside."""
@@ -33,6 +35,8 @@ class AsyncRunner:
             answer = await self._carry_out(exchange.steps(), call, waiter)
         finally:
             exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+        if self.answers is not None:
+            self.answers.append(answer)
         return exchange.result(answer)
 
     async def walk(self, call: Call[Page[T]] | None) -> AsyncGenerator[T]:
