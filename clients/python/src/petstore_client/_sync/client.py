@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import httpx2
 
@@ -13,12 +15,16 @@ from petstore_client._sync.events import Events
 from petstore_client._sync.resources import Categories, Orders, Pets
 from petstore_client._sync.runner import Runner
 from petstore_client._sync.webhooks import Webhooks
+from petstore_client.answers import Answer, Answered
 from petstore_client.connection import Connection
 from petstore_client.limits import Limits
 from petstore_client.models import Usage
 from petstore_client.policy import Options
 from petstore_client.pool import Pool
 from petstore_client.runtime import PROCESS, Runtime
+from petstore_client.waiters import Calls
+
+T = TypeVar("T")
 
 
 class Petstore:
@@ -68,12 +74,40 @@ class Petstore:
         return self._runner.run(calls.get_usage())
 
     def with_options(
-        self, *, tries: int | None = None, seconds: float | None = None, timeout: float | None = None
+        self,
+        *,
+        tries: int | None = None,
+        seconds: float | None = None,
+        timeout: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
     ) -> Petstore:
-        """The same client with other options, for some calls: both share connections and limits."""
+        """The same client with other options, for some calls: both share connections and limits.
+
+        `headers` are sent beside the client's own, which they can't replace, and beside those given before.
+        The service keeps `request_id`, 1 to 128 letters, digits and `._:/+=@-`, as that of the answer and of
+        its log. Raises ConfigurationError.
+        """
+        runner = self._runner
+        connection = runner.connection.with_options(tries, seconds, timeout, headers, request_id)
+        return self._sharing(Runner(connection, runner.pool, runner.answers))
+
+    def with_response(self, call: Calls[Petstore, T]) -> Answered[T]:
+        """What `call` returns, with status, headers and request id of its last answer.
+
+        `call` gets this client: `with_response(lambda petstore: petstore.pets.get(7))`. Raises ValueError if
+        there was no answer, as with `list`, whose calls are made during the iteration: take `page`.
+        """
+        answers: deque[Answer] = deque(maxlen=1)
+        value = call(self._sharing(Runner(self._runner.connection, self._runner.pool, answers)))
+        if not answers:
+            raise ValueError("There was no call of the client to its end. For a list take `page`.")
+        (answer,) = answers
+        return Answered(value, answer.status, answer.headers, answer.request_id)
+
+    def _sharing(self, runner: Runner) -> Petstore:
         other = Petstore.__new__(Petstore)
-        connection = self._runner.connection.with_options(tries, seconds, timeout)
-        other._bind(Runner(connection, self._runner.pool))
+        other._bind(runner)
         return other
 
     def close(self) -> None:

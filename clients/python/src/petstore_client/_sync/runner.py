@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator
 from typing import TypeVar
 
@@ -21,9 +22,10 @@ T = TypeVar("T")
 class Runner:
     """The driver of policy.py: the service as a client knows it, and its connections."""
 
-    def __init__(self, connection: Connection, pool: Pool) -> None:
+    def __init__(self, connection: Connection, pool: Pool, answers: deque[Answer] | None = None) -> None:
         self.connection = connection
         self.pool = pool
+        self.answers = answers  # of success, for with_response
 
     def run(self, call: Call[T], waiter: Waiter | None = None) -> T:
         """The result of a call, or its error. `waiter` ends it from outside."""
@@ -34,6 +36,8 @@ class Runner:
             answer = self._carry_out(exchange.steps(), call, waiter)
         finally:
             exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+        if self.answers is not None:
+            self.answers.append(answer)
         return exchange.result(answer)
 
     def walk(self, call: Call[Page[T]] | None) -> Generator[T]:
