@@ -138,15 +138,28 @@ def test_silence_is_bounded_by_what_is_left(left: float) -> None:
 
 
 @pytest.mark.parametrize("opened", ["connect_tcp", "start_tls"])
-def test_reads_are_watched_with_tls_and_without(opened: str) -> None:
-    """TLS has a stream of its own on that of the connection."""
-    clock, stream = ManualClock(), SimpleNamespace(read=lambda max_bytes, timeout: b"a" * max_bytes)
-    watch(f"connection.{opened}.complete", {"return_value": stream})
+def test_each_step_is_watched_with_tls_and_without(opened: str) -> None:
+    """Each takes what the steps before it left. TLS has a stream of its own on that of the connection."""
+    clock = ManualClock()
+
+    def echo(argument: object, timeout: float) -> tuple[object, float]:
+        return argument, timeout
+
     silence = Silence(30.0, clock.monotonic() + 9, clock.monotonic)
-    assert stream.read(2, timeout=silence) == b"aa"
-    clock.advance(9)
-    with pytest.raises(httpx2.ReadTimeout, match="seconds of the call are over"):
-        stream.read(2, timeout=silence)
+    clock.advance(4)
+    begun: dict[str, Any] = {"timeout": silence}
+    watch(f"connection.{opened}.started", begun)
+    assert begun == {"timeout": 5}
+    stream = SimpleNamespace(read=echo, write=echo)
+    watch(f"connection.{opened}.complete", {"return_value": stream})
+    assert stream.write(b"a", timeout=silence) == (b"a", 5)
+    assert stream.read(2, timeout=silence) == (2, 5)
+    clock.advance(5)
+    for step in (stream.read, stream.write):
+        with pytest.raises(httpx2.ReadTimeout, match="seconds of the call are over"):
+            step(2, timeout=silence)
+    with pytest.raises(httpx2.ConnectTimeout, match="seconds of the call are over"):
+        watch(f"connection.{opened}.started", begun)
 
 
 def test_every_step_of_a_request_has_the_deadline(scripted: Scripted) -> None:

@@ -1,8 +1,8 @@
 """What both clients know of the service: its checked address and key, its requests, and the end of each.
 
-httpx2 bounds the silence of each read, so an answer that drips could go on. Its extension `trace` shows each
-connection when it is opened. From then on every read of it asks how much of the call is left, also between
-the bytes of a head.
+httpx2 bounds the silence of each step, so an answer that drips could go on. Its extension `trace` shows each
+connection before and after it is opened. Every step asks how much of the call is left, also between the bytes
+of a head.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _NOT_SENT = (
     httpx2.LocalProtocolError,
 )
 
+_OVER = "The seconds of the call are over."
 _HOST = re.compile(r"[^\s\\]+")
 _KEY = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
 
@@ -112,24 +113,29 @@ class Silence(float):
         return silence
 
 
-def watch(event: str, info: Mapping[str, Any]) -> None:
-    """Let the reads of a new connection end with the call that reads."""
-    if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+def watch(event: str, info: dict[str, Any]) -> None:
+    """Let each step of a request end with the call: connecting, TLS, and all that a connection does then."""
+    if event.endswith((".connect_tcp.started", ".start_tls.started")):
+        info["timeout"] = info["timeout"].now()
+        if not info["timeout"]:
+            raise httpx2.ConnectTimeout(_OVER)
+    elif event.endswith((".connect_tcp.complete", ".start_tls.complete")):
         stream = info["return_value"]
-        stream.read = partial(_read, stream, stream.read)
+        stream.read = partial(_timed, stream, stream.read)
+        stream.write = partial(_timed, stream, stream.write)
 
 
-async def watch_async(event: str, info: Mapping[str, Any]) -> None:
+async def watch_async(event: str, info: dict[str, Any]) -> None:
     """As `watch`; httpx2 awaits it."""
     watch(event, info)
 
 
-def _read(stream: Any, read: Callable[[int, float], Any], max_bytes: int, timeout: Silence) -> Any:
+def _timed(stream: Any, step: Callable[[Any, float], Any], argument: Any, timeout: Silence) -> Any:
     left = timeout.now()
     if not left:
-        raise httpx2.ReadTimeout("The seconds of the call are over.")
+        raise httpx2.ReadTimeout(_OVER)
     with timeout.reading(stream):
-        return read(max_bytes, left)
+        return step(argument, left)
 
 
 class Connection:
@@ -163,7 +169,7 @@ class Connection:
         self,
         call: Call[Any],
         step: Send,
-        watch: Callable[[str, Mapping[str, Any]], object],
+        watch: Callable[[str, dict[str, Any]], object],
         reading: Callable[[Any], AbstractContextManager[None]] = nullcontext,
     ) -> dict[str, Any]:
         """The arguments of httpx2's `stream`."""
