@@ -35,9 +35,11 @@ class Petstore:
 
     `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
     `allow_http`. A call fails with its `tries`-th fault, and ends within `seconds` in all: waiting for the
-    limits, every try and the whole answer; with `seconds=0` it does not wait, and its one try has `timeout`
-    seconds. `timeout` seconds of silence end a try. Tests give `transport` and `runtime`. Raises
-    ConfigurationError.
+    limits, every try and the whole answer, however slowly it comes. A change that is cut then is of unknown
+    outcome, as after a lost answer. With `seconds=0` a call does not wait, and its one try has `timeout`
+    seconds. A try ends after `timeout` seconds in which nothing comes, or with the call. In threads the
+    look-up of the host's name, and `timeout` for each further address of it, come on top. Tests give
+    `transport` and `runtime`. Raises ConfigurationError.
     """
 
     def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
