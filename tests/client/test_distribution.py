@@ -141,5 +141,7 @@ def test_the_examples_run_one_after_another(
         "There is no animal",
         "free",
         "pet.created",
+        "Ida 201 /v1/pets/",
+        "order-4711",
     ):
         assert expected in printed

@@ -52,6 +52,7 @@ class Limiter:
         self._caution = Caution()
         self._hold_until = -NEVER
         self._reason: ApiError | None = None
+        self._told_at = -NEVER
         self.limits: Limits | None = None
         self.restart()
 
@@ -155,6 +156,13 @@ class Limiter:
     def reason(self, now: float) -> ApiError | None:
         """The answer for which all wait now, if it is one."""
         return self._reason if self._hold_until > now else None
+
+    def tells(self, now: float, seconds: float) -> bool:
+        """Whether the log has a line for a wait that ends now: none did for so many seconds."""
+        if now - self._told_at < seconds:
+            return False
+        self._told_at = now
+        return True
 
     # What became of a call
 

@@ -28,7 +28,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then the limiter is asked again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
-_LOGGED_SECONDS = 1.0  # shorter waits are calls that began together
+_LOGGED_SECONDS = 1.0  # of a wait, and between two lines: calls that wait together end their waits together
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 
@@ -67,7 +67,7 @@ class Send:
 
     ends_at: float
     waited_seconds: float
-    waited_for: str | None  # None: nothing to log
+    waited_for: str  # empty: nothing to log
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,11 @@ class Exchange(Generic[T]):
             raise self._ended(self._error)
         limiter.take(permit, self._waiter, now)
         waited = now - self._idle_since
-        waited_for = self._error.message if self._error else reason
-        return Send(self._ends_at, waited, waited_for if self._error or waited >= _LOGGED_SECONDS else None)
+        if self._error is not None:
+            reason = self._error.message
+        elif waited < _LOGGED_SECONDS or not limiter.tells(now, _LOGGED_SECONDS):
+            reason = ""
+        return Send(self._ends_at, waited, reason)
 
     def _too_long(self, held_until: float, now: float) -> PetstoreError:
         """The error of a call that gets no slot in time."""
