@@ -340,11 +340,12 @@ class TestNames:
             load(port_file=str(file))
 
     def test_the_environment_is_read_by_prefix(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Other programs' variables are none of our business."""
+        """Other programs' variables are none of our business, nor those of our clients."""
         monkeypatch.setenv("PETSTORE_PORT", "9000")
-        monkeypatch.setenv("PORT", "9001")
+        for name in ("PORT", "PETSTORE_URL", "PETSTORE_KEY"):
+            monkeypatch.setenv(name, "9001")
         assert config.read_environment()["PETSTORE_PORT"] == "9000"
-        assert "PORT" not in config.read_environment()
+        assert config.read_environment().keys() & {"PORT", "PETSTORE_URL", "PETSTORE_KEY"} == set()
         assert config.load().port == 9_000
 
 

@@ -164,7 +164,7 @@ def test_samples_do_what_the_guide_says(language: str, server: Server, hook: str
     chosen = [
         sample for sample in samples(filled(text_of(GUIDE), server, hook)) if sample.language == language
     ]
-    printed = play(chosen, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
+    printed = play(chosen, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key})
     for sample, lines in zip(chosen, printed, strict=True):
         if sample.printed is not None:
             assert matches(sample.printed, lines), (sample.line, lines)
@@ -254,13 +254,13 @@ def chosen(language: str, *parts: str) -> list[Sample]:
 
 
 def surroundings(server: Moody) -> dict[str, str]:
-    return {"BASE": f"http://127.0.0.1:{server.server_port}/v1", "KEY": "pets_live_any"}
+    return {"PETSTORE_URL": f"http://127.0.0.1:{server.server_port}/v1", "PETSTORE_KEY": "pets_live_any"}
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("language", "opening", "retry"),
-    [("python", "requests.Session()", "def send("), ("js", "process.env.KEY", "async function send(")],
+    [("python", "requests.Session()", "def send("), ("js", "process.env.PETSTORE_KEY", "async function send(")],
 )
 def test_a_retry_waits_and_keeps_its_key(language: str, opening: str, retry: str, tmp_path: Path) -> None:
     """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause."""
@@ -325,7 +325,7 @@ console.log(found.size);
     [
         ("python", "requests.Session()", FOLLOWS, "True Max Tom"),
         ("python", "requests.Session()", BEGINS_ANEW, "True []"),
-        ("js", "process.env.KEY", IN_JS, "3"),
+        ("js", "process.env.PETSTORE_KEY", IN_JS, "3"),
     ],
     ids=["follows", "begins anew", "js"],
 )
@@ -335,7 +335,7 @@ def test_who_follows_gets_every_change(
     """The guide's copy is what the list shows, also after a 410; each page leads to the next one."""
     parts = (opening, "def walk(", "def send(", "def mirror(", "async function send(", "function* follow(")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
-    *_, printed = play(played, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
+    *_, printed = play(played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key})
     assert printed == [expected]
 
 
@@ -407,7 +407,7 @@ console.log(refused.status, refused.answer, taken.status);
     ("language", "opening", "driver", "expected"),
     [
         ("python", "requests.Session()", SERVES, "400 204 True"),
-        ("js", "process.env.KEY", SERVES_IN_JS, "400 No signature fits. 204"),
+        ("js", "process.env.PETSTORE_KEY", SERVES_IN_JS, "400 No signature fits. 204"),
     ],
     ids=["python", "js"],
 )
@@ -417,5 +417,5 @@ def test_a_receiver_takes_what_the_service_has_signed(
     """And nothing that another secret has signed."""
     parts = (opening, "def receive(", "function verify(", "import time")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
-    *_, printed = play(played, tmp_path, {"BASE": f"{server.base_url}/v1", "KEY": server.key})
+    *_, printed = play(played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key})
     assert printed == [expected]

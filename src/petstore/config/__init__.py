@@ -33,6 +33,8 @@ __all__ = [
 
 # Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
+# The last two are for clients: a developer's terminal often has them where it runs commands too.
+_NO_SETTINGS = {ACTOR_VARIABLE, PREFIX + "URL", PREFIX + "KEY"}
 
 
 def read_environment() -> dict[str, str]:
@@ -40,7 +42,7 @@ def read_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(PREFIX) and name != ACTOR_VARIABLE
+        if name.startswith(PREFIX) and name not in _NO_SETTINGS
     }
 
 
