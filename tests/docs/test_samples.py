@@ -260,7 +260,10 @@ def surroundings(server: Moody) -> dict[str, str]:
 @pytest.mark.e2e
 @pytest.mark.parametrize(
     ("language", "opening", "retry"),
-    [("python", "requests.Session()", "def send("), ("js", "process.env.PETSTORE_KEY", "async function send(")],
+    [
+        ("python", "requests.Session()", "def send("),
+        ("js", "process.env.PETSTORE_KEY", "async function send("),
+    ],
 )
 def test_a_retry_waits_and_keeps_its_key(language: str, opening: str, retry: str, tmp_path: Path) -> None:
     """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause."""
@@ -335,7 +338,9 @@ def test_who_follows_gets_every_change(
     """The guide's copy is what the list shows, also after a 410; each page leads to the next one."""
     parts = (opening, "def walk(", "def send(", "def mirror(", "async function send(", "function* follow(")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
-    *_, printed = play(played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key})
+    *_, printed = play(
+        played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key}
+    )
     assert printed == [expected]
 
 
@@ -417,5 +422,7 @@ def test_a_receiver_takes_what_the_service_has_signed(
     """And nothing that another secret has signed."""
     parts = (opening, "def receive(", "function verify(", "import time")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
-    *_, printed = play(played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key})
+    *_, printed = play(
+        played, tmp_path, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key}
+    )
     assert printed == [expected]
