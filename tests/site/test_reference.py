@@ -144,5 +144,5 @@ class TestSamples:
         for operation in operations.values():
             for sample in operation.samples:
                 assert max(map(len, sample.text.splitlines())) <= 88, sample.text
-                if sample.name in ("client", "requests"):
+                if sample.language in ("Python", "requests"):
                     ast.parse(sample.text)

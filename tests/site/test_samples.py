@@ -36,11 +36,11 @@ MORE_THAN_A_PAGE = 25
 # How each language runs, says that the next sample begins, and keeps the names of one sample to itself.
 LANGUAGES: dict[str, tuple[Callable[..., Finished], str, Callable[[str], str]]] = {
     "curl": (run_bash, "printf '\\n@@ %s\\n' {}", str),
-    "client": (run_python, 'print("@@ {}")', str),
+    "Python": (run_python, 'print("@@ {}")', str),
     "requests": (run_python, 'print("@@ {}")', str),
-    "fetch": (run_node, 'console.log("@@ {}");', lambda code: f"{{\n{indent(code, '  ')}\n}}"),
+    "JavaScript": (run_node, 'console.log("@@ {}");', lambda code: f"{{\n{indent(code, '  ')}\n}}"),
 }
-_PANEL = re.compile(r'<div class="panel (\w+)"><pre[^>]*><code[^>]*>(.*?)</code>', re.S)
+_SAMPLE = re.compile(r'<p class="language">(\w+)</p>\s*<pre[^>]*><code[^>]*>(.*?)</code>', re.S)
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -63,7 +63,7 @@ def server(language: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             await store.close()
 
     key, port = asyncio.run(prepare()), free_port()
-    base_url = f"http://127.0.0.1:{port}/v1" if language == "fetch" else None
+    base_url = f"http://127.0.0.1:{port}/v1" if language == "JavaScript" else None
     # Nobody listens there, so that a test of a webhook fails at once.
     settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1"}
     with running_server(folder, port=port, base_url=base_url, **settings) as started:
@@ -78,9 +78,9 @@ def shown(server: Server, language: str) -> dict[str, str]:
     page = server.request("GET", "/docs/reference", key="").body.decode()
     sections = re.split(r'<section id="(\w+)"', page)[1:]
     return {
-        name: html.unescape(re.sub("<[^>]+>", "", dict(_PANEL.findall(section))[language]))
+        name: html.unescape(re.sub("<[^>]+>", "", dict(_SAMPLE.findall(section))[language]))
         for name, section in zip(sections[::2], sections[1::2], strict=True)
-        if _PANEL.search(section)
+        if _SAMPLE.search(section)
     }
 
 

@@ -1,4 +1,4 @@
-"""The forms of the reference in a real browser: they send what they show, and keep the key in the tab."""
+"""The forms of the reference in a real browser: they send what they show."""
 
 from __future__ import annotations
 
@@ -125,52 +125,3 @@ def test_a_form_asks_its_own_interface_only(open_page: OpenPage, server: Server)
         reading.locator(".result").evaluate("result => result.replaceChildren()")
     assert len(asked) == 2
     assert all(url.startswith(f"{server.base_url}/v1/pets/") for url in asked)
-
-
-def test_the_key_stays_in_the_tab(open_page: OpenPage, server: Server) -> None:
-    """It outlives a reload, is in no other storage, no address, no sample, and a button forgets it."""
-    watched = open_page()
-    page = watched.open("/docs/reference")
-    form(page, "listPets", server.key)
-    page.reload()
-    expect(form(page, "createPet").get_by_label("API key")).to_have_value(server.key)
-    assert page.evaluate("Object.values(localStorage).join() + document.cookie") == ""
-    assert server.key not in page.url + page.content()
-    other = page.context.new_page()
-    other.goto(server.base_url + "/docs/reference")
-    expect(form(other, "listPets").get_by_label("API key")).to_have_value("")
-    form(page, "createPet").get_by_role("button", name="Forget the key").click()
-    assert page.evaluate("sessionStorage.length") == 0
-    expect(form(page, "listPets").get_by_label("API key")).to_have_value("")
-
-
-def test_one_choice_of_language_is_the_choice_everywhere(open_page: OpenPage) -> None:
-    """It moves nothing under the reader, and is there at the next visit."""
-    page = open_page().open("/docs/reference#placeOrder")
-    chosen = page.locator("#placeOrder .samples label", has_text="JavaScript")
-    chosen.scroll_into_view_if_needed()
-    before = chosen.bounding_box()
-    chosen.click()
-    expect(page.locator("#listPets .panel.fetch")).to_be_visible()
-    after = chosen.bounding_box()
-    assert before is not None
-    assert after is not None
-    assert abs(before["y"] - after["y"]) < 2
-    page.reload()
-    expect(page.locator("#getUsage .panel.fetch")).to_be_visible()
-
-
-def test_all_four_samples_are_there_without_javascript(open_page: OpenPage, server: Server) -> None:
-    """Radio buttons choose the language; the forms, which could not send, are not shown."""
-    context = open_page().page.context.browser
-    assert context is not None
-    page = context.new_page(java_script_enabled=False)
-    page.goto(server.base_url + "/docs/reference")
-    for label, name in (
-        ("curl", "curl"), ("Python", "client"), ("requests", "requests"), ("JavaScript", "fetch"),
-    ):  # fmt: skip
-        page.locator("#listPets .samples label", has_text=re.compile(f"^{label}$")).click()
-        expect(page.locator(f"#listPets .panel.{name}")).to_be_visible()
-        assert page.locator("#listPets .panel:visible").count() == 1
-    assert page.locator("form:visible").count() == 0
-    page.close()

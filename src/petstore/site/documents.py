@@ -1,7 +1,8 @@
 """The Markdown documents of the repository as HTML.
 
 Headings have the anchors that GitHub gives them, code is coloured. Links to documents that are served lead to
-their pages, and so does the path of another page, in code; links to other files become plain text.
+their pages, and so does the path of another page, in code; links to other files become plain text. A
+paragraph of bold text alone names the language of the code below it: several such samples in a row are tabs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from pygments.util import ClassNotFound
 from petstore.site.contents import DOCUMENTS, MADE
 
 _LOWEST_LISTED = 3
+# A sample of several: its language, then code.
+_SAMPLE = ["paragraph_open", "inline", "paragraph_close", "fence"]
+_LANGUAGE = re.compile(r"\*\*[^*]+\*\*")
 
 
 class Heading(msgspec.Struct, frozen=True):
@@ -62,7 +66,7 @@ def render(text: str, root: str) -> Document:
         if token.children:
             token.children = list(_linked(token.children, root))
     title = headings.pop(0)
-    body = tokens[3:]  # the title's three tokens
+    body = list(_tabbed(tokens[3:]))  # without the title's three tokens
     return Document(title.text, Markup(parser.renderer.render(body, parser.options, {})), headings)
 
 
@@ -101,6 +105,38 @@ def _number(tokens: list[Token]) -> list[Heading]:
             opened.attrs["id"] = own
             found.append(Heading(int(opened.tag[1:]), text, own))
     return found
+
+
+def _tabbed(tokens: Sequence[Token]) -> Iterator[Token]:
+    """The tokens with samples that stand in a row as `tab` in one `tabs`."""
+    at = 0
+    while at < len(tokens):
+        ends = [at]
+        while (end := _end_of_sample(tokens, ends[-1])) > ends[-1]:
+            ends.append(end)
+        if len(ends) <= 2:
+            yield tokens[at]
+            at += 1
+            continue
+        yield _html('<div class="tabs">\n')
+        for at, end in pairwise(ends):
+            tokens[at].attrs["class"] = "language"
+            yield from (_html('<div class="tab">\n'), *tokens[at:end], _html("</div>\n"))
+        yield _html("</div>\n")
+        at = ends[-1]
+
+
+def _end_of_sample(tokens: Sequence[Token], at: int) -> int:
+    """Where the sample ends that begins here; `at` itself if none does."""
+    begun = [token.type for token in tokens[at : at + len(_SAMPLE)]] == _SAMPLE
+    if not begun or not _LANGUAGE.fullmatch(tokens[at + 1].content):
+        return at
+    behind = range(at + len(_SAMPLE), len(tokens))
+    return next((end for end in behind if tokens[end].type != "fence"), len(tokens))
+
+
+def _html(text: str) -> Token:
+    return Token("html_block", "", 0, content=text)
 
 
 def _linked(tokens: list[Token], root: str) -> Iterator[Token]:

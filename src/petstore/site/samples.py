@@ -49,10 +49,9 @@ _NEW_KEY = "A new key for each {noun}, the same one when you try again."
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """`label` is for people, `code` is `text` coloured."""
+    """`language` is its label in the guide too, `code` is `text` coloured."""
 
-    name: str
-    label: str
+    language: str
     text: str
     code: Markup
 
@@ -60,12 +59,12 @@ class Sample(msgspec.Struct, frozen=True):
 def samples(call: Call) -> list[Sample]:
     """The four samples of an operation."""
     return [
-        Sample(name, label, text, Markup(highlight(text, language)))
-        for name, label, language, text in (
-            ("curl", "curl", "sh", _curl(call)),
-            ("client", "Python", "python", _client(call)),
-            ("requests", "requests", "python", _requests(call)),
-            ("fetch", "JavaScript", "javascript", _fetch(call)),
+        Sample(language, text, Markup(highlight(text, lexer)))
+        for language, lexer, text in (
+            ("curl", "sh", _curl(call)),
+            ("Python", "python", _client(call)),
+            ("requests", "python", _requests(call)),
+            ("JavaScript", "javascript", _fetch(call)),
         )
     ]
 

@@ -1,51 +1,7 @@
-// The reference with a script: one choice of language for all samples, and forms that try an operation.
+// The reference with a script: forms that try an operation. pages.js comes first, and keeps the key.
 "use strict";
 
-function stored(storage, name) {
-  try {
-    return window[storage].getItem(name) ?? "";
-  } catch {
-    return ""; // the browser keeps nothing for this page
-  }
-}
-
-function store(storage, name, value) {
-  try {
-    if (value) window[storage].setItem(name, value);
-    else window[storage].removeItem(name);
-  } catch {
-    // Then it lasts until the page is left.
-  }
-}
-
-// The choice at one sample is the choice at all.
-const LANGUAGE = "petstore-language";
-
-function choose(language) {
-  for (const choice of document.querySelectorAll(".samples input")) choice.checked = choice.value === language;
-}
-
-document.addEventListener("change", ({ target }) => {
-  if (!target.matches(".samples input")) return;
-  const before = target.getBoundingClientRect().top;
-  choose(target.value);
-  scrollBy({ top: target.getBoundingClientRect().top - before, behavior: "instant" });
-  store("localStorage", LANGUAGE, target.value);
-});
-if (document.querySelector(`.samples input[value="${CSS.escape(stored("localStorage", LANGUAGE))}"]`)) {
-  choose(stored("localStorage", LANGUAGE));
-  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
-}
-
-// The key stays in this tab: neither in localStorage nor in a cookie, and in no sample.
-const KEY = "petstore-key";
 const forms = [...document.querySelectorAll("form.try")];
-const keyFields = forms.map((form) => form.querySelector("[data-key]"));
-
-function shareKey(key, from) {
-  store("sessionStorage", KEY, key);
-  for (const field of keyFields) if (field !== from) field.value = key;
-}
 
 // Requests go to the service that this page came from; the policy of the page allows no other.
 const BASE = new URL("../v1", location.href);
@@ -124,13 +80,6 @@ function laidOut(text) {
     before = token;
   }
   return out;
-}
-
-function element(name, text = "", attributes = {}) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  return made;
 }
 
 function listed(headers) {
@@ -215,10 +164,6 @@ async function tryOut(form) {
 }
 
 for (const form of forms) {
-  const field = form.querySelector("[data-key]");
-  field.value = stored("sessionStorage", KEY);
-  field.addEventListener("input", () => shareKey(field.value, field));
-  form.querySelector("[data-forget]").addEventListener("click", () => shareKey("", null));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     tryOut(form);
