@@ -183,15 +183,21 @@ def test_every_block_runs_or_says_that_it_does_not(document: str, played: tuple[
 
 
 RETRY_AFTER = 1
+UNTIL_MIDNIGHT = 6_253
 DROPPED = 0
+SAID = "The limit of 1,000 requests per day is used up"
 
 
 class Moody(ThreadingHTTPServer):
-    """Answers each method as `script` says, then well. `seen`: each request's moment and Idempotency-Key."""
+    """Answers each method as `script` says, then well. `seen`: each request's moment and Idempotency-Key.
 
-    def __init__(self, script: dict[str, list[int]]) -> None:
+    `retry_after` goes with all that is not well, in seconds.
+    """
+
+    def __init__(self, script: dict[str, list[int]], retry_after: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script = script
+        self.retry_after = retry_after
         self.seen: dict[str, list[tuple[float, str]]] = {"GET": [], "POST": []}
 
     def pause_before_the_last(self, method: str) -> float:
@@ -217,17 +223,17 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.send_response(status)
         if status != well:
-            self.send_header("Retry-After", str(RETRY_AFTER))
+            self.send_header("Retry-After", str(self.server.retry_after))
         self.end_headers()
-        self.wfile.write(json.dumps({"name": "Mia"}).encode())
+        self.wfile.write(json.dumps({"name": "Mia"} if status == well else {"message": SAID}).encode())
 
     def log_message(self, *_arguments: object) -> None:
         """Nothing."""
 
 
 @contextmanager
-def moody(**script: list[int]) -> Iterator[Moody]:
-    with served(Moody(script)) as server:
+def moody(retry_after: int = RETRY_AFTER, **script: list[int]) -> Iterator[Moody]:
+    with served(Moody(script, retry_after)) as server:
         yield server
 
 
@@ -257,19 +263,26 @@ def surroundings(server: Moody) -> dict[str, str]:
     return {"PETSTORE_URL": f"http://127.0.0.1:{server.server_port}/v1", "PETSTORE_KEY": "pets_live_any"}
 
 
+RETRY = {
+    "python": ("requests.Session()", "def send("),
+    "js": ("process.env.PETSTORE_KEY", "async function send("),
+}
+GATE = (*RETRY["python"], "def send_through_gate(")
+
+
 @pytest.mark.e2e
-@pytest.mark.parametrize(
-    ("language", "opening", "retry"),
-    [
-        ("python", "requests.Session()", "def send("),
-        ("js", "process.env.PETSTORE_KEY", "async function send("),
-    ],
-)
-def test_a_retry_waits_and_keeps_its_key(language: str, opening: str, retry: str, tmp_path: Path) -> None:
-    """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause."""
+@pytest.mark.parametrize("language", RETRY)
+def test_a_retry_waits_and_keeps_its_key(language: str, tmp_path: Path) -> None:
+    """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause.
+
+    Before each pause it prints how long that is, and why.
+    """
     with moody(POST=[DROPPED, 503]) as server:
-        *_, printed = play(chosen(language, opening, retry), tmp_path, surroundings(server))
-    assert printed == ["201 Mia"]
+        *_, printed = play(chosen(language, *RETRY[language]), tmp_path, surroundings(server))
+    lost, refused, last = printed
+    assert re.match(r"Next try in 0\.\d s: .", lost)
+    assert re.match(rf"Next try in [12]\.\d s: .*{SAID}", refused)
+    assert last == "201 Mia"
     assert len({key for _, key in server.seen["POST"]}) == 1
     assert len(server.seen["POST"]) == 3
     assert server.pause_before_the_last("POST") >= RETRY_AFTER
@@ -278,11 +291,29 @@ def test_a_retry_waits_and_keeps_its_key(language: str, opening: str, retry: str
 @pytest.mark.e2e
 def test_the_gate_closes_after_a_429(tmp_path: Path) -> None:
     """Until Retry-After no process asks: here the one that was refused."""
-    parts = ("requests.Session()", "def send(", "def send_through_gate(")
     with moody(GET=[200, 429]) as server:
-        *_, printed = play(chosen("python", *parts), tmp_path, surroundings(server))
-    assert printed == ["200"]
+        *_, (said, printed) = play(chosen("python", *GATE), tmp_path, surroundings(server))
+    assert re.match(rf"All wait for 1\.0 s: .*{SAID}", said)
+    assert printed == "200"
     assert server.pause_before_the_last("GET") >= RETRY_AFTER
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("language", "parts", "script"),
+    [
+        ("python", RETRY["python"], {"POST": [429]}),
+        ("python", GATE, {"GET": [200, 429]}),
+        ("js", RETRY["js"], {"POST": [429]}),
+    ],
+    ids=["python", "gate", "js"],
+)
+def test_no_sample_waits_until_midnight(
+    language: str, parts: tuple[str, ...], script: dict[str, list[int]], tmp_path: Path
+) -> None:
+    """At the limit of a day it ends at once with what the answer says."""
+    with moody(UNTIL_MIDNIGHT, **script) as server, pytest.raises(AssertionError, match=SAID):
+        play(chosen(language, *parts), tmp_path, surroundings(server))
 
 
 FOLLOWS = """
