@@ -1,9 +1,11 @@
-"""README.md's first minute and docs/quickstart.md, typed from top to bottom by a new user on one server."""
+"""README.md's first minute and docs/quickstart.md, each typed from top to bottom by a new user."""
 
 from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,42 +26,57 @@ PORT_IN_DOCUMENT = "8080"
 KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
 
 
-def test_a_session_is_as_the_documents_say(tmp_path: Path) -> None:
-    """Every command succeeds and prints what is shown; the quickstart goes on with the README's server."""
+@dataclass(frozen=True)
+class Started:
+    """A server that began as the README says, in a folder of its own, and what it printed."""
+
+    server: Server
+    shell: dict[str, str]
+    printed: list[str]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    """It stops by Ctrl+C, and leaves its database."""
     log = tmp_path / "server.log"
     with terminal_of(log) as screen:
         server = Server(tmp_path, port=free_port(), log=log, how={"stderr": screen})
-        _type(server, tmp_path)
-
-
-def _type(server: Server, tmp_path: Path) -> None:
-    shell = terminal(tmp_path, port=str(server.port))
-    first = section(text_of(ROOT / "README.md"), "A minute to the first animal")
-    quickstart = text_of(ROOT / "docs" / "quickstart.md")
-    (_, start), (_, started), (_, add), (_, added), (_, program) = fences(filled(first, server))
-    assert start == "make serve\n"
-    server.child.command = ["petstore", "serve"]  # what make does in the end
-    server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off"})
-    try:
-        server.wait_until_ready()
-        wait_for(lambda: re.search(r"curl -i .*\n\n", server.log) is not None, "the last line")
-        printed = printed_lines(_COLOUR.sub("", server.log))
-        assert matches(started.splitlines(), printed), "\n".join(printed)
-        issued = KEY_PATTERN.search(server.log)
-        assert issued is not None
-        server.key = issued[0]
-        session = [
-            Step(quiet(printed[-1].strip()), ["HTTP/1.1 200 OK", "[]"]),
-            Step(quiet(filled(add, server)), added.splitlines()),
-            *steps(filled(quickstart, server)),
-        ]
-        assert unmet(session, run(session, tmp_path, shell)) == ""
-        assert "Rex" in run_python(filled(program, server), {}).succeeded()
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(15) == 0
-    finally:
-        server.kill()
+        shell = terminal(tmp_path, port=str(server.port))
+        server.child.command = ["petstore", "serve"]  # what make does in the end
+        server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off"})
+        try:
+            server.wait_until_ready()
+            wait_for(lambda: re.search(r"curl -i .*\n\n", server.log) is not None, "the last line")
+            issued = KEY_PATTERN.search(server.log)
+            assert issued is not None
+            server.key = issued[0]
+            yield Started(server, shell, printed_lines(_COLOUR.sub("", server.log)))
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(15) == 0
+        finally:
+            server.kill()
     assert [file.name for file in tmp_path.glob("*.db")] == ["petstore.db"]
+
+
+def test_the_readme_leads_to_the_first_animal(started: Started, tmp_path: Path) -> None:
+    """What the first start prints, and the commands below it."""
+    first = section(text_of(ROOT / "README.md"), "A minute to the first animal")
+    server, printed = started.server, started.printed
+    (_, start), (_, shown), (_, add), (_, added), (_, program) = fences(filled(first, server))
+    assert start == "make serve\n"
+    assert matches(shown.splitlines(), printed), "\n".join(printed)
+    session = [
+        Step(quiet(printed[-1].strip()), ["HTTP/1.1 200 OK", "[]"]),
+        Step(quiet(add), added.splitlines()),
+    ]
+    assert unmet(session, run(session, tmp_path, started.shell)) == ""
+    assert "Rex" in run_python(program, {}).succeeded()
+
+
+def test_the_quickstart_leads_to_a_delivery(started: Started, tmp_path: Path) -> None:
+    """Every command succeeds in an empty store, in the page's order, and prints what is shown."""
+    session = steps(filled(text_of(ROOT / "docs" / "quickstart.md"), started.server))
+    assert unmet(session, run(session, tmp_path, started.shell)) == ""
 
 
 def filled(text: str, server: Server) -> str:
