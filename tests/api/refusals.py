@@ -279,7 +279,8 @@ _PARAMETERS: dict[str, tuple[str, list[str]]] = {
     "scope": ("scope: expected own or all.", ["", "ALL", "*", "other"]),
     "categoryId": (f"categoryId: expected an integer from {-MAX - 1} to {MAX}.", _CATEGORIES),
     "order": ("order: expected id or -id.", _ORDERINGS),
-    "after": ("after: expected now, or the bookmark in the Link of an earlier answer", _BOOKMARKS),
+    "after": (f"after: expected an identifier, an integer from 1 to {MAX}.", _ID_VALUES),
+    "listEvents after": ("after: expected now, or the bookmark in the Link of an earlier answer", _BOOKMARKS),
     "type": ("type: expected pet.*, category.*, order.*", _TYPES),
     "wait": ("wait: expected an integer from 0 to 120.", ["121", *_LIMITS[2:]]),
 }
@@ -442,7 +443,7 @@ def _of_every(row: Operation) -> Iterator[tuple[int, str, str, str, list[Way]]]:
 def _of_parameters(row: Operation) -> Iterator[tuple[str, list[Way]]]:
     named = row.parameters or ()
     for name in named:
-        message, values = _PARAMETERS[name if name != "status" else f"{row.name} status"]
+        message, values = _PARAMETERS.get(f"{row.name} {name}") or _PARAMETERS[name]
         yield message, [query(f"{name}={value}") for value in values]
         if name not in {"id", "type"}:
             encoded = f"%{ord(name[0]):x}{name[1:]}"
@@ -457,6 +458,14 @@ def _of_parameters(row: Operation) -> Iterator[tuple[str, list[Way]]]:
     faults = [(f"{name}: ", f"{name}={'' if name == 'cursor' else 'x'}") for name in order if name in named]
     for number, (name, _) in enumerate(faults):
         yield name, [query("&".join(fault for _, fault in reversed(faults[number:])))]
+    if {"cursor", "after"} <= {*named}:
+        yield (
+            "cursor: not together with after; send one of them.",
+            [
+                query(both)
+                for both in ("cursor=x&after=1", "after=1&cursor=AAAAAAAAAAKsMSDc", "cursor=&after=x")
+            ],
+        )
     if {"cursor", "status", "id"} <= {*named}:
         every = "cursor=x&status=x&limit=0&limit=0&id=0"
         yield "limit: sent more than once", [query(every)]

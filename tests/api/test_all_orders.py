@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from petstore.core.keys import Access
 from tests.api.test_orders import ORDERS, add_pets, patch, place, shown
 from tests.support.service import Shop
@@ -35,6 +37,18 @@ class Test200:
         assert (await shop.ask("GET", f"{ALL}&status=approved&id=1")).json() == []
         for query in ("", "?scope=own"):
             assert (await shop.ask("GET", f"{ORDERS}{query}")).json() == mine
+
+    @pytest.mark.parametrize(("scope", "pages"), [("own", [[1], [3], []]), ("all", [[1], [2], [3], []])])
+    async def test_by_the_last_identifier_of_each_page(
+        self, shop: Shop, scope: str, pages: list[list[int]]
+    ) -> None:
+        """`after` leads a client that sees bodies only through either list, with a filter too."""
+        await three_orders(shop)
+        place = ""
+        for expected in pages:
+            page = await shop.ask("GET", f"{ORDERS}?limit=1&status=placed&scope={scope}{place}")
+            assert [order["id"] for order in page.json()] == expected
+            place = f"&after={expected[0]}" if expected else ""
 
     async def test_a_renamed_account_has_its_name_of_now(self, shop: Shop) -> None:
         """Which is the one that the operator knows."""

@@ -50,13 +50,14 @@ _CURSORS = [START, write(7, PageQuery()), write(7, PageQuery(status=PetStatus.SO
 _parts = st.sampled_from(
     [f"cursor={cursor}" for cursor in _CURSORS]
     + ["cursor", "%63ursor=" + START, "cursor=%41" + START[1:], "xcursor=7", "limit=3", "limit=0"]
+    + ["after=7", "after=0", "after=07", "after", "%61fter=7", "id=after=", "xafter=7"]
     + ["status=sold", "status=sold&", "id=1,2", "id=cursor=", "order=-id", "order=+id", "x=1"]
 )
 
 
 @given(st.lists(_parts, max_size=4).map("&".join))
 @settings(max_examples=300, deadline=None)
-def test_a_page_is_the_same_wherever_its_cursor_stands(query: str) -> None:
+def test_a_page_is_the_same_wherever_its_position_stands(query: str) -> None:
     """What is read once for all pages of a list gives the page, or the error, of the whole query."""
 
     def outcome(read_page: Callable[[bytes], PageQuery]) -> object:

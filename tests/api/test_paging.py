@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.service import Shop, outsider
+from tests.support.service import Answer, Shop, outsider
 
 
 def fill(shop: Shop, count: int) -> None:
@@ -100,6 +100,38 @@ class TestWalk200:
         cursor = parse_qs(urlsplit(page.links["next"]).query)["cursor"][0]
         answer = await shop.ask("GET", f"/v1/pets?cursor={cursor}{other}")
         assert (answer.status, answer.code) == (400, "invalid_parameter")
+
+    @pytest.mark.parametrize("order", ["", "&order=-id"])
+    @pytest.mark.parametrize("status", ["", "&status=sold"])
+    async def test_by_the_last_identifier_of_each_page(self, shop: Shop, order: str, status: str) -> None:
+        """`after` gives each animal once to a client that sees bodies only: until a page is short. `Link` is
+        as without it: `next` is the same page as by `after`, and `first` the list's."""
+        fill(shop, 250)
+        pages: list[list[int]] = []
+        whole, place = f"/v1/pets?limit=50{status}{order}", ""
+        following: Answer | None = None
+        while not pages or len(pages[-1]) == 50:
+            page = await shop.ask("GET", whole + place)
+            assert page.links["first"] == whole
+            assert following is None or page.body == following.body
+            pages.append([pet["id"] for pet in page.json()])
+            place = f"&after={pages[-1][-1]}" if pages[-1] else ""
+            following = await shop.ask("GET", page.links["next"]) if "next" in page.links else None
+        expected = [number for number in range(1, 251) if not status or number % 3 == 2]
+        assert flat(pages) == (expected[::-1] if order else expected)
+
+    async def test_after_the_end_and_at_the_beginning(self, shop: Shop) -> None:
+        """An empty page behind the last animal; an identifier that no animal has any more is a place too; and
+        the cursor of the contract's example is the beginning, so that it goes with `after`."""
+        fill(shop, 5)
+        await shop.ask("DELETE", "/v1/pets/3")
+        for query, ids in (
+            ("after=5", []), (f"after={2**63 - 1}", []), ("after=1&order=-id", []), ("after=3", [4, 5]),
+            ("order=-id&after=3", [2, 1]), ("after=9&order=-id&id=5&id=2", [5, 2]), ("%61fter=4", [5]),
+            ("cursor=AAAAAAAAAAAAAAAA&after=4", [5]),
+        ):  # fmt: skip
+            answer = await shop.ask("GET", f"/v1/pets?{query}")
+            assert [pet["id"] for pet in answer.json()] == ids, query
 
     async def test_while_animals_are_removed(self, shop: Shop) -> None:
         """The animal at the cursor may be gone: the walk goes on behind its identifier."""

@@ -52,6 +52,7 @@ filters = st.lists(
             "&categoryId=0",
             "&categoryId=1",
             "&order=-id",
+            "&after=2",
             "&order=id",
             "&page=2",
         ]
@@ -78,7 +79,9 @@ changes_of_orders = st.fixed_dictionaries(
 )
 moves = st.tuples(st.just("move"), st.integers(-1, 4), changes_of_orders)
 cancellations = st.tuples(st.just("cancel"), st.booleans(), st.integers(-1, 4))
-order_filters = st.sampled_from(["", "&status=placed", "&status=cancelled", "&status=sold", "&id=1&id=2"])
+order_filters = st.sampled_from(
+    ["", "&status=placed", "&status=cancelled", "&status=sold", "&id=1&id=2", "&after=1"]
+)
 order_walks = st.tuples(st.just("orders"), st.booleans(), st.sampled_from(["1", "2", "100"]), order_filters)
 namings = st.tuples(
     st.just("name"), st.integers(0, 2), st.sampled_from(["Dogs", " Ω\u2028", "", "x" * 101, None])

@@ -200,9 +200,9 @@ def service_behind(door: Door, backend: str, folder: Path) -> Iterator[Behind]:
 def speak_as_a_client(case: schemathesis.Case) -> None:
     """What no schema expresses.
 
-    A cursor comes from the service, for its filters, and a bookmark too. The host of a URL is public. Nobody
-    waits for events. `1.0` is an integer to JSON Schema, and none to us. A header is text; 0 counts as one to
-    Schemathesis, whatever the pattern says.
+    A cursor comes from the service, for its filters, and a bookmark too. `after` is sent without a cursor.
+    The host of a URL is public. Nobody waits for events. `1.0` is an integer to JSON Schema, and none to us.
+    A header is text; 0 counts as one to Schemathesis, whatever the pattern says.
     """
     if isinstance(case.body, dict):
         for name, value in case.body.items():
@@ -224,6 +224,7 @@ def speak_as_a_client(case: schemathesis.Case) -> None:
     if bind is None:
         case.query["cursor"] = START
     else:
+        case.query.pop("after", None)
         filters = {name: value for name, value in case.query.items() if name != "cursor"}
         try:
             pairs = parse_qsl(urlencode(filters, doseq=True), keep_blank_values=True)

@@ -10,9 +10,9 @@ from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import (
     PageLinks,
     bind,
-    read_cursor,
     read_list,
     read_one_of,
+    read_position,
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request
@@ -26,7 +26,7 @@ from petstore.core.preconditions import tag_of
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.orders import Orders
 
-ORDER_PARAMETERS = ("limit", "cursor", "status", "id", "scope")
+ORDER_PARAMETERS = ("limit", "cursor", "after", "status", "id", "scope")
 _SCOPES = {"own": False, "all": True}  # whether the orders are those of all accounts
 
 
@@ -132,8 +132,7 @@ def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:
                 " Ask the operator for one."
             )
         account_id = None
-    cursor = given.get("cursor")
-    after_id = 0 if cursor is None else read_cursor(cursor, bind_orders(account_id, status, ids))
+    after_id = read_position(given, bind_orders(account_id, status, ids))
     return OrderQuery(account_id, limit, status, ids, after_id)
 
 

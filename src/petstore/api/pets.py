@@ -12,11 +12,11 @@ from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import (
     PageLinks,
     bind,
-    read_cursor,
     read_integer,
     read_list,
     read_one_of,
-    split_cursor,
+    read_position,
+    split_position,
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request, parameters_of
@@ -29,7 +29,7 @@ from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, P
 from petstore.core.preconditions import tag_of
 from petstore.transactions.pets import Pets
 
-PAGE_PARAMETERS = ("limit", "cursor", "status", "id", "categoryId", "order")
+PAGE_PARAMETERS = ("limit", "cursor", "after", "status", "id", "categoryId", "order")
 _ORDERS = {"id": False, "-id": True}
 
 
@@ -140,24 +140,22 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     given, ids, limit, status = read_list(parameters, PAGE_PARAMETERS, STATUSES)
     category_id = read_integer(given, "categoryId")
     newest_first = read_one_of(_ORDERS, given, "order", "id or -id") or False
-    after_id = 0
-    if "cursor" in given:
-        after_id = read_cursor(given["cursor"], bind_cursor(status, ids, category_id, newest_first))
+    after_id = read_position(given, bind_cursor(status, ids, category_id, newest_first))
     return PageQuery(limit, status, ids, after_id, category_id, newest_first)
 
 
 def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
     """The page that a query asks for, and the links of its list. Raises InvalidParameter."""
-    rest, cursor = split_cursor(query)
+    rest, position = split_position(query)
     page, links = _read_list(base, rest)
-    if cursor is not None:
-        page = replace(page, after_id=read_cursor(cursor, links.bound))
+    if position:
+        page = replace(page, after_id=read_position(position, links.bound))
     return page, links
 
 
 @lru_cache(maxsize=256)
 def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
-    """Once for all pages of a list, which differ in their cursors alone."""
+    """Once for all pages of a list, which differ in their positions alone."""
     page = read_page_query(parameters_of(query))
     more = "" if page.category_id is None else f"&categoryId={page.category_id}"
     more += "&order=-id" if page.newest_first else ""

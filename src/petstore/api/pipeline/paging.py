@@ -1,8 +1,8 @@
 """Lists in pages: their query parameters, the cursor and the header `Link`.
 
 A cursor is the last identifier of a page, bound to the filter of the list: 16 characters of URL-safe base64,
-made of 8 bytes of identifier and 4 bytes of CRC-32 against mistakes. It is not secret: a client that may list
-may start anywhere. START is the beginning of every list, for the contract's examples.
+made of 8 bytes of identifier and 4 bytes of CRC-32 against mistakes. It is not secret: `after` takes any
+identifier. START is the beginning of every list, for the contract's examples: it goes with `after` too.
 """
 
 from __future__ import annotations
@@ -142,14 +142,28 @@ def write_cursor(after_id: int, bound: int) -> str:
     return b2a_base64(packed, newline=False).translate(_URL_SAFE).decode("ascii")
 
 
-def split_cursor(query: bytes) -> tuple[bytes, str | None]:
-    """A query without its one cursor, and that. One with escapes stays whole, with None."""
-    before, found, after = query.rpartition(b"cursor=")
-    cursor, _, behind = after.partition(b"&")
+def split_position(query: bytes) -> tuple[bytes, dict[str, str]]:
+    """A query without its one `cursor` or `after`, and that by name. One with escapes stays whole."""
+    name = "cursor" if b"cursor" in query else "after"
+    before, found, text = query.rpartition(b"cursor=" if name == "cursor" else b"after=")
+    text, _, behind = text.partition(b"&")
     rest = before + behind
-    if not found or before[-1:] not in b"&" or b"cursor" in rest or b"%" in query:
-        return query, None
-    return rest, cursor.decode("latin-1")
+    if not found or before[-1:] not in b"&" or b"cursor" in rest or b"after" in rest or b"%" in query:
+        return query, {}
+    return rest, {name: text.decode("latin-1")}
+
+
+def read_position(given: Mapping[str, str], bound: int) -> int:
+    """The identifier before a page, by `cursor` or `after`; 0 for the first one. Raises InvalidParameter."""
+    cursor, after = given.get("cursor", START), given.get("after")
+    if after is None:
+        return read_cursor(cursor, bound)
+    if cursor != START:
+        raise InvalidParameter("cursor: not together with after; send one of them.")
+    number = read_id(after)
+    if number is None:
+        raise InvalidParameter(f"after: expected an identifier, an integer from 1 to {INT64_MAX}.")
+    return number
 
 
 def read_cursor(cursor: str, bound: int) -> int:
