@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from petstore.core.negotiation import prefers_html, takes_gzip
 from petstore.site.budget import Budget
 from petstore.site.rendered import RenderedPages
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import ChunkMaker, Streamed
-from petstore.web.negotiation import prefers_html, takes_gzip
 from petstore.web.slots import Slots
 from tests.support.clock import ManualClock
 from tests.support.server import Server

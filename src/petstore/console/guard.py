@@ -22,7 +22,7 @@ from petstore.core.errors import (
     RequestTimeout,
     Unauthorized,
 )
-from petstore.web.negotiation import prefers_html
+from petstore.core.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200

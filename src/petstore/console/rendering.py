@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console import formats
+from petstore.core.negotiation import takes_gzip
 from petstore.core.packaged import Resource
 from petstore.core.pets import FIELDS
-from petstore.web.negotiation import takes_gzip
 from petstore.web.slots import Slots
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError
-from petstore.web.negotiation import prefers_html
+from petstore.core.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
 _HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store", "vary": "accept"}

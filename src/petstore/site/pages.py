@@ -16,6 +16,7 @@ from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import PetstoreError
+from petstore.core.negotiation import prefers_html
 from petstore.site.budget import Budget
 from petstore.site.clients import FILES
 from petstore.site.contents import PAGES
@@ -23,7 +24,6 @@ from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content, StaticFiles
-from petstore.web.negotiation import prefers_html
 from petstore.web.routes import Route
 
 _Answer = Callable[[Request], Awaitable[Response]]

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from petstore.core.negotiation import takes_gzip
 from petstore.core.packaged import Resource
-from petstore.web.negotiation import takes_gzip
 from petstore.web.routes import Route
 from petstore.web.slots import Slots
 
