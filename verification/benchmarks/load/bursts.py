@@ -23,7 +23,7 @@ class Bursts:
 
     def __init__(self, load: Load, port: int) -> None:
         self._load = load
-        requests = [request_bytes(line, load.method, load.body) for line in load.lines]
+        requests = [request_bytes(line, load.method, load.body, load.accept_encoding) for line in load.lines]
         self._requests: Iterator[bytes] = cycle(requests)
         self._ready = select.epoll()
         self._sockets: dict[int, socket.socket] = {}

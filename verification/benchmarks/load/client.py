@@ -8,13 +8,15 @@ from collections.abc import Callable
 from typing import cast
 
 
-def request_bytes(line: str, method: str, body: str) -> bytes:
+def request_bytes(line: str, method: str, body: str, accept_encoding: str = "") -> bytes:
     """A request from a line of a Load, with its own body if it has one."""
     target, key, own = [*line.split(" ", 2), "", ""][:3]
     body = own or body
     head = f"{method} {target} HTTP/1.1\r\nHost: bench\r\n"
     if key:
         head += f"Authorization: Bearer {key}\r\n"
+    if accept_encoding:
+        head += f"Accept-Encoding: {accept_encoding}\r\n"
     if body:
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return (head + "\r\n" + body).encode("ascii")

@@ -27,6 +27,7 @@ function init()
     local target, key, own = line:match("^(%%S+) ?(%%S*) ?(.*)$")
     local sent = own ~= "" and own or body
     headers["Authorization"] = key ~= "" and ("Bearer " .. key) or nil
+    headers["Accept-Encoding"] = %(accept_encoding)s
     headers["Content-Type"] = sent and "application/json" or nil
     requests[#requests + 1] = wrk.format("%(method)s", target, headers, sent)
   end
@@ -48,6 +49,7 @@ class Load(msgspec.Struct, frozen=True):
     body: str = ""
     connections: int = 64
     expect: int = 200
+    accept_encoding: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -86,6 +88,7 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
             "file": lines,
             "method": load.method,
             "body": f"[[{load.body}]]" if load.body else "nil",
+            "accept_encoding": f'"{load.accept_encoding}"' if load.accept_encoding else "nil",
         },
         encoding="ascii",
     )
@@ -103,6 +106,8 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
     if len(load.lines) == 1:
         target, _, key = load.lines[0].partition(" ")
         command = [*command[:-2], *(["-H", f"Authorization: Bearer {key}"] if key else [])]
+        if load.accept_encoding:
+            command += ["-H", f"Accept-Encoding: {load.accept_encoding}"]
         if load.body:
             command += ["-s", str(script)]
     else:

@@ -16,7 +16,7 @@ from verification.benchmarks.load.closed import Load, Outcome
 
 async def _main(port: int, seconds: float, lines: list[str], load: Load) -> Outcome:
     loop = asyncio.get_running_loop()
-    requests = [request_bytes(line, load.method, load.body) for line in lines]
+    requests = [request_bytes(line, load.method, load.body, load.accept_encoding) for line in lines]
     connections: list[Connection] = []
     sent = answered = unexpected = 0
     ends = time.perf_counter() + seconds

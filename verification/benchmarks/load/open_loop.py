@@ -71,7 +71,7 @@ class _Run:
     def __init__(self, port: int, load: Load) -> None:
         self._port = port
         self._expect = load.expect
-        self._request = request_bytes(load.lines[0], load.method, load.body)
+        self._request = request_bytes(load.lines[0], load.method, load.body, load.accept_encoding)
         self._ready = select.epoll()
         self._sockets: list[socket.socket] = []
         self._numbers: dict[int, int] = {}  # of sockets, by file descriptor

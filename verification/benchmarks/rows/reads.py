@@ -24,10 +24,11 @@ POSTS_PER_SECOND = 50
 _WARM_UP_SECONDS = 1.0
 
 
-def page_bytes(port: int, key: str) -> int:
+def page_bytes(port: int, key: str, accept_encoding: str = "identity") -> int:
     """Length of the listed page's body, which the ceiling answers with too."""
     connection = HTTPConnection("127.0.0.1", port)
-    connection.request("GET", LIST, headers={"Authorization": f"Bearer {key}"})
+    headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": accept_encoding}
+    connection.request("GET", LIST, headers=headers)
     length = len(connection.getresponse().read())
     connection.close()
     return length
@@ -71,7 +72,9 @@ def measure(plan: Plan) -> list[Row]:
     base = taken["ceiling: plaintext"]
     targets = {"list, unchanged data": ">= 0.45", "list, random cursors": ">= 0.14"}
     return [
-        Row("read", name, value, "requests/s", value / base, "ceiling", targets.get(name, ""))
+        Row("read", name, value, "bytes")
+        if name.startswith("body")
+        else Row("read", name, value, "requests/s", value / base, "ceiling", targets.get(name, ""))
         for name, value in taken.items()
     ]
 
@@ -96,6 +99,7 @@ def _measure_once(plan: Plan) -> dict[str, float]:
                 with Writing(shop.port, key):
                     return load(shop, f"{LIST} {key}")()
 
+            in_gzip = Load((f"{LIST} {key}",), accept_encoding="gzip")
             # Of these, one uses up the only request of its minute.
             for server, line, expect in (
                 (top, "/", 200),
@@ -109,6 +113,9 @@ def _measure_once(plan: Plan) -> dict[str, float]:
                     "ceiling: plaintext": load(top, "/"),
                     "plaintext with the headers of a list": load(dressed, "/"),
                     "list, unchanged data": load(shop, f"{LIST} {key}"),
+                    "list, unchanged data, in gzip": lambda: run(in_gzip, shop.port, plan.seconds).per_second,
+                    "body of the list": lambda: page_bytes(shop.port, key),
+                    "body of the list, in gzip": lambda: page_bytes(shop.port, key, "gzip"),
                     f"list, {POSTS_PER_SECOND} POSTs a second": with_posts,
                     "list, random cursors": load(shop, *random_pages(key)),
                     "one animal": load(shop, f"/v1/pets/4711 {key}"),
