@@ -6,6 +6,7 @@ Each answer under /v1 is checked whole as it arrives.
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -39,7 +40,12 @@ class Answer:
         self.body = body
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        return json.loads(self.content)
+
+    @property
+    def content(self) -> bytes:
+        """The body without its coding."""
+        return gzip.decompress(self.body) if self.headers.get("content-encoding") == "gzip" else self.body
 
     @property
     def code(self) -> str:
@@ -133,7 +139,7 @@ class Shop:
         raw = target.encode("utf-8") if isinstance(target, str) else target
         if is_interface(raw.partition(b"?")[0]):
             check_answer(method, raw, answer, self.clock.now_ms() if self.steers_counters else None)
-            assert not self.key or self.key not in answer.body.decode() + str(answer.raw_headers)
+            assert not self.key or self.key not in answer.content.decode() + str(answer.raw_headers)
             assert answer.status != 500 or self.expects_500
 
     async def ask(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_representation
+from petstore.api.pipeline.response import Response, encode, make_page
 from petstore.core.keys import Caller
 from petstore.core.preconditions import tag_of
 from petstore.transactions.categories import Categories
@@ -18,4 +18,4 @@ class CategoryOperations:
     async def list_categories(self, request: Request, caller: Caller) -> Response:
         """GET /categories: those that have a name, in one answer."""
         body = encode(await self._categories.all())
-        return make_representation(body, tag_of(body))
+        return make_page(body, tag_of(body))

@@ -20,7 +20,7 @@ from petstore.api.pipeline.paging import (
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request, parameters_of
-from petstore.api.pipeline.response import Header, Response, make_representation, make_response
+from petstore.api.pipeline.response import Header, Response, make_page, make_representation, make_response
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
@@ -121,7 +121,7 @@ def _list(query: PageQuery, links: PageLinks, page: Page) -> Response:
     link = links.after(page.pets[-1].id if page.has_more else None)
     body = encode_pet(page.pets)
     tag = tag_of_page(query.ids, page.pets, body, link, encode_pet)
-    return make_representation(body, tag, (b"link", link))
+    return make_page(body, tag, (b"link", link))
 
 
 def _required_pet_id(request: Request) -> int:

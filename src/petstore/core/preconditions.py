@@ -22,6 +22,8 @@ _TAGS = re.compile(_TAG)
 # RFC 9110, 5.6.1: a recipient takes empty elements.
 _LIST = re.compile(rb"[ \t,]*+%b(?:[ \t]*+,[ \t,]*+%b)*+[ \t,]*+" % (_TAG, _TAG))
 
+_GZIP = b'-gzip"'  # ends a tag
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -37,18 +39,32 @@ def read_tags(value: bytes) -> Tags | None:
     return frozenset(_TAGS.findall(value)) if _LIST.fullmatch(value) else None
 
 
-def has_weakly(tags: Tags, tag: bytes) -> bool:
-    """Whether a strong tag is among others by the weak comparison (RFC 9110, 13.1.2)."""
-    return tag in tags or b"W/" + tag in tags or ANY in tags
+def other_coding(tag: bytes) -> bytes:
+    """The tag of the same representation in gzip, of one in gzip that of the plain bytes: each coding has a
+    strong tag of its own (RFC 9110, 8.8.3.3).
+    """
+    return tag[: -len(_GZIP)] + b'"' if tag.endswith(_GZIP) else tag[:-1] + _GZIP
+
+
+def find_weakly(tags: Tags, tag: bytes) -> bytes | None:
+    """A strong tag, or that of its other coding, which is among others by the weak comparison (RFC 9110,
+    13.1.2); None if neither is."""
+    for each in (tag, other_coding(tag)):
+        if each in tags or b"W/" + each in tags:
+            return each
+    return tag if ANY in tags else None
 
 
 def check_match(tags: Tags | None, resource: object) -> None:
     """Raise PreconditionFailed unless a resource, which exists, has one of the tags by the strong comparison
-    (RFC 9110, 13.1.1). `resource` is what its answer encodes. None: there is no condition.
+    (RFC 9110, 13.1.1), in either coding. `resource` is what its answer encodes. None: there is no condition.
     """
-    if tags is None or ANY in tags or (tag := tag_of(_encode(resource))) in tags:
+    if tags is None or ANY in tags:
         return
-    if b"W/" + tag in tags:  # reading it again would not help
+    tag = tag_of(_encode(resource))
+    if tag in tags or other_coding(tag) in tags:
+        return
+    if find_weakly(tags, tag) is not None:  # reading it again would not help
         raise PreconditionFailed(
             "It is as If-Match says, but a proxy has made the tag weak, and a weak one never holds."
             " Nothing was changed; send the tag without W/."

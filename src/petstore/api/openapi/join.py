@@ -28,6 +28,7 @@ _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
 _KEYED = ("Idempotency-Key", "OrderIdempotencyKey", "WebhookIdempotencyKey")
 # The header by which an operation is made conditional.
 _CONDITIONS = {"get": "If-None-Match", "patch": "If-Match", "delete": "If-Match"}
+_CODING = "Content-Encoding"  # of a body
 _KNOWN = "The client has it: `If-None-Match` has its tag. No body. Costs one request."
 
 
@@ -54,7 +55,8 @@ def join(service: Node, parts: list[Node]) -> Node:
                 for status, response in operation["responses"].items()
             }
             if method == "get":
-                answers["304"] = {"description": _KNOWN, "headers": answers["200"]["headers"]}
+                kept = {name: each for name, each in answers["200"]["headers"].items() if name != _CODING}
+                answers["304"] = {"description": _KNOWN, "headers": kept}
             for name, error in _errors_of(method, operation, applies, errors).items():
                 response = components["responses"].setdefault(name, _response(error))
                 if deprecated:

@@ -170,11 +170,12 @@ class ApiApp:
 
     def _send(self, request: Request, operation: Operation, response: Response) -> None:
         decision = request.decision or self._gate.describe(request)
-        lines = response.lines
+        further: list[Header] = []
         if operation.always_headers is not None:
-            lines = render(join_headers(response.headers, operation.always_headers(request)))
+            further += operation.always_headers(request)
         if self._cors.is_configured:
-            lines += render(self._cors.headers(request))
+            further += self._cors.headers(request)
+        lines = render(join_headers(response.headers, further)) if further else response.lines
         lines = limit_lines(decision, request.request_id) + lines + self._always
         request.exchange.answer(response.status, lines, response.body)
         seconds = self._monotonic() - request.began

@@ -35,7 +35,7 @@ _IDEMPOTENCY_KEY = re.compile(rb"[\x21-\x7e]{1,255}")
 _SHOWN_MAX = 64  # characters of an unknown parameter's name in a message
 
 _ONCE: frozenset[bytes] = frozenset()
-_LISTS = frozenset({b"x-forwarded-for", b"if-match", b"if-none-match"})
+_LISTS = frozenset({b"x-forwarded-for", b"if-match", b"if-none-match", b"accept-encoding"})
 
 
 @lru_cache(maxsize=1_024)

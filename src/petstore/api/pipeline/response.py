@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable
 from email.utils import formatdate
 from functools import lru_cache
@@ -16,7 +17,7 @@ from petstore.core.errors import (
 )
 from petstore.core.limits.decision import AddressDecision, Decision, Window
 from petstore.core.limits.plans import WINDOWS
-from petstore.core.preconditions import has_weakly, read_tags
+from petstore.core.preconditions import find_weakly, other_coding, read_tags
 
 Header = tuple[bytes, bytes]
 
@@ -29,6 +30,10 @@ _NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 _ALWAYS: tuple[Header, ...] = ((b"cache-control", b"no-store"), _NOSNIFF)
 _WITH_BODY: tuple[Header, ...] = (*_ALWAYS, _JSON)
 _REVALIDATED: tuple[Header, ...] = ((b"cache-control", b"private, no-cache"), _NOSNIFF, _JSON)
+_VARY: Header = (b"vary", b"Accept-Encoding")
+_GZIPPED: Header = (b"content-encoding", b"gzip")
+# 32 microseconds for a page of 100 animals, as level 1, to 20 % of its bytes; level 6 takes 77, to 17 %.
+_GZIP_LEVEL = 2
 _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
 
@@ -66,16 +71,30 @@ def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     return _respond(200, body, ((b"etag", tag), *headers, *_REVALIDATED))
 
 
+def make_page(body: bytes, tag: bytes, *headers: Header) -> Response:
+    """The representation of an operation whose pages are cached: it may come in gzip too."""
+    return make_representation(body, tag, *headers, _VARY)
+
+
+def compress(page: Response) -> Response:
+    """A page in gzip, with the tag of this coding. Any JSON of a kilobyte gets shorter."""
+    headers = [(name, other_coding(value) if name == b"etag" else value) for name, value in page.headers]
+    return _respond(200, gzip.compress(page.body or b"", _GZIP_LEVEL, mtime=0), (*headers, _GZIPPED))
+
+
 def unless_known(response: Response, if_none_match: bytes | None) -> Response:
-    """304 in place of the 200 of a GET that the client has (RFC 9110, 13.1.2): the same headers but
-    Content-Type. A malformed list is no condition: the whole answer loses nothing.
+    """304 in place of the 200 of a GET that the client has in either coding (RFC 9110, 13.1.2): with the tag
+    that the client has, and the same headers but those of the body. A malformed list is no condition: the
+    whole answer loses nothing.
     """
     if if_none_match is None:
         return response
     tags = read_tags(if_none_match)
-    if tags is None or not has_weakly(tags, dict(response.headers)[b"etag"]):
+    known = None if tags is None else find_weakly(tags, dict(response.headers)[b"etag"])
+    if known is None:
         return response
-    return _respond(304, None, tuple(header for header in response.headers if header != _JSON))
+    kept = [header for header in response.headers if header not in (_JSON, _GZIPPED)]
+    return _respond(304, None, tuple((name, known if name == b"etag" else value) for name, value in kept))
 
 
 def help_links(page: str) -> dict[str, Header]:
