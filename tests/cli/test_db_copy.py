@@ -102,7 +102,8 @@ def shop(cli: Cli) -> Cli:
         "DELETE FROM pets WHERE id = 5; INSERT INTO categories VALUES (-7, 'Cats');"
         "INSERT INTO pet_sources VALUES ('chip-1', 1);"
         "INSERT INTO people (name, role, password, created_at_ms) VALUES ('anna', 'staff', 'hash', 1);"
-        "INSERT INTO orders (account_id, pet_id, status, created_at_ms) VALUES (1, 1, 'delivered', 1);"
+        "INSERT INTO orders (account_id, pet_id, status, created_at_ms, reference)"
+        " VALUES (1, 1, 'delivered', 1, 'PO-7');"
         "INSERT INTO facts VALUES (60000, 'key.banned', 1)"
     )
     outside.close()

@@ -121,7 +121,8 @@ def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
     """Animals and orders with the members that the journal keeps."""
     pets = {("pet", row[0]): dict(zip(MEMBERS, row[1:], strict=True)) for row in execute(_OBJECTS["pet"])}
     orders = {}
-    for order_id, account_id, pet_id, status, ship_date_ms, _ in execute(_OBJECTS["order"]):
+    for order_id, account_id, pet_id, status, ship_date_ms, _, reference in execute(_OBJECTS["order"]):
+        referred = {} if reference is None else {"reference": reference}
         shipped = {} if ship_date_ms is None else {"shipDate": iso_moment(ship_date_ms)}
         orders["order", order_id] = {
             "accountId": account_id,
@@ -129,6 +130,7 @@ def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
             "quantity": 1,
             "status": status,
             "complete": status == "delivered",
+            **referred,
             **shipped,
         }
     return {**pets, **orders}

@@ -32,7 +32,7 @@ WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
 _PUBLIC = {
     "pet": tuple(field.member for field in fields_of(published(NewPet))),
     "category": ("name",),
-    "order": ("petId", "quantity", "shipDate", "status", "complete"),
+    "order": ("petId", "quantity", "reference", "shipDate", "status", "complete"),
     "account": ("name", "plan", *(window.limit_member for window in WINDOWS), "state"),
     "key": ("label", "access", "expiresAt", "replacedBy", "revokedAt", "bannedUntil"),
     "limit": ("limit", "used", "resetAt"),

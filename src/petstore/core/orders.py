@@ -13,7 +13,7 @@ from petstore.core.fields import NOTHING, Text
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import Pet, PetStatus
-from petstore.core.values import INT64_MAX, PAGE_LIMIT_DEFAULT
+from petstore.core.values import INT64_MAX, PAGE_LIMIT_DEFAULT, Name
 
 QUANTITY = 1
 # The ship date of a change: Unix ms, None to take it back, UNSET to leave it.
@@ -45,12 +45,13 @@ RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: Pet
 
 
 class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """An order of one animal."""
+    """An order of one animal. `reference` is the customer's own text, under the rule of names."""
 
     pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
     quantity: Annotated[
         int, msgspec.Meta(ge=QUANTITY, le=QUANTITY, description="an animal is one animal")
     ] = QUANTITY
+    reference: Name | msgspec.UnsetType = msgspec.UNSET
 
 
 Moment = Annotated[str, Text(NOTHING, moment_fault)]
@@ -68,7 +69,10 @@ ORDER_CHANGE = Schema(OrderChange, "a change of an order")
 
 
 class Order(msgspec.Struct, frozen=True):
-    """An order. `id` is positive, assigned once and never reused; times are Unix times."""
+    """An order. `id` is positive, assigned once and never reused; times are Unix times.
+
+    `reference` is the customer's own text, or None; it never changes.
+    """
 
     id: int
     account_id: int
@@ -76,6 +80,7 @@ class Order(msgspec.Struct, frozen=True):
     status: OrderStatus
     ship_date_ms: int | None
     created_at_ms: int
+    reference: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -84,16 +89,25 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def members_of(order: Order) -> dict[str, Any]:
-    """An order as clients see it: the interface's Order. Without a ship date it has no such member."""
+    """An order as clients see it: the interface's Order. Without a reference or a ship date it has no such
+    member."""
+    reference = {} if order.reference is None else {"reference": order.reference}
     ship_date = {} if order.ship_date_ms is None else {"shipDate": iso_moment(order.ship_date_ms)}
     return {
         "id": order.id,
         "petId": order.pet_id,
         "quantity": QUANTITY,
+        **reference,
         **ship_date,
         "status": order.status.value,
         "complete": order.complete,
     }
+
+
+def placed(order_id: int, account_id: int, new: NewOrder, now_ms: int) -> Order:
+    """The order as it is placed."""
+    reference = None if new.reference is msgspec.UNSET else new.reference
+    return Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms, reference)
 
 
 def check_available(pet: Pet | None, pet_id: int) -> Pet:

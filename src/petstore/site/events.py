@@ -21,7 +21,11 @@ _ENTRIES: dict[str, tuple[int, _Members, _Members]] = {
     "pet.updated": (7, {"status": "pending"}, {"status": "sold"}),
     "pet.deleted": (7, {"name": "Rex", "categoryId": 1, "status": "sold"}, None),
     "category.updated": (1, None, {"name": "Dogs"}),
-    "order.created": (5, None, {"petId": 7, "quantity": 1, "status": "placed", "complete": False}),
+    "order.created": (
+        5,
+        None,
+        {"petId": 7, "quantity": 1, "reference": "PO-4711", "status": "placed", "complete": False},
+    ),
     "order.updated": (
         5,
         {"status": "approved", "complete": False},

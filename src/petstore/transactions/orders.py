@@ -24,6 +24,7 @@ from petstore.core.orders import (
     check_customer,
     check_expected,
     members_of,
+    placed,
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
@@ -51,7 +52,7 @@ _FIND = statement(f"{_ORDERS} WHERE id = $1")
 _LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
-    f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5)"
+    f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (pet_id) WHERE status IN ('placed', 'approved') DO NOTHING RETURNING id"
 )
 _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")
@@ -98,9 +99,7 @@ class Orders(Repository):
                 idempotency,
                 lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
             )
-        return PlacedOrder(
-            Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms), replayed
-        )
+        return PlacedOrder(placed(order_id, account_id, new, now_ms), replayed)
 
     @write(CATALOGUE)
     def change(
@@ -161,15 +160,16 @@ def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[in
     pet = check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
     ((*row,),) = yield _CUSTOMER, (account_id,)
     check_customer(read_account(row))
-    rows = yield _ADD, (account_id, new.pet_id, OrderStatus.PLACED.value, None, now_ms)
+    order = placed(0, account_id, new, now_ms)  # the database gives the identifier
+    rows = yield _ADD, (account_id, order.pet_id, order.status.value, None, now_ms, order.reference)
     if not rows:  # a program of version 1.0.0 has made the animal available by hand
         raise Conflict(f"Animal {new.pet_id} is in another order.")
-    order = Order(rows[0][0], account_id, new.pet_id, OrderStatus.PLACED, None, now_ms)
+    order_id: int = rows[0][0]
     added = {"accountId": account_id, **members_of(order)}
     del added["id"]
-    yield from record(now_ms, actor, "order", order.id, "placed", None, added)
+    yield from record(now_ms, actor, "order", order_id, "placed", None, added)
     yield from move_pet(pet, PetChange(status=PetStatus.PENDING), actor, now_ms)
-    return order.id
+    return order_id
 
 
 def _follow_change(before: Order, after: Order, pet: Pet | None, actor: str, now_ms: int) -> Script[None]:

@@ -52,7 +52,7 @@ ACCOUNT = (
     "suspended_at_ms",
     "closed_at_ms",
 )
-ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms")
+ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference")
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = Pet.__struct_fields__
@@ -194,7 +194,7 @@ read_pets_in: Callable[[Iterable[Iterable[Any]], PetStatus], list[Pet]] = _funct
 
 def read_order(row: Sequence[Any]) -> Order:
     """Of the columns ORDER."""
-    return Order(row[0], row[1], row[2], ORDER_STATUSES[row[3]], row[4], row[5])
+    return Order(row[0], row[1], row[2], ORDER_STATUSES[row[3]], *row[4:])
 
 
 def read_entry(row: Sequence[Any]) -> Entry:

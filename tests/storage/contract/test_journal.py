@@ -32,6 +32,7 @@ Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
 SOLD = PetChange(status=PetStatus.SOLD)
 KEY = Idempotency(1, "key")
+REFERRED = NewOrder(2, reference="PO-4711")
 
 
 async def imports(store: Store, *rows: StockRow) -> None:
@@ -116,7 +117,7 @@ WALK: list[tuple[str, Work, list[str]]] = [
         ["order.delivered", "pet.changed"],
     ),
     ("orders.change", lambda s: s.orders.change(1, ACTOR, status=OrderStatus.CANCELLED), []),
-    ("orders.place", lambda s: s.orders.place(1, NewOrder(2), ACTOR), ["order.placed", "pet.changed"]),
+    ("orders.place", lambda s: s.orders.place(1, REFERRED, ACTOR), ["order.placed", "pet.changed"]),
     (
         "orders.change",
         lambda s: s.orders.change(2, ACTOR, status=OrderStatus.CANCELLED),

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from petstore.core.errors import (
     Conflict,
@@ -34,6 +34,7 @@ WAYS = {
     DELIVERED: [APPROVED, DELIVERED],
     CANCELLED: [CANCELLED],
 }
+REFERENCE = " PO-7 'ü\" \\ \u2028 $1 "
 FOLLOWS = {PLACED: "pending", APPROVED: "pending", DELIVERED: "sold", CANCELLED: "available"}
 
 
@@ -163,6 +164,34 @@ class TestPlace:
             await store.orders.place(1, NewOrder(2), "test", key)
         with pytest.raises(IdempotencyKeyReused):
             await store.pets.add(NewPet("Rex", 1), "test", key)
+
+    async def test_a_reference_is_kept_as_it_came(self, backend: SharedData, store: Store) -> None:
+        """With the order and its entry of the journal, whatever becomes of the order."""
+        await add_pets(store, 2)
+        for pet_id, reference in ((1, REFERENCE), (2, "\U0001f415" * 255)):
+            new = NewOrder(pet_id, reference=reference)
+            placed = (await store.orders.place(1, new, "test")).order
+            assert placed.reference == reference
+            assert await store.orders.get(pet_id) == placed
+            assert entries(backend)[-1][-1]["reference"] == reference
+        first = (await store.orders.page(OrderQuery())).orders[0]
+        assert first.reference == REFERENCE
+        assert (await store.orders.change(1, "test", status=APPROVED)).reference == REFERENCE
+        assert (await store.orders.get(1)).reference == REFERENCE
+        assert entries(backend)[-1][3:] == ({"status": "placed"}, {"status": "approved"})
+
+    async def test_a_key_is_of_one_reference(self, store: Store) -> None:
+        """The same order with another one, or with one where there was none, is another request."""
+        await add_pets(store, 2)
+        others: set[str | UnsetType] = {REFERENCE, "other", UNSET}
+        for pet_id, given in ((1, REFERENCE), (2, UNSET)):
+            key, new = Idempotency(1, f"k{pet_id}"), NewOrder(pet_id, reference=given)
+            first = await store.orders.place(1, new, "test", key)
+            again = await store.orders.place(1, new, "test", key)
+            assert (again.replayed, again.order) == (True, first.order)
+            for other in others - {given}:
+                with pytest.raises(IdempotencyKeyReused):
+                    await store.orders.place(1, NewOrder(pet_id, reference=other), "test", key)
 
     async def test_a_refused_order_leaves_its_key_free(self, store: Store) -> None:
         """The same request succeeds once the animal is available."""

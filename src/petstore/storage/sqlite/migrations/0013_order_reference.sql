@@ -1,0 +1,3 @@
+-- oldest: 1
+-- The customer's own text of an order.
+ALTER TABLE orders ADD COLUMN reference TEXT;
