@@ -198,6 +198,19 @@ _NEW_ORDERS: list[tuple[object, str]] = [
     ({"petId": 1, "quantity": 2}, "quantity: expected 1, since an animal is one animal"),
     ({"petId": 1, "quantity": 0}, "quantity: expected 1"),
     ({"petId": 1, "quantity": None}, "quantity: expected an integer, got null"),
+    *(
+        ({"petId": 1, "reference": text}, f"reference: {said}")
+        for said, text in (
+            ("expected a string, got null", None),
+            ("expected a string, got an integer", 4711),
+            ("expected 1 to 255 characters, got 0", ""),
+            ("expected 1 to 255 characters, got 256", "x" * 256),
+            ("expected at least one character that is not white space", " \u2003"),
+            ("control characters", "PO\n7"),
+            ("control characters", "\x85x"),
+            ("lone surrogates", "\ud800"),
+        )
+    ),
     ({"petId": 1, "id": 3}, "id: assigned by the service"),
     ({"petId": 1, "status": "placed"}, "'status': not a member of a new order"),
     ({"petId": 1, "shipDate": "2026-11-21T00:00:00Z"}, "'shipDate': not a member of a new order"),
@@ -213,6 +226,7 @@ _CHANGES_OF_ORDERS: list[tuple[object, str]] = [
     ({"shipDate": "tomorrow"}, "shipDate: expected a date and time"),
     ({"shipDate": "2026-02-30T00:00:00Z"}, "shipDate: expected a date and time"),
     ({"shipDate": "2026-11-21"}, "shipDate: expected a date and time"),
+    ({"reference": "PO-7"}, "'reference': not a member of a change of an order"),
     ({"status": "approved", "complete": True}, "'complete': not a member of a change of an order"),
     ({"id": 1, "status": "approved"}, "id: assigned by the service"),
     (

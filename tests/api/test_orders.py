@@ -130,6 +130,20 @@ class TestPlaceOrder201:
         assert again.headers["idempotency-replayed"] == "true"
         assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "approved")]
 
+    @pytest.mark.parametrize("reference", ["PO-4711", " \u202e\u2028 <b>", "x" * 255, "\U0001f415" * 255])
+    async def test_a_reference_comes_back_as_it_was_sent(self, shop: Shop, reference: str) -> None:
+        """From every operation that shows the order, in its event, and after the quantity."""
+        await add_pets(shop, 1)
+        answer = await shop.send("POST", ORDERS, {"petId": 1, "reference": reference})
+        assert (answer.status, answer.json()) == (201, shown(1, 1, reference=reference))
+        assert answer.body.startswith(b'{"id":1,"petId":1,"quantity":1,"reference":')
+        assert (await patch(shop, 1, {"status": "approved"})).json()["reference"] == reference
+        for scope in ("own", "all"):
+            [listed] = (await shop.ask("GET", f"{ORDERS}?scope={scope}")).json()
+            assert listed["reference"] == reference
+        [event] = (await shop.ask("GET", "/v1/events?type=order.created")).json()
+        assert event["data"] == shown(1, 1, reference=reference)
+
 
 class TestPlaceOrderRefused:
     """What can't be ordered; a key of something else."""
@@ -144,6 +158,8 @@ class TestPlaceOrderRefused:
         await place(shop, 1, key)
         before = shop.fingerprint()
         assert (await place(shop, 2, key)).status == 422
+        referred = {"petId": 1, "reference": "PO-7"}
+        assert (await shop.send("POST", ORDERS, referred, key)).code == "idempotency_key_reused"
         assert (await shop.post({"name": "Rex", "categoryId": 1}, key)).status == 422
         assert shop.fingerprint() == before
 

@@ -69,7 +69,8 @@ changes = st.tuples(
 )
 removals = st.tuples(st.just("remove"), st.integers(-1, 12))
 # By the history's account or by that of the service; of an animal or an order so far behind the newest one.
-orders = st.tuples(st.just("order"), st.booleans(), st.integers(-1, 6), keys)
+references = st.sampled_from([{}, {"reference": "PO-7"}, {"reference": " \u2028x"}, {"reference": "\x00"}])
+orders = st.tuples(st.just("order"), st.booleans(), st.integers(-1, 6), keys, references)
 changes_of_orders = st.fixed_dictionaries(
     {},
     optional={
@@ -160,9 +161,9 @@ class Backends:
     async def _do_with_orders(self, shop: Shop, secret: str, step: tuple[Any, ...]) -> Any:
         target = "/v1/store/orders"
         match step:
-            case ("order", own, behind, idempotency):
+            case ("order", own, behind, idempotency, reference):
                 headers = [("idempotency-key", idempotency)] if idempotency else []
-                document = {"petId": self.newest - behind}
+                document = {"petId": self.newest - behind, **reference}
                 key = secret if own else shop.key
                 answer = await shop.send("POST", target, document, headers, key=key)
                 if answer.status == 201:
