@@ -13,3 +13,13 @@ def test_a_list_says_how_to_go_on(shop: Cli) -> None:
     result = shop.run("orders", "list", "--account", "1", "--limit", "2", "--json")
     assert result.stderr == "There are more: add --after 2\n"
     assert [order["id"] for order in shop.json("orders", "list", "--after", "2")] == [3]
+
+
+def test_a_reference_of_the_customer(shop: Cli) -> None:
+    """In the order and in the list; by the interface's rule."""
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    place = ("orders", "place", "1", "--account", "shop", "--reference")
+    assert "control characters" in shop.run(*place, "PO\n7").stderr
+    assert shop.ok(*place, "PO-7").endswith("reference  PO-7\n")
+    assert shop.json("orders", "show", "1")["reference"] == "PO-7"
+    assert shop.ok("orders", "list").endswith("  PO-7\n")

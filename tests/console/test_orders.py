@@ -200,6 +200,20 @@ class TestPlace:
         assert "send it once more" in shown.text
         assert (await staff.submit(shown, "orders/new")).address == "/console/orders/4"
 
+    async def test_with_the_customers_reference(self, stocked: Shop, staff: Visitor) -> None:
+        """The order has the whole, its history too, lists the beginning; a fault stands beside the field."""
+        reference = "PO-7 <b> " + "x" * 246
+        shown = await staff.fill("orders/new?account=zoo", "orders/new", pet=3, reference=reference + "y")
+        assert shown.status == 400, shown.text
+        assert "Expected 1 to 255 characters, got 256." in shown.text
+        assert shown.forms[-1].fields["reference"] == reference + "y"
+        shown = await staff.submit(shown, "orders/new", reference=f" {reference} ")
+        assert f"Reference {reference} Placed" in shown.text
+        assert f"reference: {reference}" in shown.text
+        shown = await staff.get("orders")
+        assert f"zoo {reference[:39]}… Kim" in shown.text
+        assert "Reference" not in (await staff.get("orders/1")).text
+
     async def test_a_suspended_account_may_order(self, stocked: Shop, staff: Visitor) -> None:
         """As the command: only its keys are refused. Its page says so."""
         await stocked.store.accounts.suspend("zoo", ACTOR)

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
-from petstore.cli.types import ACCOUNT, ID, limit_option, read_ship_date
+from petstore.cli.types import ACCOUNT, ID, checked_name, limit_option, read_ship_date
 from petstore.core.orders import (
     QUANTITY,
     NewOrder,
@@ -69,6 +69,7 @@ def list_orders(
             "STATUS": "status",
             "PLACED": "createdAt",
             "SHIP DATE": "shipDate",
+            "REFERENCE": "reference",
         },
         as_json,
         empty="No orders match.",
@@ -90,20 +91,24 @@ def show_order(session: Session, order_id: int, as_json: bool) -> None:
     _write(with_store(session, read), as_json)
 
 
-@orders.command("place", epilog=examples("petstore orders place 7 --account shop"))
+@orders.command("place", epilog=examples("petstore orders place 7 --account shop --reference PO-4711"))
 @click.argument("pet_id", type=ID, metavar="ANIMAL")
 @click.option("--account", type=ACCOUNT, required=True, help="Whose order it is.")
+@click.option(
+    "--reference", callback=checked_name, metavar="TEXT", help="The customer's own text: 1 to 255 characters."
+)
 @json_option
 @click.pass_obj
-def place_order(session: Session, pet_id: int, account: str, as_json: bool) -> None:
+def place_order(session: Session, pet_id: int, account: str, reference: str | None, as_json: bool) -> None:
     """Order an animal for an account.
 
     ANIMAL is the id of an animal that is available; it becomes pending.
     """
+    new = NewOrder(pet_id, reference=UNSET if reference is None else reference)
 
     async def place(store: Store) -> Record:
         owner = await store.accounts.find(account)
-        placed = await store.orders.place(owner.id, NewOrder(pet_id), session.actor)
+        placed = await store.orders.place(owner.id, new, session.actor)
         return _record(placed.order, owner.name)
 
     _write(with_store(session, place), as_json)
@@ -171,6 +176,7 @@ def _record(order: Order, account: str) -> Record:
         "account": account,
         "petId": order.pet_id,
         "quantity": QUANTITY,
+        "reference": order.reference,
         "status": order.status.value,
         "complete": order.complete,
         "createdAt": moment(order.created_at_ms),
@@ -186,5 +192,6 @@ def _write(record: Record, as_json: bool) -> None:
         "status": record["status"],
         "placed": record["createdAt"],
         "ship date": record["shipDate"],
+        "reference": record["reference"],
     }
     write_record(record, fields, as_json)

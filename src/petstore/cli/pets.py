@@ -21,7 +21,7 @@ from petstore.cli.output import (
     yes_option,
 )
 from petstore.cli.stock import export_pets, import_pets
-from petstore.cli.types import ID, INT64, PET_STATUS, checked_pet_name, limit_option
+from petstore.cli.types import ID, INT64, PET_STATUS, checked_name, limit_option
 from petstore.core.errors import PetNotFound
 from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus
 from petstore.core.printable import printable
@@ -95,7 +95,7 @@ def list_pets(
         'petstore pets add "Lady Luna" --category 2 --status pending',
     ),
 )
-@click.argument("name", callback=checked_pet_name)
+@click.argument("name", callback=checked_name)
 @click.option("--category", required=True, type=INT64, metavar="N", help="Its category: any int64.")
 @click.option(
     "--status",
@@ -132,7 +132,7 @@ def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
     ),
 )
 @click.argument("pet_id", type=ID, metavar="ID")
-@click.option("--name", callback=checked_pet_name, help="1 to 255 characters, kept exactly as given.")
+@click.option("--name", callback=checked_name, help="1 to 255 characters, kept exactly as given.")
 @click.option("--category", type=INT64, metavar="N", help="Any int64.")
 @click.option("--status", type=PET_STATUS, help="See above.")
 @json_option

@@ -162,8 +162,8 @@ def read_ship_date(ctx: click.Context, param: click.Parameter, value: str | None
     return ms
 
 
-def checked_pet_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """An animal's name, by the interface's rule; None for an option that is not given."""
+def checked_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A name or a reference, by the interface's rule; None for an option that is not given."""
     fault = None if value is None else name_fault(value)
     if fault is not None:
         raise click.BadParameter(f"{fault}.", ctx, param)

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import UNSET
 from starlette.responses import Response
 
+from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
@@ -28,7 +29,7 @@ from petstore.core.orders import (
 )
 from petstore.core.people import Role
 from petstore.core.pets import PageQuery, Pet
-from petstore.core.values import read_id
+from petstore.core.values import name_fault, read_id
 
 _ROWS = 50
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
@@ -181,7 +182,8 @@ def read_ship_date(typed: str) -> int | None:
 
 async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
     """The form of a new order. Pages link to it with an animal or an account: `?pet=7&account=shop`."""
-    typed = visit.sent(account=visit.query.get("account", ""), pet=visit.query.get("pet", ""))
+    asked = visit.query.get
+    typed = visit.sent(account=asked("account", ""), pet=asked("pet", ""), reference="")
     pet_id = read_id(typed["pet"])
     return visit.page(
         "orders_new.html",
@@ -198,11 +200,14 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str 
 async def place(visit: Visit) -> Response:
     """Sent twice, the form places one order."""
     account, pet_id, orders = visit.typed("account"), read_id(visit.typed("pet")), visit.store.orders
+    reference = visit.typed("reference") or UNSET
     faults = {}
     if not account:
         faults["account"] = "Whose order is it? Give an account's name or its number."
     if pet_id is None:
         faults["pet"] = "Expected an animal's number, such as 7."
+    if reference is not UNSET and (fault := name_fault(reference)):
+        faults["reference"] = sentence(fault)
     if faults or pet_id is None:
         return await ask_new(visit, Faults(faults))
     try:
@@ -210,7 +215,7 @@ async def place(visit: Visit) -> Response:
         check_customer(owner)
     except (NotFound, Conflict) as error:
         return await ask_new(visit, error, "account")
-    new, actor = NewOrder(pet_id), visit.actor
+    new, actor = NewOrder(pet_id, reference=reference), visit.actor
     try:
         placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
     except FormUsedUp as error:
