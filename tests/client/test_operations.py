@@ -146,7 +146,8 @@ def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
         petstore.pets.delete(pet.id)
     petstore.orders.cancel(order.id)
     assert petstore.orders.get(order.id).status == "cancelled"
-    second = petstore.orders.place(pet.id)
+    second = petstore.orders.place(pet.id, reference="PO 7 ü")
+    assert (order.reference, second.reference) == (None, "PO 7 ü")
     assert petstore.orders.update(second.id, status="approved").status == "approved"
     shipped = datetime(2026, 11, 21, 8, 30, tzinfo=UTC)
     done = petstore.orders.update(second.id, status="delivered", ship_date=shipped)

@@ -202,12 +202,11 @@ def get_order(order_id: int) -> Call[Order]:
     return Call("listOrders", read, query=query((), (order_id,)))
 
 
-def place_order(pet_id: int, key: str | None) -> Call[Order]:
+def place_order(pet_id: int, reference: str | None, key: str | None) -> Call[Order]:
     """POST /store/orders."""
+    document = members(petId=identifier(pet_id), reference=reference)
     read = tagged(reads(models.read_order))
-    return Call(
-        "placeOrder", read, document={"petId": identifier(pet_id)}, idempotency_key=idempotency_key(key)
-    )
+    return Call("placeOrder", read, document=document, idempotency_key=idempotency_key(key))
 
 
 def cancel_order(order_id: int, if_match: str | None) -> Call[None]:

@@ -31,8 +31,8 @@ class Pet:
 class Order:
     """An order of one animal. `ship_date` is None until it is delivered or staff give a date.
 
-    `account` is the name of the one that placed it, in a list of all accounts' orders. `etag` names this
-    state of it for `if_match`; it is empty in a list, which has none.
+    `account` is the name of the one that placed it, in a list of all accounts' orders. `reference` is the
+    text that it was placed with. `etag` names this state of it for `if_match`; a list has none: it is empty.
     """
 
     id: int
@@ -42,6 +42,7 @@ class Order:
     complete: bool
     ship_date: datetime | None = None
     account: str | None = None
+    reference: str | None = None
     etag: str = field(default="", compare=False, repr=False)
 
 
@@ -201,6 +202,7 @@ def read_order(document: Any) -> Order:
         complete=member(document, "complete", bool),
         ship_date=optional_moment(document, "shipDate"),
         account=optional_member(document, "account", str),
+        reference=optional_member(document, "reference", str),
     )
 
 

@@ -123,9 +123,14 @@ class AsyncOrders:
         """One order of the account; raises NotFound. read."""
         return await self._runner.run(calls.get_order(order_id))
 
-    async def place(self, pet_id: int, *, idempotency_key: str | None = None) -> Order:
-        """Order an available animal, once, whatever the network does; raises Conflict. write."""
-        return await self._runner.run(calls.place_order(pet_id, idempotency_key))
+    async def place(
+        self, pet_id: int, *, reference: str | None = None, idempotency_key: str | None = None
+    ) -> Order:
+        """Order an available animal, once, whatever the network does; raises Conflict. write.
+
+        `reference` is your own text, of 1 to 255 characters.
+        """
+        return await self._runner.run(calls.place_order(pet_id, reference, idempotency_key))
 
     async def cancel(self, order_id: int, *, if_match: str | None = None) -> None:
         """Cancel an own order; raises NotFound, PreconditionFailed, Conflict when it is delivered. write."""

@@ -124,9 +124,14 @@ class Orders:
         """One order of the account; raises NotFound. read."""
         return self._runner.run(calls.get_order(order_id))
 
-    def place(self, pet_id: int, *, idempotency_key: str | None = None) -> Order:
-        """Order an available animal, once, whatever the network does; raises Conflict. write."""
-        return self._runner.run(calls.place_order(pet_id, idempotency_key))
+    def place(
+        self, pet_id: int, *, reference: str | None = None, idempotency_key: str | None = None
+    ) -> Order:
+        """Order an available animal, once, whatever the network does; raises Conflict. write.
+
+        `reference` is your own text, of 1 to 255 characters.
+        """
+        return self._runner.run(calls.place_order(pet_id, reference, idempotency_key))
 
     def cancel(self, order_id: int, *, if_match: str | None = None) -> None:
         """Cancel an own order; raises NotFound, PreconditionFailed, Conflict when it is delivered. write."""
