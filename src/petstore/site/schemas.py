@@ -13,7 +13,6 @@ from petstore.site.descriptions import split
 
 Node = dict[str, Any]
 
-_INT64 = (-(2**63), 2**63 - 1)
 # Longer patterns say less than the description beside them.
 _PATTERN_SHOWN = 30
 
@@ -149,8 +148,7 @@ def _kind(schema: Node) -> str:
 
 
 def _bounds(schema: Node) -> Iterator[str]:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    yield from _between(None if low == _INT64[0] else low, None if high == _INT64[1] else high, "")
+    yield from _between(schema.get("minimum"), schema.get("maximum"), "")
     yield from _between(schema.get("minLength"), schema.get("maxLength"), " characters")
     yield from _between(schema.get("minItems"), schema.get("maxItems"), " entries")
     yield from _between(schema.get("minProperties"), schema.get("maxProperties"), " members")
