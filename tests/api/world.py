@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -64,6 +64,26 @@ def repeated(target: str, document: object = None) -> Call:
     return Call("POST", target, document or POSTED[target], headers=(("idempotency-key", target),))
 
 
+def making() -> Iterator[tuple[int, Call]]:
+    """The requests that make what the constants name, with the statuses of their answers."""
+    for number, status in enumerate(("available", "pending", "sold", *["available"] * 6), 1):
+        yield 201, Call("POST", PETS, {"name": f"n{number}", "categoryId": 1, "status": status})
+    for pet_id, by in enumerate(["write"] * 4 + ["other"], HELD):
+        yield 201, Call("POST", ORDERS, {"petId": pet_id}, by)
+    for order_id, states in (
+        (APPROVED, ["approved"]),
+        (DELIVERED, ["approved", "delivered"]),
+        (CANCELLED, ["cancelled"]),
+    ):
+        for state in states:
+            yield 200, Call("PATCH", f"{ORDERS}/{order_id}", {"status": state})
+    for by in ("write", "write", "other"):
+        yield 201, Call("POST", WEBHOOKS, {"url": URL}, by)
+    yield 200, Call("PATCH", f"{WEBHOOKS}/{DISABLED}", {"enabled": False})
+    for target in POSTED:
+        yield 201, repeated(target)
+
+
 def _filled(text: str, words: dict[str, str]) -> str:
     for name, word in words.items():
         text = text.replace("{" + name + "}", word)
@@ -98,31 +118,15 @@ class World:
             await self.shop.ask("GET", PETS, key=secret)
             self._note(account, key_id, account, secret)
         await self.shop.store.accounts.suspend("suspended", ACTOR)
-        for number, status in enumerate(("available", "pending", "sold", *["available"] * 6), 1):
-            await self._must(
-                201, Call("POST", PETS, {"name": f"n{number}", "categoryId": 1, "status": status})
-            )
-        for pet_id, by in enumerate(["write"] * 4 + ["other"], HELD):
-            await self._must(201, Call("POST", ORDERS, {"petId": pet_id}, by))
-        for order_id, states in (
-            (APPROVED, ["approved"]),
-            (DELIVERED, ["approved", "delivered"]),
-            (CANCELLED, ["cancelled"]),
-        ):
-            for state in states:
-                await self._must(200, Call("PATCH", f"{ORDERS}/{order_id}", {"status": state}))
-        for by in ("write", "write", "other"):
-            await self._must(201, Call("POST", WEBHOOKS, {"url": URL}, by))
-        await self._must(200, Call("PATCH", f"{WEBHOOKS}/{DISABLED}", {"enabled": False}))
-        for target in POSTED:
-            await self._must(201, repeated(target))
+        for status, call in making():
+            await self.must(status, call)
         self.event_id = (await self.ask(Call("GET", f"{EVENTS}?type=pet.created&limit=1"))).json()[0]["id"]
 
     def _note(self, level: str, key_id: int, account: str, secret: str) -> None:
         self.keys[level] = secret
         self.actors[level] = f"api:{account}/key {key_id}"
 
-    async def _must(self, status: int, call: Call) -> None:
+    async def must(self, status: int, call: Call) -> None:
         answer = await self.ask(call)
         assert answer.status == status, (str(call), answer.body)
 
