@@ -82,6 +82,10 @@ class Runtime:
                 self._limiters[place] = Limiter(self.random)
             return self._limiters[place]
 
+    def is_busy(self) -> bool:
+        """Whether a call of the process is under way."""
+        return any(limiter.awaits_answers for limiter in list(self._limiters.values()))
+
     def reset(self) -> None:
         """In a forked process no thread holds a lock or waits for an answer."""
         self._lock = threading.Lock()
