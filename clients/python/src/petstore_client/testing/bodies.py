@@ -103,10 +103,11 @@ class Shape(NamedTuple):
 
 _PET = {"name": _text(_name), "categoryId": _integer(-MAX - 1, MAX), "status": _one_of(PET_STATUSES)}
 _ONE = _integer(1, 1, "expected 1, since an animal is one animal")
+_ORDER = {"petId": _integer(1, MAX), "quantity": _ONE, "reference": _text(_name)}
 SHAPES = {
     "createPet": Shape("a new animal", _PET, ("name", "categoryId")),
     "updatePet": Shape("a change of an animal", _PET),
-    "placeOrder": Shape("a new order", {"petId": _integer(1, MAX), "quantity": _ONE}, ("petId",)),
+    "placeOrder": Shape("a new order", _ORDER, ("petId",)),
     "updateOrder": Shape(
         "a change of an order", {"status": _one_of(ORDER_STATUSES), "shipDate": _text(_moment, " or null")}
     ),

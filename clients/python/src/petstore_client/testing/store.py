@@ -28,7 +28,7 @@ _ORDER_TRANSITIONS: dict[str, tuple[str, ...]] = {
 _RELEASED_AS = {"delivered": "sold", "cancelled": "available"}
 _SHOWN = {
     "pet": ("name", "categoryId", "status"),
-    "order": ("petId", "quantity", "shipDate", "status", "complete"),
+    "order": ("petId", "quantity", "reference", "shipDate", "status", "complete"),
     "category": ("name",),
 }
 
@@ -42,6 +42,7 @@ class Order:
     pet_id: int
     status: str = "placed"
     ship_date_ms: int | None = None
+    reference: str | None = None
 
     def shown(self) -> Document:
         """As clients see it."""
@@ -49,6 +50,7 @@ class Order:
             "id": self.id,
             "petId": self.pet_id,
             "quantity": 1,
+            **({} if self.reference is None else {"reference": self.reference}),
             **({} if self.ship_date_ms is None else {"shipDate": iso(self.ship_date_ms)}),
             "status": self.status,
             "complete": self.status == "delivered",
@@ -107,7 +109,7 @@ class Store:
         if pet["status"] != "available":
             raise _conflict(f"Animal {pet_id} is {pet['status']}: only one that is available can be ordered.")
         self._last_id["order"] += 1
-        order = Order(self._last_id["order"], account, pet_id)
+        order = Order(self._last_id["order"], account, pet_id, reference=members.get("reference"))
         self.orders[order.id] = order
         self._note("created", "order", {}, order.shown(), account)
         self._move(pet, {"status": "pending"})
