@@ -8,9 +8,8 @@ from datetime import datetime
 
 import httpx2
 
-from petstore_client.aio import AsyncPetstore
-from petstore_client.client import Petstore
-from petstore_client.models import Order, Pet, PetStatus, read_order, read_pet
+from petstore_client import AsyncPetstore, Order, Pet, PetStatus, Petstore
+from petstore_client.models import read_order, read_pet
 from petstore_client.testing.bodies import read
 from petstore_client.testing.clock import START, Clock, SteeredRuntime
 from petstore_client.testing.messages import NoAnswer, Request, encode

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import select
 import socket
 import threading
@@ -11,7 +10,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from petstore_client.testing.messages import Answer, NoAnswer
+from petstore_client.testing.messages import Answer, NoAnswer, encode
 
 Answers = Callable[[str, str, Iterable[tuple[str, str]], bytes], Answer]
 
@@ -48,8 +47,9 @@ class _Handler(BaseHTTPRequestHandler):
                 select.select([self.connection], [], [])
             return
         except NotImplementedError as error:
-            document = {"code": "not_implemented", "message": str(error), "status": 501}
-            answer = Answer(501, {}, json.dumps(document).encode())
+            content = encode({"code": "not_implemented", "message": str(error), "status": 501})
+            headers = {"content-type": "application/json", "content-length": str(len(content))}
+            answer = Answer(501, headers, content)
         self.send_response_only(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
