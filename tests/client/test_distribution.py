@@ -28,6 +28,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 DRIVERS = {
     *("client.py", "runner.py", "waiters.py", "pool.py", "connection.py", "runtime.py", "listen.py"),
 }
+DRIVERS |= {"clock.py", "server.py", "fake.py"}  # in testing
 _OUTSIDE = {"asyncio", "httpx2", "os", "random", "socket", "time"}
 
 
