@@ -34,8 +34,8 @@ RETRY_AFTER_SECONDS = {"idempotency_key_in_use": 1, "unavailable": 1, "outcome_u
 
 @dataclass(frozen=True)
 class Request:
-    """What was sent. Names of `headers` are in lower case; `operation` is the contract's, such as createPet,
-    and empty for a path or a method that is none.
+    """What was sent. Names of `headers` are in lower case. `operation` is the contract's, such as createPet;
+    it is empty where path and method have none.
     """
 
     method: str
