@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import pytest_asyncio
@@ -174,29 +174,28 @@ async def test_conditions(minute: Twins) -> None:
             await minute.ask(call, all_day=False)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def free(twins: Twins) -> AsyncIterator[Twins]:
-    """A new account on the plan Free in both, and an empty fake."""
-    fake = FakePetstore(account="free", plan="free", now=_now(twins))
-    made = Twins(twins.real, fake)
-    made.real.keys["free"], _ = await twins.real.shop.open_account("free", access=Access.MANAGE)
-    made.fake.keys = {"free": fake.key, "manage": fake.key}
-    yield made
-
-
-def _now(twins: Twins) -> datetime:
-    return datetime.fromtimestamp(twins.real.shop.clock.ms / 1_000, UTC)
-
-
-async def test_limits_and_time(free: Twins) -> None:
-    """The windows of a minute and a UTC day, and usage, as time passes."""
-    call, usage = Call("GET", "/v1/categories", None, "free"), Call("GET", "/v1/usage", None, "free")
-    for seconds, requests in ((0.3, 62), (59.0, 1), (0.6, 1), (0.3, 2), (7.0, 60), (DAY, 3)):
-        free.advance(seconds)
+@pytest.mark.parametrize(
+    ("plan", "agreed", "steps"),
+    [
+        ("free", {}, [(0.3, 62), (59.0, 1), (0.6, 1), (0.3, 2), (7.0, 60), (DAY, 3)]),
+        ("enterprise", {"per_minute": 2, "per_day": 2}, [(0.3, 3), (60.0, 2), (DAY, 1)]),
+    ],
+)
+async def test_limits_and_time(
+    twins: Twins, plan: Any, agreed: dict[str, int], steps: list[tuple[float, int]]
+) -> None:
+    """The windows of a minute and a UTC day, and usage, of a new account, as time passes."""
+    shop, now = twins.real.shop, datetime.fromtimestamp(twins.real.shop.clock.ms / 1_000, UTC)
+    fake = FakePetstore(account=plan, plan=plan, now=now, **agreed)
+    limited = Twins(twins.real, fake)
+    limited.real.keys["limited"], _ = await shop.open_account(plan, plan, access=Access.MANAGE, **agreed)
+    limited.fake.keys = {"limited": fake.key, "manage": fake.key}
+    for seconds, requests in steps:
+        limited.advance(seconds)
         for _ in range(requests):
-            await free.ask(call)
-    await free.real.shop.application.service.flusher.save()
-    await free.ask(usage)
+            await limited.ask(Call("GET", "/v1/categories", None, "limited"))
+    await shop.application.service.flusher.save()
+    await limited.ask(Call("GET", "/v1/usage", None, "limited"))
 
 
 async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:

@@ -43,7 +43,7 @@ class Clock:
 
     def run(self) -> None:
         """Go on by itself, as other programs expect."""
-        self._runs_since = time.monotonic()
+        self._ms, self._runs_since = self.ms, time.monotonic()
 
     def stop(self) -> None:
         """Stand again."""

@@ -67,16 +67,17 @@ class Service:
 
     def _answer(self, request: Request, rows: dict[str, Row], failure: str) -> Answer:
         key = self._key(request)
+        credential_sent = "authorization" in request.headers
         try:
             answer = self._carry_out(request, rows, key, failure)
-            if failure in _CARRIED_OUT:
-                if failure != "outcome_unknown":
-                    raise NoAnswer(slow=failure == "slow")
-                raise _failed(failure)
         except Refusal as refusal:
-            answer = refusal.answer("authorization" in request.headers)
+            answer = refusal.answer(credential_sent)
             if refusal.code in {"account_suspended", "unauthorized"}:
                 key = None
+        if failure in {"lost", "slow"}:
+            raise NoAnswer(slow=failure == "slow")
+        if failure == "outcome_unknown":
+            answer = _failed(failure).answer(credential_sent)
         windows = self._windows(key, failure)
         if failure in {"rate_limited", "key_banned"}:
             seconds = binding(windows).reset - self._clock.ms // 1_000
