@@ -14,6 +14,7 @@ from petstore_client.testing.messages import Answer, Refusal, encode, tag_of
 from petstore_client.testing.store import Store
 
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{16}", re.ASCII)
+_FIRST = "A" * 16  # the cursor of every first page
 _LIMITS = [str(limit) for limit in range(1, 101)]
 _IDS_MAX = 100
 
@@ -88,7 +89,7 @@ def list_resources(call: Call, store: Store) -> Answer:
     filters += "" if category is None else f"&categoryId={category}"
     filters += "&order=-id" * is_newest_first + "&scope=all" * is_all
     bound = zlib.crc32(f"{call.path}{filters} {account * (not (is_pets or is_all))}".encode())
-    start = _start(asked.text("cursor"), bound)
+    start = _start(asked, bound)
     resources = {each: (pet, "") for each, pet in store.pets.items()} if is_pets else store.placed()
     found = [
         (each, owner)
@@ -113,9 +114,17 @@ def _cursor(last_id: int, bound: int) -> str:
     return urlsafe_b64encode(last_id.to_bytes(8) + bound.to_bytes(4)).decode()
 
 
-def _start(cursor: str | None, bound: int) -> int:
-    """The identifier in a cursor, 0 for the first page. Raises invalid_parameter for another list's."""
-    if cursor in (None, "A" * 16):
+def _start(asked: Parameters, bound: int) -> int:
+    """The identifier before the page, 0 for the first one. Raises invalid_parameter for another list's
+    cursor."""
+    cursor, after = asked.text("cursor"), asked.text("after")
+    if after is not None:
+        if cursor not in (None, _FIRST):
+            raise wrong("cursor: not together with after; send one of them.")
+        if not re.fullmatch(r"[1-9][0-9]{0,18}", after, re.ASCII) or int(after) > MAX:
+            raise wrong(f"after: expected an identifier, an integer from 1 to {MAX}.")
+        return int(after)
+    if cursor in (None, _FIRST):
         return 0
     if cursor and _CURSOR.fullmatch(cursor):
         packed = urlsafe_b64decode(cursor)

@@ -20,13 +20,19 @@ _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAGS = re.compile(rf"[ \t,]*{_TAG}(?:[ \t]*,[ \t,]*{_TAG})*[ \t,]*|[ \t]*\*[ \t]*")
 
 ROWS = (
-    Row("listPets", "GET", "/pets", "read", ("limit", "cursor", "status", "id", "categoryId", "order")),
+    Row(
+        "listPets",
+        "GET",
+        "/pets",
+        "read",
+        ("limit", "cursor", "after", "status", "id", "categoryId", "order"),
+    ),
     Row("createPet", "POST", "/pets", "write"),
     Row("getPet", "GET", "/pets/{id}", "read"),
     Row("updatePet", "PATCH", "/pets/{id}", "manage"),
     Row("deletePet", "DELETE", "/pets/{id}", "manage"),
     Row("listCategories", "GET", "/categories", "read"),
-    Row("listOrders", "GET", "/store/orders", "read", ("limit", "cursor", "status", "id", "scope")),
+    Row("listOrders", "GET", "/store/orders", "read", ("limit", "cursor", "after", "status", "id", "scope")),
     Row("placeOrder", "POST", "/store/orders", "write"),
     Row("cancelOrder", "DELETE", "/store/orders/{id}", "write"),
     Row("updateOrder", "PATCH", "/store/orders/{id}", "manage"),
