@@ -462,7 +462,7 @@ export interface components {
         Pet: {
             /**
              * Format: int64
-             * @description Unique identifier of an animal, assigned by the service, never reused.
+             * @description Unique identifier of an animal, assigned by the service, below 2^53, never reused.
              */
             id: number;
             /** @description The name as it was sent. Those of older animals may have control characters (U+0080 to U+009F). */
@@ -508,7 +508,7 @@ export interface components {
         NewOrder: {
             /**
              * Format: int64
-             * @description Unique identifier of an animal, assigned by the service, never reused.
+             * @description Unique identifier of an animal, assigned by the service, below 2^53, never reused.
              */
             petId: number;
             /**
@@ -517,6 +517,8 @@ export interface components {
              * @constant
              */
             quantity?: 1;
+            /** @description The customer's own text, such as an order number: by the rule of an animal's name. It never changes. */
+            reference?: string;
         };
         /** @description Orders in ascending order of their identifiers. */
         Orders: components["schemas"]["Order"][];
@@ -533,12 +535,12 @@ export interface components {
         Order: {
             /**
              * Format: int64
-             * @description Unique identifier of an order, assigned by the service, never reused.
+             * @description Unique identifier of an order, assigned by the service, below 2^53, never reused.
              */
             id: number;
             /**
              * Format: int64
-             * @description Unique identifier of an animal, assigned by the service, never reused.
+             * @description Unique identifier of an animal, assigned by the service, below 2^53, never reused.
              */
             petId: number;
             /**
@@ -546,6 +548,8 @@ export interface components {
              * @description Always 1.
              */
             quantity: number;
+            /** @description The customer's own text, as it was sent. Absent where none was. */
+            reference?: string;
             /**
              * Format: date-time
              * @description Absent until the order is delivered or staff give one.
@@ -596,7 +600,7 @@ export interface components {
         Webhook: {
             /**
              * Format: int64
-             * @description Unique identifier of a webhook, assigned by the service, never reused.
+             * @description Unique identifier of a webhook, assigned by the service, below 2^53, never reused.
              */
             id: number;
             /** @description Where events go: an `https` URL of a public host, without user name and fragment. `http` is for addresses of this machine, where the service itself is served on one. */
@@ -629,7 +633,7 @@ export interface components {
         WebhookWithSecret: {
             /**
              * Format: int64
-             * @description Unique identifier of a webhook, assigned by the service, never reused.
+             * @description Unique identifier of a webhook, assigned by the service, below 2^53, never reused.
              */
             id: number;
             /** @description Where events go: an `https` URL of a public host, without user name and fragment. `http` is for addresses of this machine, where the service itself is served on one. */
@@ -848,6 +852,12 @@ export interface operations {
                  *     beginning of any walk.
                  */
                 cursor?: string;
+                /**
+                 * @description An addition: returns only what comes after this identifier in the order of the list. A client that does not see
+                 *     `Link` sends the last `id` of each page for the next one, until a page is shorter than `limit`: that is the last.
+                 *     Not together with a `cursor`, except that of its example, which is the beginning: 400.
+                 */
+                after?: number;
                 /** @description Returns only animals with that availability status. At most once; the values are case-sensitive. */
                 status?: components["schemas"]["PetStatus"];
                 /** @description An addition: returns only animals with one of these identifiers, one animal or a batch: `?id=7&id=9` or `?id=7,9`, with at most 100 values. Unknown identifiers are simply absent from the answer, repeated ones count once in it. A value that is not a positive int64 in plain decimal digits is 400. */
@@ -999,6 +1009,12 @@ export interface operations {
                 limit?: number;
                 /** @description The position in a walk: opaque, from the `next` reference in `Link`, as that of listPets. It is bound to the filters and to the account or the scope. */
                 cursor?: string;
+                /**
+                 * @description An addition: returns only what comes after this identifier in the order of the list. A client that does not see
+                 *     `Link` sends the last `id` of each page for the next one, until a page is shorter than `limit`: that is the last.
+                 *     Not together with a `cursor`, except that of its example, which is the beginning: 400.
+                 */
+                after?: number;
                 /** @description Returns only orders in that state. At most once; the values are case-sensitive. */
                 status?: components["schemas"]["OrderStatus"];
                 /** @description Returns only orders with one of these identifiers: `?id=7&id=9` or `?id=7,9`, with at most 100 values. Unknown identifiers, and without `scope=all` those of other accounts' orders, are simply absent from the answer. */
