@@ -91,6 +91,9 @@ pictures: ## Make the pictures of the console's documents anew (needs Chromium)
 
 clients: ## Build the clients that the service serves anew, where their sources have changed
 	$(DEVELOP)
+	@tools/consumers
+	@$(BIN)/python -m tools.sync_client
+	@$(BIN)/python -m tools.typescript generate
 	@$(BIN)/python -m tools.release clients
 
 bench: ## Measure; verification/benchmarks/README.md says how to read the numbers
@@ -112,6 +115,7 @@ lock: ## Write the lock files anew from pyproject.toml (needs uv)
 
 release: ## Build the packages of the commit that is checked out into dist/; nothing is published
 	$(DEVELOP)
+	@tools/consumers
 	@$(BIN)/python -m tools.release
 
 clean: ## Remove what was made here, except the database

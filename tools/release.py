@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools import typescript
+
 _ROOT = Path(__file__).parents[1]
 SERVED = Path("src/petstore/site/clients")
 _PYTHON_CLIENT = Path("clients/python")
@@ -38,8 +40,9 @@ def build(hook: str, source: Path, target: Path) -> Path:
 
 
 def build_clients(root: Path, target: Path) -> Iterator[Path]:
-    """Build into a new folder what the service serves; a client in another language is one more of these."""
+    """Build into a new folder what the service serves. The second needs what tools/consumers installs."""
     yield build("build_wheel", root / _PYTHON_CLIENT, target / "python")
+    yield typescript.build(target / "typescript", root / "clients" / "typescript")
 
 
 def differs(made: Path, kept: Path) -> bool:
@@ -48,6 +51,10 @@ def differs(made: Path, kept: Path) -> bool:
 
 
 def _members(package: Path) -> dict[str, bytes]:
+    if package.suffix == ".tgz":
+        with tarfile.open(package) as archive:
+            files = [(name, archive.extractfile(name)) for name in archive.getnames()]
+            return {name: file.read() for name, file in files if file is not None}
     with zipfile.ZipFile(package) as wheel:
         return {name: wheel.read(name) for name in wheel.namelist() if not name.endswith(_OF_THE_BACKEND)}
 

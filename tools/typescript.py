@@ -32,18 +32,18 @@ def contract_types() -> str:
     return subprocess.run(command, input=document, check=True, stdout=subprocess.PIPE).stdout.decode()
 
 
-def build(folder: Path) -> Path:
-    """Write petstore-client-VERSION.tgz into a folder; returns its path."""
+def build(folder: Path, client: Path = CLIENT) -> Path:
+    """Write petstore-client-VERSION.tgz, of sources that may stand elsewhere, into a folder; its path."""
     with tempfile.TemporaryDirectory() as compiled:
-        subprocess.run(["node", _TSC, "-p", CLIENT, "--outDir", compiled], check=True)
-        return pack(Path(compiled), folder)
+        subprocess.run(["node", _TSC, "-p", client, "--outDir", compiled], check=True)
+        return pack(Path(compiled), folder, client)
 
 
-def pack(compiled: Path, folder: Path) -> Path:
+def pack(compiled: Path, folder: Path, client: Path = CLIENT) -> Path:
     """Write the package of what was compiled."""
-    version = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["version"]
+    version = json.loads((client / "package.json").read_text(encoding="utf-8"))["version"]
     files = {f"dist/{path.name}": path for path in compiled.iterdir()}
-    files |= {path.name: path for path in (CLIENT / "package.json", CLIENT / "README.md", _ROOT / "LICENSE")}
+    files |= {path.name: path for path in (client / "package.json", client / "README.md", _ROOT / "LICENSE")}
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"petstore-client-{version}.tgz"
     with (

@@ -18,6 +18,7 @@ import pytest
 
 from petstore.core.keys import Access
 from petstore.http.exchange import Exchange
+from tests.architecture.sources import ROOT
 from tests.http.kit import serving
 from tests.support.browser import running_browser
 from tests.support.clock import ManualClock
@@ -25,6 +26,7 @@ from tests.support.machine import program
 from tests.support.outside import node_module, node_program, run_tool
 from tests.support.server import Server, issue_key, running_server
 from tests.support.service import open_shop
+from tools.release import SERVED, differs
 from tools.typescript import CLIENT, GENERATED, build, contract_types, pack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("typescript-client")]
@@ -116,10 +118,12 @@ def test_the_types_are_those_of_the_contract() -> None:
 
 
 def test_the_same_sources_make_the_same_package(package: Path, place: Path, tmp_path: Path) -> None:
-    """Byte for byte, with the version of the Python client, and without a dependency."""
+    """Byte for byte, with the version of the Python client, without a dependency; the service serves it."""
     described = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))
     assert described["version"] == petstore_client.__version__
     assert not {name for name in described if "ependencies" in name}
+    served = ROOT / SERVED / package.name
+    assert not differs(package, served), f"{served.name} is stale: make clients"
     compiled = place / "node_modules" / "petstore-client" / "dist"
     assert pack(compiled, tmp_path).read_bytes() == package.read_bytes()
 

@@ -15,6 +15,8 @@ import pytest
 
 from tests.architecture.sources import ROOT, tracked
 from tests.ops.test_build import git
+from tests.support.machine import program
+from tests.support.outside import node_module
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("release")]
 
@@ -32,6 +34,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(path, target, follow_symlinks=False)
     (folder / "CHANGELOG.md").write_text(SECTION)
     git(folder, "init", "-q")
+    program("node")
+    (folder / "tests/consumers/node_modules").symlink_to(node_module("typescript").parent)
+    (folder / ".git/info/exclude").write_text("node_modules\n")  # .gitignore means folders
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "first")
     return folder
@@ -49,24 +54,31 @@ def refused(checkout: Path) -> str:
 
 
 def test_it_builds_a_commit_twice_alike(checkout: Path) -> None:
-    """Both projects as wheel and sdist, with the hashes that it prints. The service knows its commit, and has
-    the very client that is released."""
+    """Both projects as wheel and sdist, the client for npm, with the hashes that it prints. The service knows
+    its commit, and has the very clients that are released."""
     done = release(checkout)
     assert done.returncode == 0, done.stderr
     client = f"petstore_client-{VERSION}-py3-none-any.whl"
     service = f"petstore_service-{VERSION}-py3-none-any.whl"
     dist = checkout / "dist"
-    files = [client, f"petstore_client-{VERSION}.tar.gz", service, f"petstore_service-{VERSION}.tar.gz"]
+    files = [
+        f"petstore-client-{VERSION}.tgz",
+        client,
+        f"petstore_client-{VERSION}.tar.gz",
+        service,
+        f"petstore_service-{VERSION}.tar.gz",
+    ]
     assert sorted(path.name for path in dist.iterdir()) == files
     hashes = {name: hashlib.sha256((dist / name).read_bytes()).hexdigest() for name in files}
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [
         [digest, f"dist/{name}"] for name, digest in hashes.items()
     ]
     with zipfile.ZipFile(dist / service) as wheel:
-        assert wheel.read(f"petstore/site/clients/{client}") == (dist / client).read_bytes()
+        for served in files[:2]:
+            assert wheel.read(f"petstore/site/clients/{served}") == (dist / served).read_bytes()
         assert wheel.read("petstore/commit.txt").decode().strip() == git(checkout, "rev-parse", "HEAD")
         assert wheel.read("petstore/site/documents/CHANGELOG.md").decode() == SECTION
-    with tarfile.open(dist / files[3]) as sdist:
+    with tarfile.open(dist / files[4]) as sdist:
         assert f"petstore_service-{VERSION}/src/petstore/site/clients/{client}" in sdist.getnames()
     assert release(checkout).stdout == done.stdout
 

@@ -55,7 +55,8 @@ class TestFile:
         """1.10.0 is newer than 1.9.0, which stays for those who have its address and hash."""
         for version in ("1.9.0", "1.10.0", "1.2.0"):
             (tmp_path / f"petstore_client-{version}-py3-none-any.whl").write_text(version)
-        (shown,) = clients.read(Resource(tmp_path))
+        (tmp_path / "petstore-client-1.9.0.tgz").write_text("of another language")
+        shown, _ = clients.read(Resource(tmp_path))
         assert shown.version == "1.10.0"
         assert shown.sha256 == hashlib.sha256(b"1.10.0").hexdigest()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import tarfile
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
@@ -77,7 +78,16 @@ def _of_wheel(package: bytes) -> str:
         return wheel.read(name).decode().partition("\n\n")[2]
 
 
+def _of_archive(package: bytes) -> str:
+    """The README.md of a package of npm."""
+    with tarfile.open(fileobj=io.BytesIO(package)) as archive:
+        file = archive.extractfile("package/README.md")
+        assert file is not None
+        return file.read().decode()
+
+
 # A client in another language has a row here, a Page in contents.py, and its build in tools/release.py.
 _KINDS = (
     _Kind("Python", "docs/clients/python", ".whl", 'pip install "{address}#sha256={sha256}"', _of_wheel),
+    _Kind("TypeScript", "docs/clients/typescript", ".tgz", 'npm install "{address}"', _of_archive),
 )

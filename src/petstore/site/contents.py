@@ -27,6 +27,7 @@ SECTIONS = (
             Page("docs/guide", "Guide", "guide.md"),
             Page("docs/clients", "Clients", "clients.html", "Clients"),
             Page("docs/clients/python", "Python client", ".whl", "Python client"),
+            Page("docs/clients/typescript", "TypeScript client", ".tgz", "TypeScript client"),
         ),
     ),
     (

@@ -33,8 +33,9 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".whl": "application/zip",
+    ".tgz": "application/gzip",
 }
-_COMPRESSED_BEFORE = {"application/zip"}
+_COMPRESSED_BEFORE = {"application/zip", "application/gzip"}
 # A browser revalidates each time, and gets 304 if its copy is current.
 REVALIDATED = "no-cache"
 # The address contains the content's digest, so its content never changes.
