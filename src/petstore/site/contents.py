@@ -9,13 +9,14 @@ class Page(NamedTuple):
     """A page at `path` below the site's root, by which a reader finds it in the navigation.
 
     `source` is a file of `documents/`, which has a title of its own, or of `templates/`, or the ending of a
-    client's package, whose README.md it shows.
+    client's package, whose README.md it shows. `what` is a sentence for a reader who chooses among pages.
     """
 
     path: str
     label: str
     source: str
     title: str = ""
+    what: str = ""
 
 
 SECTIONS = (
@@ -23,30 +24,87 @@ SECTIONS = (
         "Learn",
         (
             Page("docs", "Overview", "docs.html", "Documentation"),
-            Page("docs/quickstart", "Quickstart", "quickstart.md"),
-            Page("docs/guide", "Guide", "guide.md"),
-            Page("docs/clients", "Clients", "clients.html", "Clients"),
-            Page("docs/clients/python", "Python client", ".whl", "Python client"),
-            Page("docs/clients/typescript", "TypeScript client", ".tgz", "TypeScript client"),
+            Page(
+                "docs/quickstart",
+                "Quickstart",
+                "quickstart.md",
+                what="From nothing to the first animal, then paging, limits and keys, in ten minutes.",
+            ),
+            Page(
+                "docs/guide",
+                "Guide",
+                "guide.md",
+                what="Authentication, paging, retries, limits and bans, orders: how a program should behave.",
+            ),
+            Page(
+                "docs/clients",
+                "Clients",
+                "clients.html",
+                "Clients",
+                "For Python and TypeScript: they page, retry and wait as this service asks. Install them from here.",
+            ),
+            Page(
+                "docs/clients/python",
+                "Python client",
+                ".whl",
+                "Python client",
+                "All that the client for Python does: every call, followers of events, webhooks.",
+            ),
+            Page(
+                "docs/clients/typescript",
+                "TypeScript client",
+                ".tgz",
+                "TypeScript client",
+                "The same for Node.js, browsers and workers.",
+            ),
         ),
     ),
     (
         "Look up",
         (
-            Page("docs/reference", "Reference", "reference.html", "Reference"),
-            Page("docs/events", "Events", "events.html", "Events"),
-            Page("docs/errors", "Errors", "errors.md"),
+            Page(
+                "docs/reference",
+                "Reference",
+                "reference.html",
+                "Reference",
+                "Each operation with its parameters, bodies, answers and samples. Try it with your key.",
+            ),
+            Page(
+                "docs/events",
+                "Events",
+                "events.html",
+                "Events",
+                "What changed since your last look: every type of event, with an example.",
+            ),
+            Page(
+                "docs/errors",
+                "Errors",
+                "errors.md",
+                what="What each code means and what to do. Every error response links to its entry.",
+            ),
         ),
     ),
     (
         "What changes",
         (
-            Page("docs/changelog", "Changelog", "CHANGELOG.md"),
-            Page("docs/deprecation", "Deprecated", "deprecation.html", "Deprecated: GET /pets/{petId}"),
+            Page(
+                "docs/changelog",
+                "Changelog",
+                "CHANGELOG.md",
+                what="What each version adds, changes and mends.",
+            ),
+            Page(
+                "docs/deprecation",
+                "Deprecated",
+                "deprecation.html",
+                "Deprecated: GET /pets/{petId}",
+                "What is to be removed, when, and what to use instead.",
+            ),
         ),
     ),
 )
 PAGES = tuple(page for _, pages in SECTIONS for page in pages)
+SEARCH = "docs/search"
 START = Page("", "", "start.html", "Pet Store Service")
 # The address of each document's page.
 DOCUMENTS = {page.source: page.path for page in PAGES if page.source.endswith(".md")}
