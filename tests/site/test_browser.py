@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mar
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
     "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
+    "/docs/search?q=retry",
 )  # fmt: skip
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
 _GROUND = "getComputedStyle(document.body).backgroundColor"
@@ -111,6 +112,42 @@ class TestWithoutScript:
         expect(menu).to_be_hidden()
         page.get_by_role("navigation", name="Previous and next page").get_by_role("link").last.click()
         assert page.url.endswith("/docs/clients")
+
+
+class TestSearch:
+    """The field in the bar of every page."""
+
+    def test_without_a_script_it_leads_to_a_page(self, open_page: OpenPage) -> None:
+        """Of results, which lead to their sections."""
+        page = open_page(java_script_enabled=False, viewport=PHONE).open("/docs/guide")
+        page.get_by_role("searchbox").fill("key_banned")
+        page.get_by_role("searchbox").press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Search")
+        page.locator(".found a").first.click()
+        assert page.url.endswith("/docs/errors#key_banned")
+
+    def test_results_come_while_it_is_typed(self, open_page: OpenPage) -> None:
+        """Below the field, for the keyboard too, with the words of now; Escape takes them away."""
+        watched = open_page()
+        page = watched.open("/docs/reference")
+        page.get_by_role("searchbox").press_sequentially("409 confl")
+        expect(page.locator(".results .found a mark").first).to_have_text("conflict")
+        assert violations(page) == []
+        page.keyboard.press("Escape")
+        expect(page.locator(".results")).to_be_hidden()
+        page.get_by_role("searchbox").fill("idempotency_key_in_use")
+        expect(page.locator(".results").get_by_role("status")).to_contain_text("idempotency_key_in_use")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/docs/errors#idempotency_key_in_use")
+        assert watched.faults() == []
+
+    def test_the_page_of_results_follows_its_field(self, open_page: OpenPage) -> None:
+        """In its place, not in a second list."""
+        page = open_page().open("/docs/search")
+        page.get_by_role("searchbox").fill("zzz")
+        expect(page.get_by_role("status")).to_contain_text("Nothing is found")
+        expect(page.locator(".results")).to_have_count(0)
 
 
 class TestWays:

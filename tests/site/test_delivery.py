@@ -251,6 +251,9 @@ class _Pages:
         assert self.may_go_on.wait(10)
         return f"{path} at {EXAMPLE}"
 
+    def search(self, query: str) -> str:
+        raise NotImplementedError
+
     def error(self, status: int, message: str, root: str) -> str:
         raise NotImplementedError
 
@@ -259,7 +262,8 @@ class _Pages:
 
 
 def _pages(source: _Pages, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
-    return RenderedPages(lambda: source, {}, "", Budget(clock, burst=burst, per_second=per_second))
+    none = Budget(clock, burst=0, per_second=0)
+    return RenderedPages(lambda: source, {}, "", Budget(clock, burst=burst, per_second=per_second), none)
 
 
 async def _text(pages: RenderedPages, address: str) -> str:

@@ -15,11 +15,11 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from petstore.core import packaged
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.errors import PetstoreError
+from petstore.core.errors import InvalidParameter, PetstoreError
 from petstore.core.negotiation import prefers_html
 from petstore.site.budget import Budget
 from petstore.site.clients import FILES
-from petstore.site.contents import PAGES
+from petstore.site.contents import PAGES, SEARCH
 from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
@@ -30,13 +30,13 @@ _Answer = Callable[[Request], Awaitable[Response]]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action {}; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-_HEADERS = {"content-security-policy": _POLICY.format("'none'"), "referrer-policy": "no-referrer"}
-_WITH_FORMS = {**_HEADERS, "content-security-policy": _POLICY.format("'self'")}
+_HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"}
 # The contract is public, and tools in browsers read it from other origins.
 _SHARED = {"access-control-allow-origin": "*"}
 _ICON = "icon.svg"
+_QUERY_LONGEST = 100
 _FOLDER = packaged.files("petstore.site")
 _STATIC = StaticFiles(_FOLDER.joinpath("static"))
 _CLIENTS = _FOLDER.joinpath("clients")
@@ -79,14 +79,18 @@ class Pages:
         self._trusted = trusted
         # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
         budget = Budget(clock, burst=8 * (len(PAGES) + 1), per_second=2)
-        self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget)
+        # About as many as ten people type; each takes two milliseconds of a thread.
+        searches = Budget(clock, burst=60, per_second=20)
+        self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget, searches)
         self._clock = clock
 
     def routes(self) -> list[Route]:
         return [
             Route("/", self.start),
             *(Route(f"/{page.path}", self._page(page.path)) for page in PAGES),
+            *(Route(f"/{page.path}.md", self._page(f"{page.path}.md")) for page in PAGES),
             *(Route(f"/{page.path}/", _redirect(page.path)) for page in PAGES),
+            Route(f"/{SEARCH}", self._search),
             Route("/favicon.ico", _STATIC.endpoint(_ICON, REVALIDATED)),
             Route("/openapi.json", _document(self._contract.as_json, "application/json")),
             Route("/openapi.yaml", _document(self._contract.as_yaml, "application/yaml")),
@@ -96,7 +100,7 @@ class Pages:
 
     def switches(self, contacts: Contacts) -> Route:
         """The page where a contact's notifications are switched."""
-        return Switches(contacts, self._rendered.renderer, _WITH_FORMS, self._clock).route()
+        return Switches(contacts, self._rendered.renderer, _HEADERS, self._clock).route()
 
     async def start(self, request: Request) -> Response:
         """Links to the interface and its documentation: a page for browsers, JSON for other clients."""
@@ -119,6 +123,13 @@ class Pages:
         """The page of an error, with the ways back."""
         text = await self._rendered.error(error.status, error.public_message, request.scope["path"])
         return HTMLResponse(text, error.status, _HEADERS)
+
+    async def _search(self, request: Request) -> Response:
+        asked = request.query_params.get("q", "")
+        query = " ".join("".join(each if each.isprintable() else " " for each in asked).split())
+        if len(query) > _QUERY_LONGEST:
+            raise InvalidParameter(f"A search takes at most {_QUERY_LONGEST} characters.")
+        return (await self._rendered.search(query)).answer(request)
 
     def _page(self, path: str) -> _Answer:
         async def answer(request: Request) -> Response:

@@ -10,12 +10,19 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
+from petstore.core.errors import Unavailable
 from petstore.site.budget import Budget
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import REVALIDATED, Content
 
-# So many pages are kept, each for one address.
+# So many pages are kept, each for one address, and so many results of searches.
 _KEPT = 32
+_MEDIA_TYPES = {
+    "md": "text/markdown",
+    "txt": "text/plain",
+    "xml": "application/xml",
+    "atom": "application/atom+xml",
+}
 # A placeholder in error pages for the relative path to the root, which depends on the requested path.
 _ROOT_MARK = "{root}"
 _DEEPEST_PATH = 32
@@ -26,6 +33,8 @@ class Renderer(Protocol):
 
     def page(self, path: str) -> str: ...
 
+    def search(self, query: str) -> str: ...
+
     def error(self, status: int, message: str, root: str) -> str: ...
 
     def switches(self, **values: Any) -> str: ...
@@ -35,15 +44,23 @@ class RenderedPages:
     """`make` imports what renders, so it is called in a thread, once. `headers` are those of each page.
 
     `budget` is for readers at other addresses than `configured`; beyond it they see the one of the examples.
+    `searches` is for queries that are not kept.
     """
 
     def __init__(
-        self, make: Callable[[], Renderer], headers: Mapping[str, str], configured: str, budget: Budget
+        self,
+        make: Callable[[], Renderer],
+        headers: Mapping[str, str],
+        configured: str,
+        budget: Budget,
+        searches: Budget,
     ) -> None:
         self._make = lru_cache(maxsize=1)(make)
         self._headers = headers
         self._free = {EXAMPLE, configured}
         self._budget = budget
+        self._searches = searches
+        self._found: dict[str, Content] = {}
         self._texts: dict[str, str] = {}
         self._kept: dict[tuple[str, str], Content] = {}
         self._working = asyncio.Lock()
@@ -52,6 +69,19 @@ class RenderedPages:
     async def page(self, path: str, address: str) -> Content:
         """The page at a path, without a slash in front, for a reader at an address."""
         return self._look_up(path, address) or await self._prepare(path, address)
+
+    async def search(self, query: str) -> Content:
+        """The page of a search; it has the address of the examples. Raises Unavailable beyond the budget."""
+        if query not in self._found and not self._searches.take():
+            raise Unavailable("Too much is being searched at the moment. Try again in a second.")
+        async with self._working:
+            content = self._found.pop(query, None)
+            if content is None:
+                content = await asyncio.to_thread(self._search, query)
+            self._found[query] = content  # most recently used last
+            if len(self._found) > _KEPT:
+                del self._found[next(iter(self._found))]
+            return content
 
     async def error(self, status: int, message: str, path: str) -> str:
         """The page of an error as an answer to the request of a path; `message` is one of few."""
@@ -90,7 +120,13 @@ class RenderedPages:
         if path not in self._texts:
             self._texts[path] = self._make().page(path)
         text = self._texts[path].replace(EXAMPLE, address)
-        return Content(text.encode(), "text/html", REVALIDATED, self._headers)
+        return self._content(text, _MEDIA_TYPES.get(path.rpartition(".")[2], "text/html"))
+
+    def _search(self, query: str) -> Content:
+        return self._content(self._make().search(query), "text/html")
+
+    def _content(self, text: str, media_type: str) -> Content:
+        return Content(text.encode(), media_type, REVALIDATED, self._headers)
 
     def _render_error(self, status: int, message: str) -> str:
         return self._make().error(status, message, _ROOT_MARK)

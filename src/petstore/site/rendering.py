@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import jinja2
 
 from petstore.core.packaged import Resource
 from petstore.site import clients, documents, events, reference
-from petstore.site.contents import PAGES, SECTIONS, START, Page
+from petstore.site.contents import PAGES, SEARCH, SECTIONS, START, Page
+from petstore.site.markdown import markdown
+from petstore.site.search import Index
+from petstore.site.sections import sections
 
 _PAGES = {page.path: page for page in (START, *PAGES)}
-_ERRORS = {404: "Page not found", 405: "Method not allowed"}
+_ERRORS = {400: "Bad request", 404: "Page not found", 405: "Method not allowed"}
+_MARKDOWN = ".md"
 
 
 class TemplateRenderer:
@@ -45,14 +50,20 @@ class TemplateRenderer:
             "static": address,
             "navigation": SECTIONS,
             "version": contract["info"]["version"],
+            "query": "",
+            "has_markdown": False,
             **values,
         }
 
     def page(self, path: str) -> str:
-        """The page at a path of contents.py, without a slash in front."""
+        """The page at a path of contents.py, without a slash in front; with `.md` behind it as Markdown."""
+        if path.endswith(_MARKDOWN):
+            path = path.removesuffix(_MARKDOWN)
+            return markdown(self.page(path), path, {page.path for page in PAGES})
         root = "../" * path.count("/") or "./"
         values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         page = _PAGES[path]
+        values["has_markdown"] = page in PAGES
         if not page.source.endswith(".html"):
             document = documents.render(self._markdown(page.source), root)
             values["contents"] = document.contents()
@@ -71,6 +82,17 @@ class TemplateRenderer:
         if source.endswith(".md"):
             return self._documents.joinpath(source).read_text()
         return clients.readme(source, self._clients)
+
+    def search(self, query: str) -> str:
+        """The page of what is found in all pages; the first call takes a second."""
+        values = {**self._beside("../"), "path": SEARCH, "query": query, "found": self._index.find(query)}
+        return self._render("search.html", "Search", values)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(
+            [each for page in PAGES for each in sections(self.page(page.path), page.path, page.label)]
+        )
 
     def error(self, status: int, message: str, root: str) -> str:
         """The page of an error; `root` is where it says that the site begins."""

@@ -163,6 +163,49 @@ document.addEventListener("click", ({ target }) => target.matches("[data-forget]
 const showStored = () => showKey(stored("sessionStorage", KEY), null);
 showStored();
 addEventListener("pageshow", ({ persisted }) => persisted && showStored()); // a page as it was left may be out of date
+// Results while the reader types, from the page of the search: in that page itself, elsewhere below the field.
+const field = document.querySelector(".search input");
+const results = document.querySelector("#found") ?? document.createElement("div");
+const isPageOfResults = results.isConnected;
+let typed = 0;
+
+// The status stays the same element, so that it is read aloud.
+function showResults([status, ...others]) {
+  results.firstElementChild.replaceChildren(...status.childNodes);
+  while (results.children.length > 1) results.lastElementChild.remove();
+  results.append(...others);
+  results.hidden = false;
+}
+
+async function search() {
+  const asked = field.value;
+  if (!asked.trim()) return closeResults();
+  const answer = await fetch(`${field.form.action}?q=${encodeURIComponent(asked)}`);
+  if (!answer.ok || asked !== field.value) return;
+  const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
+  for (const link of found.querySelectorAll("a")) link.href = new URL(link.getAttribute("href"), answer.url).href;
+  if (asked === field.value) showResults(found.children);
+}
+
+function closeResults() {
+  results.hidden = !isPageOfResults;
+}
+
+if (!isPageOfResults) {
+  const status = document.createElement("p");
+  status.setAttribute("role", "status");
+  results.className = "results";
+  results.append(status);
+  closeResults();
+  field.form.append(results);
+  field.form.addEventListener("keydown", ({ key }) => key === "Escape" && closeResults());
+  field.form.addEventListener("focusout", ({ relatedTarget }) => field.form.contains(relatedTarget) || closeResults());
+  results.addEventListener("click", ({ target }) => target.closest("a") && closeResults());
+}
+field.addEventListener("input", () => {
+  clearTimeout(typed);
+  typed = setTimeout(() => search().catch(() => {}), 150); // out of reach: Enter asks again
+});
 
 // The list of contents shows where the reader is.
 const links = new Map();
