@@ -1,0 +1,192 @@
+"""The search over all pages: what is found first, what odd queries do, what it costs."""
+
+from __future__ import annotations
+
+import html
+import re
+from urllib.parse import quote, urljoin
+
+import pytest
+
+from petstore.core.errors import BY_CODE, Unavailable
+from petstore.core.events import TYPES
+from petstore.site.budget import Budget
+from petstore.site.contents import PAGES
+from petstore.site.rendered import RenderedPages
+from tests.support import contract
+from tests.support.answers import check_error
+from tests.support.clock import ManualClock
+from tests.support.service import Shop
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HTML = [("accept", "text/html")]
+_RESULT = re.compile(r'<li><span>.*?</span> <a href="(.*?)">(.*?)</a><p>(.*?)</p></li>')
+# Asked for one after the other: more than the budget of searches has at once.
+_PAUSE_SECONDS = 0.05
+
+
+@pytest.fixture
+def shop(lasting_shop: Shop) -> Shop:
+    """One service, whose index is made once."""
+    return lasting_shop
+
+
+async def _page(shop: Shop, query: str) -> str:
+    shop.clock.advance(_PAUSE_SECONDS)
+    answer = await shop.call("GET", f"/docs/search?q={quote(query)}", HTML)
+    assert answer.status == 200, query
+    return answer.body.decode()
+
+
+async def _found(shop: Shop, query: str) -> list[tuple[str, str, str]]:
+    """Address, title and text of each result."""
+    return [
+        (urljoin("/docs/search", address), title, text)
+        for address, title, text in _RESULT.findall(await _page(shop, query))
+    ]
+
+
+class TestFirst:
+    """What stands at the top."""
+
+    async def test_what_has_a_name_is_found_by_it(self, shop: Shop) -> None:
+        """Every code of an error, type of event, operation and schema, at its own entry."""
+        document = contract.document()
+        operations = [
+            each["operationId"]
+            for path in document["paths"].values()
+            for each in path.values()
+            if "operationId" in each
+        ]
+        wanted = {
+            **{code: f"/docs/errors#{code}" for code in BY_CODE},
+            **{kind.name: f"/docs/events#{kind.name}" for kind in TYPES},
+            **{name: f"/docs/reference#{name}" for name in operations},
+            "WebhookWithSecret": "/docs/reference#schema-WebhookWithSecret",
+        }
+        assert {name: (await _found(shop, name))[0][0] for name in wanted} == wanted
+
+    async def test_a_title_counts_more_than_a_text(self, shop: Shop) -> None:
+        """In capitals or not, in the plural or not, and by the beginning of the last word."""
+        for query in ("bans", "BAN", "receive webho", "webhooks receive"):
+            (address, title, _), *_ = await _found(shop, query)
+            assert address == (
+                "/docs/guide#bans" if "b" in query[:1].lower() else "/docs/guide#receive-webhooks"
+            )
+            assert "<mark>" in title
+
+    @pytest.mark.parametrize(
+        "name", ["X-RateLimit-Remaining", "Idempotency-Key", "Retry-After", "429", "ETag"]
+    )
+    async def test_what_stands_in_texts_is_marked(self, shop: Shop, name: str) -> None:
+        """Headers and statuses, as they are written; each result has the word."""
+        found = await _found(shop, name)
+        assert found
+        for _, title, text in found:
+            assert f"<mark>{name.lower()}</mark>" in f"{title} {text}".lower()
+
+    async def test_all_words_are_wanted(self, shop: Shop) -> None:
+        """Where some section has them all; else those come that have most."""
+        for _, title, text in await _found(shop, "signature verify"):
+            marked = {word.lower() for word in re.findall("<mark>(.*?)</mark>", f"{title} {text}")}
+            assert marked
+        assert (await _found(shop, "nonsenseword paging"))[0][0] == "/docs/guide#paging"
+
+    async def test_each_result_leads_to_its_section(self, shop: Shop) -> None:
+        """Of every page: the anchor exists, and the page has the title."""
+        seen = set()
+        for query in ("animal", "webhook", "key", "list", "error", "deprecated", "limit"):
+            for address, title, _ in await _found(shop, query):
+                path, _, anchor = address.partition("#")
+                page = (await shop.call("GET", path, HTML)).body.decode()
+                assert not anchor or f' id="{html.unescape(anchor)}"' in page, address
+                seen.add(path)
+                assert re.sub("</?mark>", "", title)
+        assert len(seen) >= 6
+
+
+class TestOddQueries:
+    """Characters mean themselves."""
+
+    @pytest.mark.parametrize(
+        "query",
+        ['"', "'", '"a', "a OR", "NEAR(", "*", "a*", "-a", "a AND NOT b", "(", "%", "\\", ";--", "\x00",
+         "\x1b[2J", "\u202e", "\U0001f43e", "ß", "%ff", "..", "/", "a" * 100, "a " * 50, "{root}",
+         "{{ 7 * 7 }}"],
+    )  # fmt: skip
+    async def test_none_is_a_fault(self, shop: Shop, query: str) -> None:
+        """There is a page, and its field has what was asked."""
+        page = await _page(shop, query)
+        assert page.count('<p role="status">') == 1
+        assert "49" not in page or "7" not in query
+
+    @pytest.mark.parametrize(
+        "target", ["?", "", "?q", "?q=", "?q=%20", "?q=a&q=b", "?q=%ff%fe", "?x=1", "?q=a;b&&=&"]
+    )
+    async def test_nor_is_a_query_that_is_broken(self, shop: Shop, target: str) -> None:
+        """Nothing asked for is no error."""
+        assert (await shop.call("GET", f"/docs/search{target}", HTML)).status == 200
+
+    @pytest.mark.parametrize("characters", [101, 7_000])
+    async def test_a_long_one_is_refused_with_the_bound(self, shop: Shop, characters: int) -> None:
+        """As a page for browsers, else as JSON."""
+        target = f"/docs/search?q={'a' * characters}"
+        answer = await shop.call("GET", target)
+        check_error(answer)
+        assert (answer.status, answer.code) == (400, "invalid_parameter")
+        page = await shop.call("GET", target, HTML)
+        assert page.status == 400
+        assert b"at most 100 characters" in page.body
+
+    async def test_what_is_asked_for_is_text(self, shop: Shop) -> None:
+        """It comes back as it was, and not as HTML."""
+        page = await _page(shop, '"><script>alert(1)</script>')
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
+
+    async def test_where_nothing_is_found_is_the_way_on(self, shop: Shop) -> None:
+        """It says so, and has all pages."""
+        page = await _page(shop, "nonsenseword")
+        assert "Nothing is found for <q>nonsenseword</q>" in page
+        main = page.partition("<main")[2]
+        for each in PAGES:
+            assert f'<a href="../{each.path}">{each.label}</a>' in main
+
+
+class _Pages:
+    """In the place of the templates; counts searches."""
+
+    def __init__(self) -> None:
+        self.searched = 0
+
+    def page(self, path: str) -> str:
+        raise NotImplementedError
+
+    def search(self, query: str) -> str:
+        self.searched += 1
+        return query
+
+    def error(self, status: int, message: str, root: str) -> str:
+        raise NotImplementedError
+
+    def switches(self, **values: object) -> str:
+        raise NotImplementedError
+
+
+async def test_endless_queries_cost_no_more_than_the_budget(clock: ManualClock) -> None:
+    """Beyond it they are refused, those that are kept are not; 32 are kept, and the budget fills again."""
+    source = _Pages()
+    none = Budget(clock, burst=0, per_second=0)
+    pages = RenderedPages(lambda: source, {}, "", none, Budget(clock, burst=40, per_second=2))
+    for number in range(40):
+        await pages.search(f"{number}")
+    with pytest.raises(Unavailable) as refused:
+        await pages.search("0")
+    assert refused.value.retry_after_seconds == 1
+    for number in range(39, 7, -1):
+        await pages.search(f"{number}")
+    assert source.searched == 40
+    clock.advance(0.5)
+    await pages.search("one more")
+    assert source.searched == 41
