@@ -19,9 +19,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
     "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
-    "/docs/search?q=retry",
+    "/docs/changelog-operators", "/docs/search?q=retry",
 )  # fmt: skip
 DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
+FILES = ["/llms.txt", "/sitemap.xml", "/docs/changelog.atom", "/docs/guide.md"]
 OPS = ["/healthz", "/readyz", "/metrics"]
 HTML = [("accept", "text/html,application/xhtml+xml")]
 
@@ -101,7 +102,7 @@ class Test200:
         assert answer.headers["content-type"] == "application/json"
         told = answer.json()
         assert told["interface"] == "/v1"
-        for path in (told["reference"], told["openapi"]):
+        for path in (told["reference"], told["openapi"], told["documentation"]):
             assert (await shop.call("GET", path)).status == 200
 
     async def test_the_deprecation_notice_names_the_published_date(self, shop: Shop) -> None:
@@ -131,6 +132,23 @@ async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: 
         answer = await shop.call("GET", "/", HTML)
     assert answer.status == 200
     assert b"console" not in answer.body
+
+
+async def test_programs_find_every_page(shop: Shop) -> None:
+    """llms.txt leads to the contract and to each page as Markdown, the site map to each page; by whole addresses."""
+    host = [("host", "petstore.example")]
+    listed = (await shop.call("GET", "/llms.txt", host)).body.decode()
+    assert re.match(r"# .+\n\n> .+\n", listed)
+    links = re.findall(r"^- \[.+\]\(http://petstore\.example(.+)\): .+$", listed, re.M)
+    assert len(links) == len(re.findall("^- ", listed, re.M))
+    pages = {f"{path}.md" for path in PAGES if path.startswith("/docs/") and "?" not in path}
+    assert set(links) == {*DOCUMENTS, *pages}
+    mapped = re.findall(
+        "<loc>http://petstore.example(.*)</loc>", (await shop.call("GET", "/sitemap.xml", host)).body.decode()
+    )
+    assert set(mapped) == {path for path in PAGES if "?" not in path}
+    for path in {*links, *mapped}:
+        assert (await shop.call("GET", path)).status == 200
 
 
 class TestFiles:
@@ -230,7 +248,7 @@ class TestErrors:
         assert "location" not in answer.headers
         assert answer.headers["x-content-type-options"] == "nosniff"
 
-    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
+    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
     async def test_405(self, shop: Shop, path: str, method: str) -> None:
         """Pages and documents are read only."""
@@ -239,7 +257,7 @@ class TestErrors:
         check_error(answer)
         assert answer.headers["allow"] == "GET, HEAD"
 
-    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *OPS])
+    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
         """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)

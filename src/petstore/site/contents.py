@@ -91,7 +91,7 @@ SECTIONS = (
                 "docs/changelog",
                 "Changelog",
                 "CHANGELOG.md",
-                what="What each version adds, changes and mends.",
+                what="What each version adds, changes and mends in the contract, the limits and the clients.",
             ),
             Page(
                 "docs/deprecation",
@@ -100,13 +100,21 @@ SECTIONS = (
                 "Deprecated: GET /pets/{petId}",
                 "What is to be removed, when, and what to use instead.",
             ),
+            Page(
+                "docs/changelog-operators",
+                "For operators",
+                "CHANGELOG.md",
+                what="What each version adds, changes and mends for those who run the service.",
+            ),
         ),
     ),
 )
 PAGES = tuple(page for _, pages in SECTIONS for page in pages)
 SEARCH = "docs/search"
 START = Page("", "", "start.html", "Pet Store Service")
-# The address of each document's page.
-DOCUMENTS = {page.source: page.path for page in PAGES if page.source.endswith(".md")}
+# The address of each document's page, the first if it has two.
+DOCUMENTS = {page.source: page.path for page in reversed(PAGES) if page.source.endswith(".md")}
+# Made for programs: each is a template.
+FOR_PROGRAMS = ("llms.txt", "sitemap.xml", "docs/changelog.atom")
 # Pages that are no documents: a document names them so, in code.
-MADE = {f"/{page.path}": page.path for page in PAGES if page.path not in DOCUMENTS.values()}
+MADE = {f"/{page.path}": page.path for page in PAGES if page.source not in DOCUMENTS}

@@ -19,7 +19,7 @@ from petstore.core.errors import InvalidParameter, PetstoreError
 from petstore.core.negotiation import prefers_html
 from petstore.site.budget import Budget
 from petstore.site.clients import FILES
-from petstore.site.contents import PAGES, SEARCH
+from petstore.site.contents import FOR_PROGRAMS, PAGES, SEARCH
 from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.web.addresses import address_of
@@ -88,6 +88,7 @@ class Pages:
         return [
             Route("/", self.start),
             *(Route(f"/{page.path}", self._page(page.path)) for page in PAGES),
+            *(Route(f"/{path}", self._page(path)) for path in FOR_PROGRAMS),
             *(Route(f"/{page.path}.md", self._page(f"{page.path}.md")) for page in PAGES),
             *(Route(f"/{page.path}/", _redirect(page.path)) for page in PAGES),
             Route(f"/{SEARCH}", self._search),
@@ -115,6 +116,7 @@ class Pages:
                 "interface": "/v1",
                 "reference": "/docs/reference",
                 "openapi": "/openapi.json",
+                "documentation": "/llms.txt",
             },
             headers={"x-content-type-options": "nosniff", "vary": "accept", "cache-control": REVALIDATED},
         )

@@ -9,14 +9,16 @@ from typing import Any
 import jinja2
 
 from petstore.core.packaged import Resource
-from petstore.site import clients, documents, events, reference
-from petstore.site.contents import PAGES, SEARCH, SECTIONS, START, Page
+from petstore.site import changelog, clients, documents, events, reference
+from petstore.site.contents import DOCUMENTS, FOR_PROGRAMS, PAGES, SEARCH, SECTIONS, START, Page
 from petstore.site.markdown import markdown
 from petstore.site.search import Index
 from petstore.site.sections import sections
+from petstore.web.addresses import EXAMPLE
 
 _PAGES = {page.path: page for page in (START, *PAGES)}
 _ERRORS = {400: "Bad request", 404: "Page not found", 405: "Method not allowed"}
+_CHANGELOG = "CHANGELOG.md"
 _MARKDOWN = ".md"
 
 
@@ -56,18 +58,25 @@ class TemplateRenderer:
         }
 
     def page(self, path: str) -> str:
-        """The page at a path of contents.py, without a slash in front; with `.md` behind it as Markdown."""
+        """What stands at a path of contents.py, without a slash in front; a page with `.md` as Markdown."""
         if path.endswith(_MARKDOWN):
             path = path.removesuffix(_MARKDOWN)
             return markdown(self.page(path), path, {page.path for page in PAGES})
+        if path in FOR_PROGRAMS:
+            return self._file(path)
         root = "../" * path.count("/") or "./"
         values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         page = _PAGES[path]
         values["has_markdown"] = page in PAGES
         if not page.source.endswith(".html"):
-            document = documents.render(self._markdown(page.source), root)
+            text, template = self._markdown(page.source), "document.html"
+            if page.source == _CHANGELOG:
+                is_interface = DOCUMENTS[_CHANGELOG] == path
+                text, template = changelog.part(text, is_interface=is_interface), "changelog.html"
+                values |= {"is_interface": is_interface, "what": page.what}
+            document = documents.render(text, root)
             values["contents"] = document.contents()
-            return self._render("document.html", page.title or document.title, values, document=document)
+            return self._render(template, page.title or document.title, values, document=document)
         own: dict[str, Any] = {}
         if path == "docs/reference":
             own["reference"] = reference.read(self._contract)
@@ -82,6 +91,12 @@ class TemplateRenderer:
         if source.endswith(".md"):
             return self._documents.joinpath(source).read_text()
         return clients.readme(source, self._clients)
+
+    def _file(self, path: str) -> str:
+        text = self._markdown(_CHANGELOG)
+        return self._environment.get_template(path.rpartition("/")[2]).render(
+            self._values, address=EXAMPLE, releases=changelog.releases(text, f"{EXAMPLE}/")
+        )
 
     def search(self, query: str) -> str:
         """The page of what is found in all pages; the first call takes a second."""
