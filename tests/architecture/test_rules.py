@@ -154,6 +154,8 @@ _MARKUP = {
     "petstore/site/descriptions.py": 2,  # the contract's Markdown
     "petstore/site/reference.py": 1,  # highlighted examples
     "petstore/site/samples.py": 1,  # highlighted code
+    "petstore/site/search.py": 1,  # <mark>, its word escaped by Markup.format
+    "petstore/site/templates/llms.txt": 1,  # plain text
     "petstore/console/formats.py": 2,  # <time>, its values escaped by Markup.format
 }
 _UNESCAPED = re.compile(
@@ -164,7 +166,7 @@ _UNESCAPED = re.compile(
 def test_templates_escape_what_they_show() -> None:
     """Everything but what is allowed here by name, so that no text from outside becomes markup."""
     found, lax = {}, []
-    for path in (*SOURCE.rglob("*.html"), *SOURCE.rglob("*.py")):
+    for path in (*SOURCE.rglob("templates/*.*"), *SOURCE.rglob("*.py")):
         name, text = str(path.relative_to(SOURCE)), path.read_text(encoding="utf-8")
         found[name] = len(_UNESCAPED.findall(text))
         if text.count("jinja2.Environment(") != text.count("autoescape=True"):

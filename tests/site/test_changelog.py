@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -53,7 +53,7 @@ async def test_the_pages_are_the_two_parts(shop: Shop) -> None:
             assert " ".join(first.split()) in shown
 
 
-def _texts(element: ElementTree.Element, name: str) -> list[str]:
+def _texts(element: ET.Element, name: str) -> list[str]:
     return [found.text or "" for found in element.findall(f"{_ATOM}{name}")]
 
 
@@ -61,10 +61,10 @@ class TestFeed:
     """What RFC 4287 wants (4.1.1, 4.1.2), and a reader needs."""
 
     @staticmethod
-    async def read(shop: Shop) -> ElementTree.Element:
+    async def read(shop: Shop) -> ET.Element:
         answer = await shop.call("GET", "/docs/changelog.atom", [("host", "petstore.example")])
         assert answer.headers["content-type"] == "application/atom+xml"
-        return ElementTree.fromstring(answer.body)
+        return ET.fromstring(answer.body)
 
     async def test_it_has_what_a_feed_must_have(self, shop: Shop) -> None:
         """One id, title and moment for the feed and each entry, an author, and links of whole addresses."""
@@ -86,7 +86,7 @@ class TestFeed:
         assert _texts(feed, "updated") == [max(_texts(entry, "updated")[0] for entry in entries)]
 
     async def test_each_release_is_an_entry(self, shop: Shop) -> None:
-        """With the changes of the interface as HTML, at an anchor of the page; what is not released has no moment."""
+        """With its changes of the interface as HTML, at an anchor of the page; only what is released."""
         entries = (await self.read(shop)).findall(f"{_ATOM}entry")
         page = (await shop.call("GET", "/docs/changelog")).body.decode()
         released = re.findall(r"^## \[(.+)\] - ", TEXT, re.M)

@@ -135,7 +135,7 @@ async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: 
 
 
 async def test_programs_find_every_page(shop: Shop) -> None:
-    """llms.txt leads to the contract and to each page as Markdown, the site map to each page; by whole addresses."""
+    """llms.txt leads to the contract and to the Markdown of each page, the site map to each page."""
     host = [("host", "petstore.example")]
     listed = (await shop.call("GET", "/llms.txt", host)).body.decode()
     assert re.match(r"# .+\n\n> .+\n", listed)

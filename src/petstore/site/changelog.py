@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from uuid import NAMESPACE_OID, uuid5
 
 import msgspec
-from markupsafe import Markup
 
 from petstore.site import documents
 
@@ -20,13 +19,13 @@ _RELEASED = re.compile(r"\[(?P<version>.+)\] - (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{
 
 
 class Release(msgspec.Struct, frozen=True):
-    """What a version changed in the interface. `identifier` never changes (RFC 4287, section 4.2.6)."""
+    """What a version changed in the interface, as HTML. `identifier` never changes (RFC 4287, 4.2.6)."""
 
     version: str
     date: str
     anchor: str
     identifier: str
-    body: Markup
+    body: str
 
 
 def part(text: str, *, is_interface: bool) -> str:
@@ -41,7 +40,7 @@ def releases(text: str, root: str) -> list[Release]:
     for heading, changes in _changes(text, True):
         if release := _RELEASED.fullmatch(heading):
             version = release["version"]
-            body = Markup(_ANCHOR.sub("", documents.render(f"# {version}\n\n{changes}", root).body))
+            body = _ANCHOR.sub("", documents.render(f"# {version}\n\n{changes}", root).body)
             identifier = uuid5(NAMESPACE_OID, f"petstore interface {version}").urn
             anchor = documents.anchor(heading)
             found.append(Release(version, release["date"], anchor, identifier, body))

@@ -126,11 +126,11 @@ def _snippet(text: str, place: int, wanted: set[str]) -> Markup:
     start = text.rfind(" ", 0, max(0, place - _BEFORE)) + 1
     end = len(text) if len(text) <= start + _SNIPPET else text.rfind(" ", start, start + _SNIPPET)
     shown = _marked(text[start : end if end > start else start + _SNIPPET], wanted)
-    return Markup("{}{}{}").format("… " * (start > 0), shown, " …" * (end < len(text)))
+    return escape("… " if start else "") + shown + (" …" if end < len(text) else "")
 
 
 def _marked(text: str, wanted: set[str]) -> Markup:
-    return Markup("").join(_pieces(text, wanted))
+    return escape("").join(_pieces(text, wanted))
 
 
 def _pieces(text: str, wanted: set[str]) -> Iterator[Markup]:
