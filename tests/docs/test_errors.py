@@ -7,6 +7,7 @@ import re
 from petstore.core.errors import BY_CODE
 from petstore.site.documents import render
 from tests.docs.documents import ROOT, text_of
+from tests.support.service import Shop
 
 _TEXT = text_of(ROOT / "docs" / "errors.md")
 _ENTRY = re.compile(
@@ -32,6 +33,21 @@ def test_each_code_has_an_entry() -> None:
 def test_the_page_says_which_errors_pass() -> None:
     """A retry is advised for what passes by itself, and for nothing else."""
     assert {code for code, entry in _ENTRIES.items() if entry["retry"]} == RETRIED
+
+
+async def test_a_status_leads_to_its_codes(shared_shop: Shop) -> None:
+    """The page has each as an anchor, with all its codes; the list of contents has it before each code."""
+    page = (await shared_shop.call("GET", "/docs/errors")).body.decode()
+    rows = {
+        int(status): re.findall(r'<a href="#(\w+)">', row)
+        for status, row in re.findall(r'<tr id="(\d+)">(.*?)</tr>', page)
+    }
+    assert {code: status for status, codes in rows.items() for code in codes} == {
+        code: error.status for code, error in BY_CODE.items()
+    }
+    for code, error in BY_CODE.items():
+        listed = code.replace("_", "_<wbr>")
+        assert f'<a href="#{code}">{error.status} {listed}</a>' in page
 
 
 def test_the_anchor_of_an_entry_is_its_code() -> None:

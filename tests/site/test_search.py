@@ -63,6 +63,7 @@ class TestFirst:
             **{code: f"/docs/errors#{code}" for code in BY_CODE},
             **{kind.name: f"/docs/events#{kind.name}" for kind in TYPES},
             **{name: f"/docs/reference#{name}" for name in operations},
+            **{str(error.status): f"/docs/errors#{error.status}" for error in BY_CODE.values()},
             "WebhookWithSecret": "/docs/reference#schema-WebhookWithSecret",
         }
         assert {name: (await _found(shop, name))[0][0] for name in wanted} == wanted

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 
 from petstore.core.packaged import Resource
-from petstore.site import changelog, clients, documents, events, reference
+from petstore.site import changelog, clients, documents, errors, events, reference
 from petstore.site.contents import DOCUMENTS, FOR_PROGRAMS, PAGES, SEARCH, SECTIONS, START, Page
 from petstore.site.markdown import markdown
 from petstore.site.search import Index
@@ -18,7 +18,7 @@ from petstore.web.addresses import EXAMPLE
 
 _PAGES = {page.path: page for page in (START, *PAGES)}
 _ERRORS = {400: "Bad request", 404: "Page not found", 405: "Method not allowed"}
-_CHANGELOG = "CHANGELOG.md"
+_CHANGELOG, _ERRORS_PAGE = "CHANGELOG.md", "errors.md"
 _MARKDOWN = ".md"
 
 
@@ -74,8 +74,10 @@ class TemplateRenderer:
                 is_interface = DOCUMENTS[_CHANGELOG] == path
                 text, template = changelog.part(text, is_interface=is_interface), "changelog.html"
                 values |= {"is_interface": is_interface, "what": page.what}
+            elif page.source == _ERRORS_PAGE:
+                text = errors.with_index(text)
             document = documents.render(text, root)
-            values["contents"] = document.contents()
+            values["contents"] = errors.contents(document.contents())
             return self._render(template, page.title or document.title, values, document=document)
         own: dict[str, Any] = {}
         if path == "docs/reference":
