@@ -97,6 +97,35 @@ class ServiceState(msgspec.Struct, frozen=True):
     troubles: Sequence[Trouble]
 
 
+class Period(msgspec.Struct, frozen=True):
+    """An hour of UTC, or several. `without_fault`: percent of the answers that are no 5xx, rounded down; None
+    without answers, as is the latency.
+    """
+
+    began_at_ms: int
+    without_fault: float | None
+    latency: Latency | None
+
+
+class ServiceStatus(msgspec.Struct, frozen=True):
+    """What callers may know of this replica, one of `replicas`, since a moment at most a day ago.
+
+    `state` is `well`, `failing` (some requests fail) or `down`. `hours`: the newest first; `whole`: all.
+    """
+
+    state: str
+    since_ms: int
+    replicas: int
+    whole: Period
+    hours: Sequence[Period]
+
+
+class StatusReport(Protocol):
+    """How well the service answers: whether it does now, and figures up to a minute old."""
+
+    def read(self) -> ServiceStatus: ...
+
+
 class ServiceReport(Protocol):
     """The service's own numbers. Once a minute a call waits until the size of the database is read."""
 

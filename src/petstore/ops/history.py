@@ -23,26 +23,30 @@ LEVELS = ("waiting", "memory_bytes")
 _BUCKETS = len(LATENCY_BOUNDS) + 1
 
 
-class _Sums(msgspec.Struct):
+class Sums(msgspec.Struct):
     """Of all workers at one moment, in the order of COUNTS; answers by latency."""
 
     counts: list[int]
     buckets: list[int]
 
-    def minus(self, other: _Sums) -> _Sums | None:
+    def plus(self, other: Sums) -> Sums:
+        counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
+        return Sums(counts, [mine + theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)])
+
+    def minus(self, other: Sums) -> Sums | None:
         """The increase; None where a number fell, since not all workers could be read."""
         counts = [mine - theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         buckets = [mine - theirs for mine, theirs in zip(self.buckets, other.buckets, strict=True)]
-        return None if min(*counts, *buckets) < 0 else _Sums(counts, buckets)
+        return None if min(*counts, *buckets) < 0 else Sums(counts, buckets)
 
 
-def _sums(counts: Counts) -> _Sums:
+def sums_of(counts: Counts) -> Sums:
     """Requests are those of the interface, `none` included, and not those of pages."""
     answers = [(status, found.counts) for (name, status), found in counts.answers.items() if name != "site"]
     buckets = list(map(sum, zip(*(found for _, found in answers), strict=True)))
     errors = sum(sum(found) for status, found in answers if status >= 500)
     refusals, commits = sum(counts.refusals.values()), sum(counts.commits.counts)
-    return _Sums([sum(buckets), errors, refusals, commits, counts.lines_dropped], buckets)
+    return Sums([sum(buckets), errors, refusals, commits, counts.lines_dropped], buckets)
 
 
 class ServiceHistory:
@@ -54,7 +58,7 @@ class ServiceHistory:
     def __init__(self, read: Callable[[], Numbers | None], monotonic: Callable[[], float]) -> None:
         self._read = read
         self._monotonic = monotonic
-        self._sums: _Sums | None = None
+        self._sums: Sums | None = None
         self._read_at = 0.0
         self.latest = Numbers(Counts(), Levels())
         self._begin(0)
@@ -82,7 +86,7 @@ class ServiceHistory:
         now = self._now()
         if self._sums is not None and now == self._step:
             return
-        sums, read_at = _sums(numbers.counts), self._monotonic()
+        sums, read_at = sums_of(numbers.counts), self._monotonic()
         grown = None if self._sums is None else sums.minus(self._sums)
         if grown is not None:
             self._note(now, grown, read_at - self._read_at, numbers.levels)
@@ -122,7 +126,7 @@ class ServiceHistory:
     def _now(self) -> int:
         return int(self._monotonic()) // STEP_SECONDS
 
-    def _note(self, now: int, grown: _Sums, seconds: float, levels: Levels) -> None:
+    def _note(self, now: int, grown: Sums, seconds: float, levels: Levels) -> None:
         passed = now - self._step
         for step in range(max(self._step, now - STEPS) + 1, now + 1):
             place = step % STEPS
@@ -138,9 +142,14 @@ class ServiceHistory:
         """Of the answers within these steps; None when there were none."""
         places = [step % STEPS * _BUCKETS for step in steps]
         counts = [sum(self._buckets[place + bucket] for place in places) for bucket in range(_BUCKETS)]
-        if not any(counts):
-            return None
-        return Latency(*(quantile(counts, part) * 1_000 for part in (0.5, 0.95, 0.99)))
+        return latency_of(counts)
+
+
+def latency_of(buckets: Sequence[int]) -> Latency | None:
+    """Of answers by latency; None when there are none."""
+    if not any(buckets):
+        return None
+    return Latency(*(quantile(buckets, part) * 1_000 for part in (0.5, 0.95, 0.99)))
 
 
 def quantile(counts: Sequence[int], part: float) -> float:

@@ -64,20 +64,21 @@ class Metrics(Collector):
     def share(self) -> None:
         """Write the numbers for the other workers; call it about once a second, and at the end."""
         if self._shared is not None:
-            self._write(self._shared, self._own())
+            self._write(self._shared, self.own())
 
     def render(self) -> bytes:
         """Prometheus' text format."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:
-        numbers = self.total() or self._own()
+        numbers = self.total() or self.own()
         yield from _families(numbers.counts, numbers.levels)
         yield _program(self._commit, self._stage)
         for local in self._local:
             yield from local()
 
-    def _own(self) -> Numbers:
+    def own(self) -> Numbers:
+        """The current numbers of this worker."""
         for source in self._sources:
             source(self.counts, self._levels)
         return Numbers(self.counts, self._levels)
@@ -86,7 +87,7 @@ class Metrics(Collector):
         """The last written numbers of all workers, and the current ones of this worker; None when they can't
         be read.
         """
-        own = self._own()
+        own = self.own()
         if self._shared is None:
             return own
         self._write(self._shared, own)

@@ -1,0 +1,89 @@
+"""How well the service answers, for its callers: the last day by hours, without counts of requests.
+
+Each worker notes it for all workers of its replica since it began, in memory: 25 sums, 5 kB. It looks once a
+minute, since to read the numbers of eight workers takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from petstore.core.clock import Clock
+from petstore.core.durations import HOUR_MS
+from petstore.core.service import Period, ServiceStatus
+from petstore.ops.history import Sums, latency_of, sums_of
+from petstore.ops.worker_metrics import Numbers
+
+HOURS = 24
+STEP_SECONDS = 60
+# From this part of failed answers in the last step on, the service is not well.
+FAILING = 0.01
+
+
+class CallersStatus:
+    """Implements core.service.StatusReport. `own` returns this worker's numbers, `total` those of all.
+
+    `replicas`: PETSTORE_REPLICAS.
+    """
+
+    def __init__(
+        self, own: Callable[[], Numbers], total: Callable[[], Numbers | None], clock: Clock, replicas: int
+    ) -> None:
+        self._own = own
+        self._total = total
+        self._clock = clock
+        self._replicas = replicas
+        self._since_ms = clock.now_ms()
+        self._looked_at: float | None = None
+        self._last: Sums | None = None
+        self._recent: Sums | None = None
+        self._hours: dict[int, Sums] = {}
+
+    def sample(self) -> None:
+        """Note what has come, if a minute has passed; call it about once a second."""
+        now = self._clock.monotonic()
+        if self._looked_at is not None and now - self._looked_at < STEP_SECONDS:
+            return
+        self._looked_at = now
+        numbers = self._total()
+        if numbers is None:
+            return
+        before, self._last = self._last, sums_of(numbers.counts)
+        self._recent = None if before is None else self._last.minus(before)
+        if self._recent is not None:
+            self._note(self._recent)
+
+    def _note(self, grown: Sums) -> None:
+        hour = self._clock.now_ms() // HOUR_MS
+        self._hours[hour] = self._hours[hour].plus(grown) if hour in self._hours else grown
+        for old in [each for each in self._hours if each <= hour - HOURS]:
+            del self._hours[old]
+
+    def read(self) -> ServiceStatus:
+        now = self._clock.now_ms() // HOUR_MS
+        first = max(self._since_ms // HOUR_MS, now - HOURS + 1)
+        shown = {hour: self._hours.get(hour) for hour in range(now, first - 1, -1)}
+        known = [sums for sums in shown.values() if sums is not None]
+        return ServiceStatus(
+            state=self._state(),
+            since_ms=max(self._since_ms, first * HOUR_MS),
+            replicas=self._replicas,
+            whole=_period(first, reduce(Sums.plus, known) if known else None),
+            hours=[_period(hour, sums) for hour, sums in shown.items()],
+        )
+
+    def _state(self) -> str:
+        if not self._own().levels.ready:
+            return "down"
+        requests, errors = (0, 0) if self._recent is None else self._recent.counts[:2]
+        return "failing" if errors > FAILING * requests else "well"
+
+
+def _period(hour: int, sums: Sums | None) -> Period:
+    requests, errors = (0, 0) if sums is None else sums.counts[:2]
+    if sums is None or not requests:
+        return Period(hour * HOUR_MS, None, None)
+    # Rounded down: 100 % says that nothing failed.
+    percent = (requests - errors) * 10_000 // requests / 100
+    return Period(hour * HOUR_MS, percent, latency_of(sums.buckets))
