@@ -260,6 +260,9 @@ class _Pages:
     def switches(self, **values: Any) -> str:
         raise NotImplementedError
 
+    def status(self, **values: Any) -> str:
+        raise NotImplementedError
+
 
 def _pages(source: _Pages, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
     none = Budget(clock, burst=0, per_second=0)

@@ -174,6 +174,9 @@ class _Pages:
     def switches(self, **values: object) -> str:
         raise NotImplementedError
 
+    def status(self, **values: object) -> str:
+        raise NotImplementedError
+
 
 async def test_endless_queries_cost_no_more_than_the_budget(clock: ManualClock) -> None:
     """Beyond it they are refused, those that are kept are not; 32 are kept, and the budget fills again."""

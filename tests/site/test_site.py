@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
     "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
-    "/docs/changelog-operators", "/docs/search?q=retry",
+    "/docs/changelog-operators", "/docs/search?q=retry", "/status",
 )  # fmt: skip
 DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
 FILES = ["/llms.txt", "/sitemap.xml", "/docs/changelog.atom", "/docs/guide.md"]
@@ -142,7 +142,7 @@ async def test_programs_find_every_page(shop: Shop) -> None:
     links = re.findall(r"^- \[.+\]\(http://petstore\.example(.+)\): .+$", listed, re.M)
     assert len(links) == len(re.findall("^- ", listed, re.M))
     pages = {f"{path}.md" for path in PAGES if path.startswith("/docs/") and "?" not in path}
-    assert set(links) == {*DOCUMENTS, *pages}
+    assert set(links) == {*DOCUMENTS, "/status", *pages}
     mapped = re.findall(
         "<loc>http://petstore.example(.*)</loc>", (await shop.call("GET", "/sitemap.xml", host)).body.decode()
     )

@@ -9,7 +9,8 @@ class Page(NamedTuple):
     """A page at `path` below the site's root, by which a reader finds it in the navigation.
 
     `source` is a file of `documents/`, which has a title of its own, or of `templates/`, or the ending of a
-    client's package, whose README.md it shows. `what` is a sentence for a reader who chooses among pages.
+    client's package, whose README.md it shows. `what` is a sentence for a reader who chooses among pages. Without a
+    source a module of its own makes it for each request.
     """
 
     path: str
@@ -19,6 +20,7 @@ class Page(NamedTuple):
     what: str = ""
 
 
+STATUS = "status"
 SECTIONS = (
     (
         "Learn",
@@ -82,6 +84,7 @@ SECTIONS = (
                 "errors.md",
                 what="What each code means and what to do. Every error response links to its entry.",
             ),
+            Page(STATUS, "Status", "", "Status", "Whether the service is well, and how it answered today."),
         ),
     ),
     (
@@ -109,7 +112,7 @@ SECTIONS = (
         ),
     ),
 )
-PAGES = tuple(page for _, pages in SECTIONS for page in pages)
+PAGES = tuple(page for _, pages in SECTIONS for page in pages if page.source)
 SEARCH = "docs/search"
 START = Page("", "", "start.html", "Pet Store Service")
 # The address of each document's page, the first if it has two.

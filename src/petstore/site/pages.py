@@ -17,11 +17,13 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import InvalidParameter, PetstoreError
 from petstore.core.negotiation import prefers_html
+from petstore.core.service import StatusReport
 from petstore.site.budget import Budget
 from petstore.site.clients import FILES
-from petstore.site.contents import FOR_PROGRAMS, PAGES, SEARCH
+from petstore.site.contents import FOR_PROGRAMS, PAGES, SEARCH, STATUS
 from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
+from petstore.site.status import StatusPage
 from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content, StaticFiles
 from petstore.web.routes import Route
@@ -103,6 +105,10 @@ class Pages:
         """The page where a contact's notifications are switched."""
         return Switches(contacts, self._rendered.renderer, _HEADERS, self._clock).route()
 
+    def status(self, report: StatusReport) -> Route:
+        """The page of how well the service answers."""
+        return StatusPage(report, self._rendered.renderer, _HEADERS, self._clock).route()
+
     async def start(self, request: Request) -> Response:
         """Links to the interface and its documentation: a page for browsers, JSON for other clients."""
         if prefers_html(request.headers.getlist("accept")):
@@ -117,6 +123,7 @@ class Pages:
                 "reference": "/docs/reference",
                 "openapi": "/openapi.json",
                 "documentation": "/llms.txt",
+                "status": f"/{STATUS}",
             },
             headers={"x-content-type-options": "nosniff", "vary": "accept", "cache-control": REVALIDATED},
         )

@@ -39,6 +39,8 @@ class Renderer(Protocol):
 
     def switches(self, **values: Any) -> str: ...
 
+    def status(self, **values: Any) -> str: ...
+
 
 class RenderedPages:
     """`make` imports what renders, so it is called in a thread, once. `headers` are those of each page.

@@ -10,7 +10,7 @@ import jinja2
 
 from petstore.core.packaged import Resource
 from petstore.site import changelog, clients, documents, errors, events, reference
-from petstore.site.contents import DOCUMENTS, FOR_PROGRAMS, PAGES, SEARCH, SECTIONS, START, Page
+from petstore.site.contents import DOCUMENTS, FOR_PROGRAMS, PAGES, SEARCH, SECTIONS, START, STATUS, Page
 from petstore.site.markdown import markdown
 from petstore.site.search import Index
 from petstore.site.sections import sections
@@ -119,6 +119,10 @@ class TemplateRenderer:
     def switches(self, **values: Any) -> str:
         """The page of a contact: what notifications.py says of it."""
         return self._render("notifications.html", "Mail of the pet store", self._beside("../"), **values)
+
+    def status(self, **values: Any) -> str:
+        """The page of how well the service answers: what status.py says of it."""
+        return self._render("status.html", "Status", {**self._beside("./"), "path": STATUS}, **values)
 
     def _beside(self, root: str) -> dict[str, Any]:
         """The values of a page that is not in the navigation."""

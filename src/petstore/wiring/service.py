@@ -33,6 +33,7 @@ from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
+from petstore.ops.status import CallersStatus
 from petstore.ops.supervision import read_metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
 from petstore.ops.webhooks import MailWatch, WebhookWatch
@@ -130,6 +131,7 @@ class _Counting(NamedTuple):
     meter: UsageMeter
     incidents: Incidents
     history: ServiceHistory
+    status: CallersStatus
     flusher: CounterFlusher
 
 
@@ -137,7 +139,10 @@ def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
     """The second stage."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
     history = ServiceHistory(process.metrics.total, process.clock.monotonic)
-    each_round = [process.metrics.share, incidents.check]
+    status = CallersStatus(
+        process.metrics.own, process.metrics.total, process.clock, process.settings.replicas
+    )
+    each_round = [process.metrics.share, incidents.check, status.sample]
     if backend.file is not None:
         each_round.append(backend.file.keep_reserve)
     if process.settings.has_console:
@@ -151,7 +156,7 @@ def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
         each_round=each_round,
         clock=process.clock,
     )
-    return _Counting(meter, incidents, history, flusher)
+    return _Counting(meter, incidents, history, status, flusher)
 
 
 def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
@@ -169,7 +174,12 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     if console is not None:
         opened.push_async_callback(console.close)
     pages = _build_pages(settings, clock, with_console=console is not None)
-    routes = [*pages.routes(), pages.switches(store.contacts), *endpoints.routes()]
+    routes = [
+        *pages.routes(),
+        pages.switches(store.contacts),
+        pages.status(counting.status),
+        *endpoints.routes(),
+    ]
     site = build_site([*routes, *(console.routes() if console else [])], pages.error)
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
