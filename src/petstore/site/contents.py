@@ -9,8 +9,8 @@ class Page(NamedTuple):
     """A page at `path` below the site's root, by which a reader finds it in the navigation.
 
     `source` is a file of `documents/`, which has a title of its own, or of `templates/`, or the ending of a
-    client's package, whose README.md it shows. `what` is a sentence for a reader who chooses among pages. Without a
-    source a module of its own makes it for each request.
+    client's package, whose README.md it shows; without one, a module of its own answers. `what` is a sentence
+    for a reader who chooses among pages.
     """
 
     path: str
