@@ -43,7 +43,7 @@ class TemplateRenderer:
         self._environment.filters["code"] = lambda text, language: documents.code_block(
             text.strip(), language
         )
-        for name in ("layout.html", "notifications.html"):  # rendered on the event loop, so compiled here
+        for name in ("layout.html", "notifications.html", "status.html"):  # rendered on the event loop
             self._environment.get_template(name)
         self._documents = folder.joinpath("documents")
         self._clients = folder.joinpath("clients")
