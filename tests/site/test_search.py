@@ -146,6 +146,13 @@ class TestOddQueries:
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)" in page
 
+    async def test_results_have_the_readers_address(self, shop: Shop) -> None:
+        """As the pages that they are of."""
+        shop.clock.advance(_PAUSE_SECONDS)
+        for host in ("one.example", "other.example"):
+            page = await shop.call("GET", "/docs/search?q=first+call", [*HTML, ("host", host)])
+            assert f"export BASE=http://{host}/v1" in re.sub("</?mark>", "", page.body.decode())
+
     async def test_where_nothing_is_found_is_the_way_on(self, shop: Shop) -> None:
         """It says so, and has all pages."""
         page = await _page(shop, "nonsenseword")
@@ -184,13 +191,13 @@ async def test_endless_queries_cost_no_more_than_the_budget(clock: ManualClock) 
     none = Budget(clock, burst=0, per_second=0)
     pages = RenderedPages(lambda: source, {}, "", none, Budget(clock, burst=40, per_second=2))
     for number in range(40):
-        await pages.search(f"{number}")
+        await pages.search(f"{number}", "")
     with pytest.raises(Unavailable) as refused:
-        await pages.search("0")
+        await pages.search("0", "")
     assert refused.value.retry_after_seconds == 1
     for number in range(39, 7, -1):
-        await pages.search(f"{number}")
+        await pages.search(f"{number}", "")
     assert source.searched == 40
     clock.advance(0.5)
-    await pages.search("one more")
+    await pages.search("one more", "")
     assert source.searched == 41

@@ -138,12 +138,14 @@ class Pages:
         query = " ".join("".join(each if each.isprintable() else " " for each in asked).split())
         if len(query) > _QUERY_LONGEST:
             raise InvalidParameter(f"A search takes at most {_QUERY_LONGEST} characters.")
-        return (await self._rendered.search(query)).answer(request)
+        return (await self._rendered.search(query, self._address(request))).answer(request)
+
+    def _address(self, request: Request) -> str:
+        return self._root or address_of(request, self._trusted)
 
     def _page(self, path: str) -> _Answer:
         async def answer(request: Request) -> Response:
-            address = self._root or address_of(request, self._trusted)
-            return (await self._rendered.page(path, address)).answer(request)
+            return (await self._rendered.page(path, self._address(request))).answer(request)
 
         return answer
 

@@ -62,7 +62,7 @@ class RenderedPages:
         self._free = {EXAMPLE, configured}
         self._budget = budget
         self._searches = searches
-        self._found: dict[str, Content] = {}
+        self._found: dict[tuple[str, str], Content] = {}
         self._texts: dict[str, str] = {}
         self._kept: dict[tuple[str, str], Content] = {}
         self._working = asyncio.Lock()
@@ -72,15 +72,16 @@ class RenderedPages:
         """The page at a path, without a slash in front, for a reader at an address."""
         return self._look_up(path, address) or await self._prepare(path, address)
 
-    async def search(self, query: str) -> Content:
-        """The page of a search; it has the address of the examples. Raises Unavailable beyond the budget."""
-        if query not in self._found and not self._searches.take():
+    async def search(self, query: str, address: str) -> Content:
+        """The page of a search for a reader at an address. Raises Unavailable beyond the budget."""
+        asked = query, address
+        if asked not in self._found and not self._searches.take():
             raise Unavailable("Too much is being searched at the moment. Try again in a second.")
         async with self._working:
-            content = self._found.pop(query, None)
+            content = self._found.pop(asked, None)
             if content is None:
-                content = await asyncio.to_thread(self._search, query)
-            self._found[query] = content  # most recently used last
+                content = await asyncio.to_thread(self._search, *asked)
+            self._found[asked] = content  # most recently used last
             if len(self._found) > _KEPT:
                 del self._found[next(iter(self._found))]
             return content
@@ -124,8 +125,8 @@ class RenderedPages:
         text = self._texts[path].replace(EXAMPLE, address)
         return self._content(text, _MEDIA_TYPES.get(path.rpartition(".")[2], "text/html"))
 
-    def _search(self, query: str) -> Content:
-        return self._content(self._make().search(query), "text/html")
+    def _search(self, query: str, address: str) -> Content:
+        return self._content(self._make().search(query).replace(EXAMPLE, address), "text/html")
 
     def _content(self, text: str, media_type: str) -> Content:
         return Content(text.encode(), media_type, REVALIDATED, self._headers)
