@@ -51,8 +51,6 @@ class _Writer:
             yield "\n".join(self._rows(node))
         elif node.tag == "blockquote":
             yield "\n".join(f"> {line}".rstrip() for line in "\n\n".join(self.blocks(node)).split("\n"))
-        elif node.tag == "fieldset":  # one thing in several languages: the first, which is curl
-            yield next(self.blocks(node))
         else:
             yield from self.blocks(node)
 

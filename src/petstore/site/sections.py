@@ -45,7 +45,9 @@ def _collect(node: Node, found: list[Section], into: Section) -> None:
             found.append(own)
         if part.tag in _HEADINGS and not own.title:
             own.title, into = _title(part), own
-        elif part.tag != "fieldset":  # a sample has no words that its operation has not
+        elif not (
+            "code" in node.classes and "tabs" in part.classes
+        ):  # samples: the operation has their words
             _collect(part, found, own)
         if part.tag not in _WITHIN_A_LINE or (node.tag, part.tag) == ("p", "span"):
             own.text += " "

@@ -14,11 +14,11 @@ from starlette.responses import Response
 
 from petstore.core.clock import Clock
 from petstore.core.moments import iso_moment
+from petstore.core.negotiation import prefers_html
 from petstore.core.service import Period, ServiceStatus, StatusReport
 from petstore.site.contents import STATUS
 from petstore.site.rendered import Renderer
 from petstore.web.delivery import REVALIDATED, Content
-from petstore.core.negotiation import prefers_html
 from petstore.web.routes import Route
 
 _KEPT_SECONDS = 5
