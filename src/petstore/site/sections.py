@@ -45,12 +45,15 @@ def _collect(node: Node, found: list[Section], into: Section) -> None:
             found.append(own)
         if part.tag in _HEADINGS and not own.title:
             own.title, into = _title(part), own
-        elif not (
-            "code" in node.classes and "tabs" in part.classes
-        ):  # samples: the operation has their words
+        elif not _is_sample(part, node):  # its operation has its words
             _collect(part, found, own)
         if part.tag not in _WITHIN_A_LINE or (node.tag, part.tag) == ("p", "span"):
             own.text += " "
+
+
+def _is_sample(part: Node, within: Node) -> bool:
+    """Of an operation in the reference."""
+    return "code" in within.classes and "tabs" in part.classes
 
 
 def _title(heading: Node) -> str:
