@@ -17,7 +17,7 @@ from tests.support.service import Shop, open_shop
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PAGES = (
-    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
+    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python", "/docs/clients/typescript",
     "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
     "/docs/changelog-operators", "/docs/search?q=retry", "/status",
 )  # fmt: skip

@@ -43,7 +43,7 @@ SECTIONS = (
                 "Clients",
                 "clients.html",
                 "Clients",
-                "For Python and TypeScript: they page, retry and wait as this service asks. Install them from here.",
+                "For Python and TypeScript: they page, retry and wait as this service asks.",
             ),
             Page(
                 "docs/clients/python",
