@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mar
 
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
-    "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog", "/docs/deprecation",
-    "/docs/changelog-operators", "/docs/search?q=retry", "/status",
+    "/docs/clients/typescript", "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog",
+    "/docs/deprecation", "/docs/changelog-operators", "/docs/search?q=retry", "/status",
 )  # fmt: skip
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
 _GROUND = "getComputedStyle(document.body).backgroundColor"
