@@ -71,6 +71,9 @@ async def test_answers_of_staging_say_so(tmp_path: Path, stage: str, said: str |
         ):  # fmt: skip
             answer = await shop.ask(method, target)
             assert answer.headers.get("x-environment") == said, (method, target)
+        guide = (await shop.call("GET", "/docs/guide", [("accept", "text/html")])).body.decode()
+        prefixes = {text[-10:] for text in guide.split("YourOwnKeyStandsHere")[:-1]}
+        assert prefixes == {"pets_test_" if said else "pets_live_"}
         for page in ("/docs", "/console/sign-in"):
             shown = (
                 await shop.call("GET", page, [("accept", "text/html"), ("host", "127.0.0.1")])

@@ -99,7 +99,7 @@ class TestLanguages:
         for language in ("curl", "Python", "requests", "JavaScript"):
             sample = page.locator("#listPets .tab").filter(has=page.get_by_text(language, exact=True))
             expect(sample.locator("pre")).to_be_visible()
-        assert page.get_by_role("tab").count() == page.locator("form:visible").count() == 0
+        assert page.get_by_role("tab").count() == page.locator("main form:visible").count() == 0
 
 
 # Forgotten on another page, then back to this one: this browser keeps no pages for that.

@@ -111,7 +111,8 @@ showAll(stored("localStorage", LANGUAGE));
 
 // The reader's own key, in the samples and forms. It stays in this tab: no other storage, cookie or address has it.
 const KEY = "petstore-key";
-const PLACEHOLDER = "pets_live_YourOwnKeyStandsHere";
+const PREFIX = document.querySelector(".staging") ? "pets_test_" : "pets_live_";
+const PLACEHOLDER = `${PREFIX}YourOwnKeyStandsHere`;
 const KEY_FORM = /^pets_(live|test)_[0-9A-Za-z]{38}$/;
 const fault = element("div", "", { role: "status", class: "fault", id: "key-fault" });
 
@@ -147,7 +148,7 @@ function keepKey(key, from) {
 
 function addKeyField(block) {
   const label = element("label", "Your API key ");
-  const attributes = { type: "text", class: "secret", "data-key": "", placeholder: "pets_live_…", spellcheck: "false" };
+  const attributes = { type: "text", class: "secret", "data-key": "", placeholder: `${PREFIX}…`, spellcheck: "false" };
   const field = element("input", "", { ...attributes, autocapitalize: "off", autocomplete: "off", "aria-describedby": fault.id });
   label.append(element("span", "for the samples; stays in this tab"), field);
   const box = element("div", "", { class: "own-key" });
