@@ -14,10 +14,13 @@ DEPRECATED_AT = 1_795_219_200
 
 
 class Deprecation:
-    """The headers and the 410 of getPet. `removal_at` is a Unix time in seconds."""
+    """The headers and the 410 of getPet. `removal_at` is a Unix time in seconds; `is_over`: it is removed,
+    whatever the time is."""
 
-    def __init__(self, removal_at: int, reference_base: str, documentation: str) -> None:
-        self.removal_at_ms = removal_at * 1_000
+    def __init__(
+        self, removal_at: int, reference_base: str, documentation: str, *, is_over: bool = False
+    ) -> None:
+        self.removal_at_ms = 0 if is_over else removal_at * 1_000
         self._base = reference_base
         self._documentation = documentation
         self._fixed = [

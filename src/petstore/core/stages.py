@@ -10,6 +10,8 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.keys import prefix_of
 
 HEADER = b"x-environment"
+# The cause, in the access log, of an error that was asked for.
+REHEARSED = "rehearsed"
 
 
 class Stage(StrEnum):

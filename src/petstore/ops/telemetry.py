@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.core.stages import REHEARSED
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, METHODS, OTHER_METHOD, AccessEntry
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram
 from petstore.ops.incidents import Incidents
@@ -81,7 +82,7 @@ class ApiObserver:
         worked = seconds - request.waited
         latencies.counts[bisect_left(LATENCY_BOUNDS, worked)] += 1  # Histogram.observe without the call
         latencies.total += worked
-        if status in {401, 429}:
+        if status in {401, 429} and request.cause != REHEARSED:
             self._count_refusal(status, decision, caller, request.cause)
         if self._incidents.bans and caller is not None and isinstance(decision, Decision):
             self._incidents.answered(caller, decision)

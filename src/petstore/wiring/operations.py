@@ -6,18 +6,20 @@ from petstore.api.categories import CategoryOperations
 from petstore.api.deliveries import DeliveryOperations
 from petstore.api.deprecation import Deprecation
 from petstore.api.events import EventOperations
-from petstore.api.openapi.document import OpenApiDocument
+from petstore.api.openapi.document import OpenApiDocument, documented_messages
 from petstore.api.operations import operations
 from petstore.api.orders import OrderOperations
 from petstore.api.pets import PetOperations
-from petstore.api.pipeline.app import PREFIX
+from petstore.api.pipeline.app import PREFIX, refusing_parameters
 from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.rehearsal import Rehearsal, Rehearse, Service, refuse
 from petstore.api.pipeline.routing import Operation
 from petstore.api.usage import UsageOperations
 from petstore.api.waits import Waits
 from petstore.api.webhooks import WebhookOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock
+from petstore.core.durations import SECOND_MS
 from petstore.core.sealing import Seal
 from petstore.core.stages import HEADER, Stage
 from petstore.core.targets import Guard
@@ -61,20 +63,32 @@ def guard_of(settings: Settings) -> Guard:
     return Guard(settings.webhook_networks, allows_loopback=settings.is_own)
 
 
-def build_operations(
-    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits
-) -> list[Operation]:
-    """Every operation of the service. Raises ConfigurationError."""
-    base = _reference_base(settings)
-    body_timeout_seconds = settings.body_timeout_ms / 1_000
+def _pets(settings: Settings, clock: Clock, store: Store, *, is_removed: bool) -> PetOperations:
+    base, page = _reference_base(settings), f"{documentation_base(settings)}/deprecation"
     removal_at = int(settings.removal_date.timestamp())
-    pets = PetOperations(
+    return PetOperations(
         pets=store.pets,
         clock=clock,
-        deprecation=Deprecation(removal_at, base, f"{documentation_base(settings)}/deprecation"),
+        deprecation=Deprecation(removal_at, base, page, is_over=is_removed),
         reference_base=base,
-        body_timeout_seconds=body_timeout_seconds,
+        body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )
+
+
+def build_operations(
+    settings: Settings,
+    clock: Clock,
+    store: Store,
+    gate: Gate,
+    waits: Waits,
+    *,
+    is_removed: bool = False,
+) -> list[Operation]:
+    """Every operation of the service. `is_removed`: as they are when getPet is removed, whatever the time is.
+    Raises ConfigurationError."""
+    base = _reference_base(settings)
+    body_timeout_seconds = settings.body_timeout_ms / 1_000
+    pets = _pets(settings, clock, store, is_removed=is_removed)
     orders = OrderOperations(
         orders=store.orders,
         accounts=store.accounts,
@@ -100,3 +114,21 @@ def build_operations(
         reference_base=base,
     )
     return operations(pets, categories, orders, usage, events, webhooks, deliveries)
+
+
+def build_rehearsal(settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits) -> Rehearse:
+    """What the header Petstore-Rehearse does. Without a stage it is refused as in production: a client that
+    rehearses must not write into a real store by mistake."""
+    if settings.stage is not Stage.STAGING:
+        return refuse(settings.other_base_url)
+    removed = build_operations(settings, clock, store, gate, waits, is_removed=True)
+    return Rehearsal(
+        Service(
+            gate,
+            clock,
+            documented_messages,
+            map(refusing_parameters, removed),
+            int(settings.removal_date.timestamp()) * SECOND_MS,
+            lambda: waits.has_ended,
+        )
+    )

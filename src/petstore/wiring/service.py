@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from petstore.api.openapi.document import INTERFACE_VERSION
-from petstore.api.pipeline.app import ApiApp
+from petstore.api.pipeline.app import ApiApp, Fixed
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Screening
 from petstore.api.pipeline.response import date_header
@@ -47,6 +47,7 @@ from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
 from petstore.wiring.operations import (
     build_operations,
+    build_rehearsal,
     documentation_base,
     openapi_document,
     stage_headers,
@@ -236,8 +237,8 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         cors=Cors(settings.cors_origins),
         clock=clock,
         observer=observer,
-        page_of_errors=f"{documentation_base(settings)}/errors",
-        always=stage_headers(settings),
+        rehearse=build_rehearsal(settings, clock, storage.store, gate, waits),
+        fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 
     def read(counts: Counts, levels: Levels) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ _ORDER = ("openapi", "info", "servers", "externalDocs", "security", "tags", "pat
 # Paths are served in this order: who tries them one after the other finds what is removed at the end.
 _PARTS = (
     *("pets", "pet", "categories", "orders", "order", "events", "webhooks", "deliveries", "webhook", "usage"),
-    *("shared", "errors"),
+    *("rehearsal", "shared", "errors"),
 )
 
 
@@ -59,6 +60,22 @@ class OpenApiDocument:
         if self._yaml is None:
             self._yaml = as_yaml(self._published(), _REMARK).encode()
         return self._yaml
+
+
+@cache
+def documented_messages() -> dict[str, dict[str, str]]:
+    """The first example of each documented error, by operation and code. The first call takes about 0.2 s."""
+    document = OpenApiDocument([]).read()
+    responses = document["components"]["responses"]
+    found: dict[str, dict[str, str]] = {}
+    for operation in (each for item in document["paths"].values() for each in item.values()):
+        messages = found.setdefault(operation["operationId"], {})
+        for answer in operation["responses"].values():
+            if "$ref" in answer:
+                [content] = responses[answer["$ref"].rpartition("/")[2]]["content"].values()
+                for example in content["examples"].values():
+                    messages.setdefault(example["value"]["code"], example["value"]["message"])
+    return found
 
 
 def _part(name: str) -> dict[str, Any]:

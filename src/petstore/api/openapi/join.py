@@ -1,9 +1,9 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, the errors of every operation (`applies` in errors.yaml), what makes a
-request conditional, and the types of events. Schemas of plain numbers and texts are written out where they
-are used.
+headers that every response carries, the rehearsal, the errors of every operation (`applies` in errors.yaml),
+what makes a request conditional, and the types of events. Schemas of plain numbers and texts are written out
+where they are used.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _EVERY_RESPONSE = (
     "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
 )  # fmt: skip
 _DEPRECATED = {"Deprecation": "Deprecation", "Sunset": "Sunset", "Link": "DeprecationLink"}
+_OF_ERRORS = {"Link": "HelpLink", "Petstore-Rehearsed": "Petstore-Rehearsed"}
 # An error that other operations have too: only getPet's has these.
 _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
 _KEYED = ("Idempotency-Key", "OrderIdempotencyKey", "WebhookIdempotencyKey")
@@ -48,6 +49,7 @@ def join(service: Node, parts: list[Node]) -> Node:
     for item in service["paths"].values():
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
+            operation["parameters"].append(_reference("parameters", "Petstore-Rehearse"))
             if method in _CONDITIONS:
                 operation["parameters"].append(_reference("parameters", _CONDITIONS[method]))
             answers = {
@@ -143,7 +145,7 @@ def _response(error: Node) -> Node:
     }
     return {
         "description": error["description"],
-        "headers": _headers(_references(error.get("headers", {}) | {"Link": "HelpLink"})),
+        "headers": _headers(_references(error.get("headers", {}) | _OF_ERRORS)),
         "content": {"application/json": {"schema": _reference("schemas", "Error"), "examples": examples}},
     }
 

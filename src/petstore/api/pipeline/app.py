@@ -10,7 +10,7 @@ import itertools
 import secrets
 from collections.abc import Awaitable, Iterable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from petstore.api.pipeline.body import PATCH_TYPES
 from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Refused
+from petstore.api.pipeline.rehearsal import REHEARSE, Rehearse, Rehearsed, Unanswered
 from petstore.api.pipeline.request import Exchange, Request, read_request
 from petstore.api.pipeline.response import (
     Header,
@@ -35,6 +36,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import InternalError, PetstoreError, Unavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.core.stages import REHEARSED
 from petstore.core.versions import Version
 
 PREFIX = "/v1"
@@ -57,8 +59,15 @@ class Observer(Protocol):
         """An expected failure of the store became a 503, or an unexpected error a 500."""
 
 
+class Fixed(NamedTuple):
+    """Headers that are the same in all answers: the Links of errors lead to one page."""
+
+    page_of_errors: str
+    always: Iterable[Header] = ()
+
+
 class ApiApp:
-    """Answers exchanges whose path is under /v1; `always` are headers of every answer."""
+    """Answers exchanges whose path is under /v1."""
 
     def __init__(
         self,
@@ -68,17 +77,18 @@ class ApiApp:
         cors: Cors,
         clock: Clock,
         observer: Observer,
-        page_of_errors: str,
-        always: Iterable[Header] = (),
+        rehearse: Rehearse,
+        fixed: Fixed,
     ) -> None:
-        self._router = Router(map(_refusing_parameters, operations))
+        self._router = Router(map(refusing_parameters, operations))
         self.cache = PageCache()
         self._gate = gate
         self._cors = cors
         self._monotonic = clock.monotonic
         self._observer = observer
-        self._help_links = help_links(page_of_errors)
-        self._always = render(always)
+        self._rehearse = rehearse
+        self._help_links = help_links(fixed.page_of_errors)
+        self._always = render(fixed.always)
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
         self.in_flight = 0
@@ -136,12 +146,18 @@ class ApiApp:
                 answer = self._handle(request, operation)
             if not isinstance(answer, Response):
                 answer = self._keep(request, operation, await answer)
+        except Unanswered:
+            self.in_flight -= 1
+            request.exchange.abort()
+            return
         except Exception as error:
             answer = self._failure(request, operation.name, error)
         self._answer(request, operation, answer)
 
     def _handle(self, request: Request, operation: Operation) -> Response | Awaitable[Response]:
-        """The cached page, else what the handler makes."""
+        """What a rehearsal asks for, else the cached page, else what the handler makes."""
+        if REHEARSE in request.headers and operation.method:
+            return self._rehearse(request, operation)
         if operation.cacheable:
             found = self.cache.find(request, _catalogue(request))
             if found is not None:
@@ -183,10 +199,14 @@ class ApiApp:
 
     def _failure(self, request: Request, operation: str, error: Exception) -> Response:
         """An error as a response. The observer logs the service's own: 500 and 503."""
+        rehearsed: tuple[Header, ...] = ()
         if isinstance(error, Refused):
             request.caller, request.decision, request.cause = error.caller, error.decision, error.cause
             error = error.error
-        if not isinstance(error, PetstoreError):
+        if isinstance(error, Rehearsed):  # no trouble of the service
+            request.decision, request.cause = error.decision, REHEARSED
+            rehearsed, error = (error.header,), error.error
+        elif not isinstance(error, PetstoreError):
             self._observer.failed(request, operation, error, expected=False)
             error = InternalError(
                 "Something went wrong on our side; tell us the X-Request-Id of this answer."
@@ -194,7 +214,8 @@ class ApiApp:
         elif isinstance(error, Unavailable):
             self._observer.failed(request, operation, error, expected=True)
         credential_sent = request.headers.get(b"authorization") is not None
-        return error_response(error, self._help_links[error.code], credential_sent=credential_sent)
+        link = self._help_links[error.code]
+        return error_response(error, link, *rehearsed, credential_sent=credential_sent)
 
     def _describe(self, request: Request, route: Route) -> Response:
         """OPTIONS: the methods of a path. Needs no key and takes nothing from the limits."""
@@ -204,7 +225,7 @@ class ApiApp:
         return make_response(204, None, *headers, *self._cors.preflight_headers(request, route.allow))
 
 
-def _refusing_parameters(operation: Operation) -> Operation:
+def refusing_parameters(operation: Operation) -> Operation:
     """The operation, which refuses every query parameter if it takes none."""
     if operation.parameters is not None:
         return operation

@@ -7,10 +7,12 @@ from petstore.api.pipeline.response import Header
 
 _EXPOSED = (
     b"Accept-Patch, Allow, Date, Deprecation, ETag, Events-Behind, Idempotency-Replayed, Link, Location,"
-    b" RateLimit, RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate, X-Environment, X-RateLimit-Limit,"
-    b" X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+    b" Petstore-Rehearsed, RateLimit, RateLimit-Policy, Retry-After, Sunset, WWW-Authenticate,"
+    b" X-Environment, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
 )
-_ACCEPTED = b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+_ACCEPTED = (
+    b"Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Petstore-Rehearse, X-Request-Id"
+)
 _PREFLIGHT_SECONDS = b"600"
 
 

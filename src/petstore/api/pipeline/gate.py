@@ -160,7 +160,7 @@ class Gate:
             assert decision is not None  # None only answers an outdated version
         request.caller, request.decision = caller, decision
         if not decision.allowed:
-            raise Refused(_limit_error(decision), decision, caller)
+            raise Refused(limit_error(decision), decision, caller)
 
     def _known(self, request: Request) -> Caller | None:
         """The cached Caller, unless the key has expired."""
@@ -175,7 +175,7 @@ class Gate:
         """Count the request, and note its caller and Decision. Raises Refused."""
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
-            raise Refused(_limit_error(decision), decision, caller)
+            raise Refused(limit_error(decision), decision, caller)
         if needed is not _READ and not caller.access.includes(needed):
             raise Refused(_access_error(caller.access, needed), decision, caller)
         request.caller, request.decision = caller, decision
@@ -239,7 +239,8 @@ def _access_error(access: Access, needed: Access) -> PetstoreError:
     )
 
 
-def _limit_error(decision: Decision) -> PetstoreError:
+def limit_error(decision: Decision) -> PetstoreError:
+    """The error of a Decision that refuses."""
     seconds = decision.retry_after_seconds
     if decision.banned:
         return KeyBanned(

@@ -102,9 +102,11 @@ def help_links(page: str) -> dict[str, Header]:
     return {code: (b"link", f'<{page}#{code}>; rel="help"'.encode("ascii")) for code in BY_CODE}
 
 
-def error_response(error: PetstoreError, help_link: Header, *, credential_sent: bool = False) -> Response:
+def error_response(
+    error: PetstoreError, help_link: Header, *further: Header, credential_sent: bool = False
+) -> Response:
     """An error with the headers that its kind needs."""
-    headers = [help_link]
+    headers = [help_link, *further]
     if error.status == 401:
         headers.append(_CHALLENGE_INVALID if credential_sent else _CHALLENGE)
     if isinstance(error, MethodNotAllowed):
