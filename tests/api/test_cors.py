@@ -14,8 +14,9 @@ ORIGIN = "https://shop.example"
 PREFLIGHT = [("origin", ORIGIN), ("access-control-request-method", "POST")]
 EXPOSED = {
     "Accept-Patch", "Allow", "Date", "Deprecation", "ETag", "Events-Behind", "Idempotency-Replayed", "Link",
-    "Location", "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate",
-    "X-Environment", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+    "Location", "Petstore-Rehearsed", "RateLimit", "RateLimit-Policy", "Retry-After", "Sunset",
+    "WWW-Authenticate", "X-Environment", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+    "X-Request-Id",
 }  # fmt: skip
 
 
@@ -51,7 +52,7 @@ class TestConfigured:
         assert given["access-control-allow-methods"] == answer.headers["allow"]
         assert set(given["access-control-allow-headers"].split(", ")) == {
             "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match",
-            "X-Request-Id",
+            "Petstore-Rehearse", "X-Request-Id",
         }  # fmt: skip
         assert int(given["access-control-max-age"]) > 0
         assert "access-control-allow-credentials" not in given

@@ -66,8 +66,10 @@ def response_of(path: bytes, method: str, status: int) -> dict[str, Any] | None:
     if template is None:
         return None
     operation = document()["paths"][template].get(_METHODS.get(method, ""))
+    if status == 405:  # of any other method, or rehearsed
+        return _method_not_allowed()
     if operation is None:
-        return _method_not_allowed() if status == 405 else None
+        return None
     responses = operation["responses"]
     assert str(status) in responses, (
         f"{method} {template} answered {status}, which the document does not know"
