@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from petstore.core.errors import BY_CODE
 from petstore.site.documents import render
 from tests.docs.documents import ROOT, text_of
+from tests.support.samples import run_bash
+from tests.support.server import issue_key, running_server
 from tests.support.service import Shop
 
 _TEXT = text_of(ROOT / "docs" / "errors.md")
@@ -54,3 +59,17 @@ def test_the_anchor_of_an_entry_is_its_code() -> None:
     """`docs/errors#CODE` leads to the entry: in the service's page."""
     anchors = [heading.anchor for heading in render(_TEXT, "../").headings if heading.level == 3]
     assert sorted(anchors) == sorted(BY_CODE)
+
+
+@pytest.mark.e2e
+def test_the_curl_of_an_entry_brings_the_error_about(tmp_path: Path) -> None:
+    """In staging, with a key of the default level: the code and the status that the entry has."""
+    commands = {code: re.findall(r"^`(curl .+)`$", entry[0], re.M) for code, entry in _ENTRIES.items()}
+    assert {code: len(found) for code, found in commands.items()} == dict.fromkeys(BY_CODE, 1)
+    key = issue_key(tmp_path / "petstore.db")
+    with running_server(tmp_path, stage="staging") as server:
+        source = "".join(f"{found[0]} -s\necho\n" for found in commands.values())
+        output = run_bash(source, {"BASE": f"{server.base_url}/v1", "KEY": key}).succeeded()
+    statuses = map(int, re.findall(r"^HTTP/1.1 (\d+)", output, re.M))
+    found = list(zip(re.findall(r'"code":"(\w+)"', output), statuses, strict=True))
+    assert found == [(code, BY_CODE[code].status) for code in commands]
