@@ -11,6 +11,7 @@ import pytest
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import PetstoreError
+from petstore.core.event_examples import example
 from petstore.core.events import TYPES, Event, EventQuery, EventType
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -18,7 +19,6 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.webhooks import NewWebhook, WebhookChange
-from petstore.site.events import example
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
 from tests.support import contract

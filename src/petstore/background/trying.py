@@ -10,6 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 import msgspec
 import structlog
@@ -57,6 +58,36 @@ class Turns:
             yield
 
 
+class Receiver(Protocol):
+    """A webhook with its sealed secrets."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def secrets(self) -> str: ...
+
+
+async def send_signed(
+    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver, event: Event
+) -> tuple[int, Answer]:
+    """One try of an event: its Unix time in ms, and what came of it."""
+    at_ms, body = clock.now_ms(), msgspec.json.encode(event)
+    try:
+        headers = signature(seal.open(receiver.secrets), event.id, at_ms, body)
+    except Unavailable as error:
+        _log.error("webhook not signed", webhook=receiver.id, reason=error.message)
+        return at_ms, Answer(None, error.message, is_ours=True)
+    return at_ms, await sender.send(receiver.url, body, headers)
+
+
+def try_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = None) -> Try:
+    """A try as it is noted."""
+    fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
+    return Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, next_at_ms)
+
+
 class Tools(msgspec.Struct, frozen=True):
     """What all deliveries of a process share. `tried` hears whether a try was a success."""
 
@@ -100,26 +131,17 @@ class Trying:
         return (None, None) if event is None else await self._try(event, repetition.tries)
 
     async def _try(self, event: Event, tries: int) -> Outcome:
-        tools, endpoint, body = self._tools, self.endpoint, msgspec.json.encode(event)
+        tools, endpoint = self._tools, self.endpoint
         at: int | None
         async with tools.turns.of(endpoint.account_id):
-            at_ms = tools.clock.now_ms()
-            try:
-                headers = signature(tools.seal.open(endpoint.secrets), event.id, at_ms, body)
-            except Unavailable as error:
-                _log.error("webhook not signed", webhook=endpoint.id, reason=error.message)
-                answer = Answer(None, error.message, is_ours=True)
-            else:
-                answer = await tools.sender.send(endpoint.url, body, headers)
+            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, endpoint, event)
             if answer.is_ours:
                 self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
                 at = self.standing.paused_until_ms
             else:
                 tries += 1
                 at = self._judge(answer, tries)
-        fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
-        found = Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, at)
-        named = read_event_id(event.id)
+        named, found = read_event_id(event.id), try_of(event, at_ms, answer, at)
         return found, None if at is None or named is None else Repetition(at, *named, tries)
 
     def _judge(self, answer: Answer, tries: int) -> int | None:
