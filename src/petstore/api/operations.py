@@ -52,5 +52,6 @@ def operations(
                   WRITE, DELIVERY_PARAMETERS),
         Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", deliveries.redeliver,
                   WRITE),
+        Operation("POST", "/v1/rehearsal/events", "rehearseEvent", deliveries.rehearsal.send, WRITE),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

@@ -22,6 +22,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     standing: Standing
 
 
+class Receiver(msgspec.Struct, frozen=True):
+    """A webhook with its sealed secrets."""
+
+    id: int
+    url: str
+    secrets: str
+
+
 class Settled(msgspec.Struct, frozen=True):
     """What came of the tries of a webhook: where it goes on, and what to repeat and no more to repeat."""
 

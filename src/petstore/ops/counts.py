@@ -48,6 +48,7 @@ STATUSES = {
     "testWebhook": (200, 202, 404, 409, *_ANY),
     "listDeliveries": (200, 304, 404, *_ANY),
     "redeliver": (202, 404, 409, *_ANY),
+    "rehearseEvent": (200, 404, 409, *_WITH_A_BODY),
     "getUsage": (200, 304, *_ANY),
     "none": (204, 404, 405, *_ANY),
     "site": (200, 400, 404, 405, 500, 503),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from petstore.core.deliverers import Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, event_of, read_event_id
-from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook
+from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entries_of
 from petstore.transactions.accounts import find_account
 from petstore.transactions.events import OWNER, newest_place
 from petstore.transactions.journal import record
 from petstore.transactions.journal_pages import first_since
-from petstore.transactions.rows import ENTRY, TRY, read_entry, select
+from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -20,7 +21,7 @@ from petstore.transactions.script import (
     statement,
     write,
 )
-from petstore.transactions.webhooks import find_webhook
+from petstore.transactions.webhooks import OF_ACCOUNT, find_webhook
 
 _TESTED = (
     "SELECT count(*), min(at_ms) FROM journal WHERE subject = 'webhook' AND action = 'tested'"
@@ -122,6 +123,17 @@ class Deliveries(Repository):
         rows = yield TRIES, (webhook_id, before_id, limit + 1)
         tries = [Try(*row[1:]) for row in rows[:limit]]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
+
+    @read
+    def receivers(self, account_id: int, kind: str) -> Script[list[Receiver]]:
+        """The account's webhooks that get events of entries of this type, by id."""
+        rows = yield OF_ACCOUNT, (account_id,)
+        found = [(read_webhook(row[:-1]), row[-1]) for row in rows]
+        return [
+            Receiver(webhook.id, webhook.url, secrets)
+            for webhook, secrets in found
+            if webhook.disabled is None and kind in entries_of(webhook.types)
+        ]
 
     @read
     def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:

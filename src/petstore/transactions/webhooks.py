@@ -27,7 +27,7 @@ from petstore.transactions.script import NO_EFFECT, Database, Repository, Script
 
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
 _FIND = statement(f"{_WEBHOOKS} WHERE id = $1", lock=" FOR UPDATE")
-_OF_ACCOUNT = statement(f"{_WEBHOOKS} WHERE account_id = $1 ORDER BY id")
+OF_ACCOUNT = statement(f"{_WEBHOOKS} WHERE account_id = $1 ORDER BY id")
 _OF_KEY = statement(f"{_WEBHOOKS} WHERE key_id = $1 ORDER BY id", lock=" FOR UPDATE")
 # As the index has it.
 _IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
@@ -76,7 +76,7 @@ class Webhooks(Repository):
     @read
     def of_account(self, account_id: int) -> Script[list[Webhook]]:
         """By id."""
-        return [read_webhook(row[:-1]) for row in (yield _OF_ACCOUNT, (account_id,))]
+        return [read_webhook(row[:-1]) for row in (yield OF_ACCOUNT, (account_id,))]
 
     @read
     def of_key(self, key_id: int) -> Script[list[Webhook]]:

@@ -6,20 +6,19 @@ from petstore.api.categories import CategoryOperations
 from petstore.api.deliveries import DeliveryOperations
 from petstore.api.deprecation import Deprecation
 from petstore.api.events import EventOperations
-from petstore.api.openapi.document import OpenApiDocument, documented_messages
+from petstore.api.openapi.document import OpenApiDocument
 from petstore.api.operations import operations
 from petstore.api.orders import OrderOperations
 from petstore.api.pets import PetOperations
-from petstore.api.pipeline.app import PREFIX, refusing_parameters
+from petstore.api.pipeline.app import PREFIX
 from petstore.api.pipeline.gate import Gate
-from petstore.api.pipeline.rehearsal import Rehearsal, Rehearse, Service, refuse
 from petstore.api.pipeline.routing import Operation
+from petstore.api.rehearsal import RehearsalOperations, Send
 from petstore.api.usage import UsageOperations
 from petstore.api.waits import Waits
 from petstore.api.webhooks import WebhookOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.durations import SECOND_MS
 from petstore.core.sealing import Seal
 from petstore.core.stages import HEADER, Stage
 from petstore.core.targets import Guard
@@ -75,17 +74,38 @@ def _pets(settings: Settings, clock: Clock, store: Store, *, is_removed: bool) -
     )
 
 
+def _deliveries(
+    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, send: Send | None
+) -> DeliveryOperations:
+    rehearsal = RehearsalOperations(
+        deliveries=store.deliveries,
+        send=send,
+        admit_again=gate.admit_again,
+        clock=clock,
+        body_timeout_seconds=settings.body_timeout_ms / 1_000,
+    )
+    return DeliveryOperations(
+        deliveries=store.deliveries,
+        waits=waits,
+        admit_again=gate.admit_again,
+        clock=clock,
+        reference_base=_reference_base(settings),
+        rehearsal=rehearsal,
+    )
+
+
 def build_operations(
     settings: Settings,
     clock: Clock,
     store: Store,
     gate: Gate,
     waits: Waits,
+    send: Send | None,
     *,
     is_removed: bool = False,
 ) -> list[Operation]:
     """Every operation of the service. `is_removed`: as they are when getPet is removed, whatever the time is.
-    Raises ConfigurationError."""
+    `send`: of staging. Raises ConfigurationError."""
     base = _reference_base(settings)
     body_timeout_seconds = settings.body_timeout_ms / 1_000
     pets = _pets(settings, clock, store, is_removed=is_removed)
@@ -106,29 +126,5 @@ def build_operations(
         reference_base=base,
         body_timeout_seconds=body_timeout_seconds,
     )
-    deliveries = DeliveryOperations(
-        deliveries=store.deliveries,
-        waits=waits,
-        admit_again=gate.admit_again,
-        clock=clock,
-        reference_base=base,
-    )
+    deliveries = _deliveries(settings, clock, store, gate, waits, send)
     return operations(pets, categories, orders, usage, events, webhooks, deliveries)
-
-
-def build_rehearsal(settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits) -> Rehearse:
-    """What the header Petstore-Rehearse does. Without a stage it is refused as in production: a client that
-    rehearses must not write into a real store by mistake."""
-    if settings.stage is not Stage.STAGING:
-        return refuse(settings.other_base_url)
-    removed = build_operations(settings, clock, store, gate, waits, is_removed=True)
-    return Rehearsal(
-        Service(
-            gate,
-            clock,
-            documented_messages,
-            map(refusing_parameters, removed),
-            int(settings.removal_date.timestamp()) * SECOND_MS,
-            lambda: waits.has_ended,
-        )
-    )

@@ -47,11 +47,11 @@ from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
 from petstore.wiring.operations import (
     build_operations,
-    build_rehearsal,
     documentation_base,
     openapi_document,
     stage_headers,
 )
+from petstore.wiring.rehearsal import build_rehearsal, send_of
 
 
 class Service(msgspec.Struct, kw_only=True):
@@ -232,7 +232,7 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         logs_addresses=settings.log_address != "off",
     )
     api = ApiApp(
-        operations=build_operations(settings, clock, storage.store, gate, waits),
+        operations=build_operations(settings, clock, storage.store, gate, waits, send_of(settings, clock)),
         gate=gate,
         cors=Cors(settings.cors_origins),
         clock=clock,

@@ -205,6 +205,7 @@ READS = {
         "events.newest",
         "events.latest",
         "events.news",
+        "deliveries.receivers",
         "categories.all",
         "usage.report",
         "usage.days",

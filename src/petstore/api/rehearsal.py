@@ -1,0 +1,56 @@
+"""The operation rehearseEvent, in staging alone: an event that has not happened, sent to own webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from petstore.api.pipeline.body import check_body_headers, read_body
+from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.core.clock import Clock
+from petstore.core.deliverers import Receiver
+from petstore.core.errors import NotFound
+from petstore.core.events import Event
+from petstore.core.keys import Caller
+from petstore.core.rehearsal import EVENT_REQUEST, entry_of, rehearsed
+from petstore.core.webhooks import Try, try_members
+from petstore.transactions.deliveries import Deliveries
+
+# Sends an event to all of them at once: what came of each, in their order.
+Send = Callable[[Sequence[Receiver], Event], Awaitable[Sequence[Try]]]
+
+
+class RehearsalOperations:
+    """`send`: None where nothing is rehearsed. `admit_again` is the gate's."""
+
+    def __init__(
+        self,
+        *,
+        deliveries: Deliveries,
+        send: Send | None,
+        admit_again: Callable[[Request], Awaitable[None]],
+        clock: Clock,
+        body_timeout_seconds: float,
+    ) -> None:
+        self._deliveries = deliveries
+        self._send = send
+        self._admit_again = admit_again
+        self._clock = clock
+        self._body_timeout_seconds = body_timeout_seconds
+
+    async def send(self, request: Request, caller: Caller) -> Response:
+        """POST /rehearsal/events: what each webhook has answered. Nothing is stored."""
+        if self._send is None:
+            raise NotFound("POST /v1/rehearsal/events works in staging alone.")
+        check_body_headers(request)
+        wanted = EVENT_REQUEST.read(await read_body(request, self._body_timeout_seconds))
+        receivers = await self._deliveries.receivers(caller.account_id, entry_of(wanted.type))
+        began = self._clock.monotonic()
+        tries = await self._send(receivers, rehearsed(wanted.type, self._clock.now_ms()))
+        request.waited = self._clock.monotonic() - began
+        await self._admit_again(request)  # the answer is of this moment, and only for a key that is good now
+        found = [
+            {"webhookId": receiver.id, "delivery": try_members(each)}
+            for receiver, each in zip(receivers, tries, strict=True)
+        ]
+        return make_response(200, encode(found))

@@ -1,0 +1,70 @@
+"""What staging alone does: the header Petstore-Rehearse, and events that have not happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from petstore import __version__
+from petstore.api.openapi.document import documented_messages
+from petstore.api.pipeline.app import refusing_parameters
+from petstore.api.pipeline.gate import Gate
+from petstore.api.pipeline.rehearsal import Rehearsal, Rehearse, Service, refuse
+from petstore.api.rehearsal import Send
+from petstore.api.waits import Waits
+from petstore.config import Settings
+from petstore.core.clock import Clock
+from petstore.core.deliverers import Receiver
+from petstore.core.durations import SECOND_MS
+from petstore.core.errors import Conflict
+from petstore.core.events import Event
+from petstore.core.sealing import Seal
+from petstore.core.stages import Stage
+from petstore.core.webhooks import Try
+from petstore.storage.store import Store
+from petstore.wiring.operations import build_operations, guard_of
+
+_SENT_AT_ONCE = 100
+
+
+def build_rehearsal(settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits) -> Rehearse:
+    """What the header does. Without a stage it is refused as in production: a client that rehearses must not
+    write into a real store by mistake."""
+    if settings.stage is not Stage.STAGING:
+        return refuse(settings.other_base_url)
+    send = send_of(settings, clock)
+    removed = build_operations(settings, clock, store, gate, waits, send, is_removed=True)
+    return Rehearsal(
+        Service(
+            gate,
+            clock,
+            documented_messages,
+            map(refusing_parameters, removed),
+            int(settings.removal_date.timestamp()) * SECOND_MS,
+            lambda: waits.has_ended,
+        )
+    )
+
+
+def send_of(settings: Settings, clock: Clock) -> Send | None:
+    """Sends as the background process does, but once, and from this one: what comes of it is not stored."""
+    if settings.stage is not Stage.STAGING:
+        return None
+    seal, turns = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
+
+    async def send(receivers: Sequence[Receiver], event: Event) -> Sequence[Try]:
+        from petstore.background.sending import Sender  # an HTTP client: other workers have none
+        from petstore.background.trying import send_signed, try_of
+
+        if not settings.deliveries:
+            raise Conflict("This service sends no webhooks: the operator has switched them off.")
+
+        async def send_one(receiver: Receiver) -> Try:
+            async with turns:
+                return try_of(event, *await send_signed(sender, seal, clock, receiver, event))
+
+        guard, proxy = guard_of(settings), settings.webhook_proxy
+        async with Sender(guard, proxy=proxy, clock=clock, version=__version__) as sender:
+            return await asyncio.gather(*map(send_one, receivers))
+
+    return send
