@@ -82,6 +82,7 @@ GOOD: dict[str, Call] = {
     "testWebhook": Call("POST", f"{HOOK}/test"),
     "listDeliveries": Call("GET", f"{HOOK}/deliveries"),
     "redeliver": Call("POST", f"{HOOK}/deliveries/{{event}}"),
+    "rehearseEvent": Call("POST", "/v1/rehearsal/events", {"type": "pet.created"}),
     "getUsage": Call("GET", "/v1/usage"),
 }
 # The methods of each path, by one of its operations.
@@ -98,6 +99,7 @@ ALLOWED = {
     "testWebhook": "OPTIONS, POST",
     "listDeliveries": "GET, HEAD, OPTIONS",
     "redeliver": "OPTIONS, POST",
+    "rehearseEvent": "OPTIONS, POST",
     "getUsage": "GET, HEAD, OPTIONS",
 }
 
@@ -404,7 +406,7 @@ def _ways_of(row: Operation) -> Iterator[tuple[int, str, str, str, list[Way]]]:
     own = [(400, "invalid_parameter", *each) for each in _of_parameters(row)]
     if row.name in BODIES:
         own += _of_bodies(row)
-    if row.method == "POST" and row.name in BODIES:
+    if row.method == "POST" and row.path in POSTED:
         own += _of_creations()
     if row.method in ("PATCH", "DELETE"):
         own += _of_changes()

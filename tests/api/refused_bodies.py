@@ -312,6 +312,16 @@ _CHANGES_OF_WEBHOOKS: list[tuple[object, str]] = [
         }
     ),
 ]
+_EVENTS: list[tuple[object, str]] = [
+    ({}, "type: required"),
+    ([], "Expected an object, got an array"),
+    *(({"type": each}, "type: expected a string, got ") for each in (None, 1)),
+    *(
+        ({"type": each}, "type: expected one of pet.created, ")
+        for each in ("", "pet.*", "PET.CREATED", "pet.added")
+    ),
+    ({"type": "pet.created", "data": {}}, "'data': not a member of an event to send"),
+]
 _TWICE = "sent more than once"
 
 
@@ -325,6 +335,9 @@ def by_message(documents: list[tuple[object, str]], more: dict[str, list[bytes]]
 
 # By operation: what the message names, and the bodies.
 BODIES: dict[str, dict[str, list[bytes]]] = {
+    "rehearseEvent": by_message(
+        _EVENTS, {f"type: {_TWICE}": [b'{"type": "pet.created", "type": "pet.created"}']}
+    ),
     "createPet": NOT_AN_ANIMAL | NOT_A_NEW_ANIMAL,
     "updatePet": NOT_AN_ANIMAL | NOT_A_CHANGE,
     "createWebhook": by_message(

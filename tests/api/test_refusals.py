@@ -28,13 +28,13 @@ COSTS: dict[str, Callable[[int], str]] = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with open_world("sqlite", tmp_path_factory.mktemp("world")) as opened:
+    async with open_world("sqlite", tmp_path_factory.mktemp("world"), stage="staging") as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def on_postgres(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with open_world("postgres+valkey", tmp_path_factory.mktemp("world")) as opened:
+    async with open_world("postgres+valkey", tmp_path_factory.mktemp("world"), stage="staging") as opened:
         yield opened
 
 

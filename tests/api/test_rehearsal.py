@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
 import http.client
+import json
 import random
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
 from petstore.core.errors import BY_CODE
+from petstore.core.event_examples import example
+from petstore.core.events import TYPES, EventType
 from petstore.core.keys import Access, mint
+from petstore.core.moments import iso_moment
+from petstore.core.rehearsal import REHEARSED
 from tests.api.refusals import GOOD
 from tests.support import contract
 from tests.support.journal import ACTOR
+from tests.support.receiver import receiving
 from tests.support.server import issue_key, running_server
 from tests.support.service import Answer, Pairs, Shop, open_shop, settle
 from tools.exchanges import arriving
@@ -52,6 +61,8 @@ ROWS: dict[str, tuple[str, dict[str, str]]] = {
     "unavailable": ("minute", {"retry-after": "1"}),
     "outcome_unknown": ("minute", {"retry-after": "1"}),
 }
+# A type that is not of the subject.
+OTHERS = {kind.subject: "key.*" if kind.subject != "key" else "pet.*" for kind in TYPES}
 ERRORS_OF_WRITES = ("outcome_unknown",)  # the request is carried out
 
 
@@ -325,3 +336,56 @@ async def test_a_rehearsal_changes_no_counters(staging: Shop) -> None:
     ), seed
     [today] = (await staging.ask("GET", "/v1/usage")).json()["days"][:1]
     assert today["refused"] == 0, seed
+
+
+class TestEvents:
+    """POST /v1/rehearsal/events."""
+
+    @pytest.mark.parametrize("kind", REHEARSED.values(), ids=REHEARSED)
+    async def test_each_type(self, staging: Shop, kind: EventType) -> None:
+        """Its example comes at once, signed as ever, at each webhook that gets such and is enabled; no event,
+        entry or delivery is stored."""
+        with receiving() as receiver:
+            signed = ""
+            for types, enabled in ((["*"], True), (["*"], False), ([OTHERS[kind.subject]], True)):
+                made = await staging.send("POST", "/v1/webhooks", {"url": receiver.address, "types": types})
+                signed = signed or made.json()["secret"]
+                if not enabled:
+                    await staging.send("PATCH", "/v1/webhooks/2", {"enabled": False})
+            was = staging.fingerprint()
+            answer = await staging.send("POST", "/v1/rehearsal/events", {"type": kind.name})
+            assert staging.fingerprint() == was
+        [(headers, body)] = receiver.got
+        event = json.loads(body)
+        [sent] = answer.json()
+        assert (answer.status, sent["webhookId"], sent["delivery"]["delivered"]) == (200, 1, True)
+        assert event == msgspec.to_builtins(example(kind)) | {
+            "id": sent["delivery"]["eventId"], "timestamp": iso_moment(staging.clock.now_ms())
+        }  # fmt: skip
+        assert event["id"].startswith("evt_000000000000_")
+        given = {name.lower(): value for name, value in headers.items()}
+        message = f"{given['webhook-id']}.{given['webhook-timestamp']}.".encode() + body
+        key = base64.b64decode(signed.removeprefix("whsec_"))
+        signature = base64.b64encode(hmac.digest(key, message, "sha256")).decode()
+        assert given["webhook-signature"] == f"v1,{signature}"
+
+    async def test_nobody_gets_it(self, staging: Shop) -> None:
+        """Another account's webhook neither."""
+        key, _ = await staging.open_account("other", "pro")
+        await staging.send("POST", "/v1/webhooks", {"url": "http://127.0.0.1:1"}, key=key)
+        answer = await staging.send("POST", "/v1/rehearsal/events", {"type": "pet.created"})
+        assert (answer.status, answer.json()) == (200, [])
+
+    @pytest.mark.parametrize("stage", ["production", ""])
+    async def test_elsewhere(self, tmp_path: Path, stage: str) -> None:
+        """404, whatever is sent."""
+        async with open_shop(tmp_path, stage=stage) as shop:
+            issued = await shop.store.keys.issue("tests", "live", ACTOR)
+            answer = await shop.send("POST", "/v1/rehearsal/events", {}, key=str(issued.secret))
+            assert (answer.status, answer.code) == (404, "not_found")
+
+    async def test_switched_off(self, tmp_path: Path) -> None:
+        """409 where the operator lets nothing out."""
+        async with open_shop(tmp_path, stage="staging", deliveries="off") as shop:
+            answer = await shop.send("POST", "/v1/rehearsal/events", {"type": "pet.created"})
+            assert (answer.status, answer.code) == (409, "conflict")

@@ -106,6 +106,7 @@ CHANGES: dict[str, list[Change]] = {
     "redeliver": [
         Change(Call("POST", f"{HOOK}/deliveries/{{event}}", None, "write"), 202, ("webhook.redelivered",))
     ],
+    "rehearseEvent": [],
     "getUsage": [],
 }
 
@@ -134,13 +135,14 @@ UNCHANGED: dict[str, list[Call]] = {
     "testWebhook": [],
     "listDeliveries": [Call("GET", f"{HOOK}/deliveries", None, "write"), Call("HEAD", f"{HOOK}/deliveries")],
     "redeliver": [],
+    "rehearseEvent": [Call("POST", "/v1/rehearsal/events", {"type": "pet.created"}, "write")],
     "getUsage": [Call("GET", "/v1/usage", None, "read")],
 }
 
 
 @pytest.fixture(params=BACKENDS)
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    async with open_world(request.param, tmp_path) as opened:
+    async with open_world(request.param, tmp_path, stage="staging") as opened:
         yield opened
 
 

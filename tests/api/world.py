@@ -177,16 +177,16 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(backend: str, folder: Path) -> AsyncIterator[World]:
+async def open_world(backend: str, folder: Path, *, stage: str = "") -> AsyncIterator[World]:
     """The world on a fresh database of the backend."""
     clock = ManualClock()
     with ExitStack() as made:
         path = folder / "petstore.db"
-        settings: dict[str, str] = {}
+        settings = {"stage": stage, "webhook_proxy": "http://127.0.0.1:1"}  # nobody listens there
         execute: Execute = partial(execute_in_file, path)
         if backend != "sqlite":
             url = made.enter_context(fresh_database(migrated=True))
-            settings = {"database_url": url, "valkey_url": emptied_url()}
+            settings |= {"database_url": url, "valkey_url": emptied_url()}
             execute = made.enter_context(shell(url))
         application = application_for(path, clock, settings)
         shop = Shop(application, clock, path, steers_counters=backend == "sqlite")

@@ -27,8 +27,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("site-s
 ORDER = (
     "listPets", "listCategories", "getUsage", "getPet", "createPet", "placeOrder", "listOrders",
     "updateOrder", "cancelOrder", "updatePet", "deletePet", "listEvents", "createWebhook", "listWebhooks",
-    "getWebhook", "updateWebhook", "rotateWebhookSecret", "testWebhook", "listDeliveries", "redeliver",
-    "deleteWebhook",
+    "getWebhook", "updateWebhook", "rotateWebhookSecret", "testWebhook", "rehearseEvent",
+    "listDeliveries", "redeliver", "deleteWebhook",
 )  # fmt: skip
 # An event of the examples: an id is of one store.
 EVENT = "evt_9f86d081884c_1207"
@@ -65,7 +65,7 @@ def server(language: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     key, port = asyncio.run(prepare()), free_port()
     base_url = f"http://127.0.0.1:{port}/v1" if language == "JavaScript" else None
     # Nobody listens there, so that a test of a webhook fails at once.
-    settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1"}
+    settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1", "stage": "staging"}
     with running_server(folder, port=port, base_url=base_url, **settings) as started:
         started.key = key
         for number in range(1, MORE_THAN_A_PAGE + 1):
@@ -103,7 +103,7 @@ def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path:
         "placeOrder": "placed", "listOrders": "placed", "updateOrder": "approved", "updatePet": "sold",
         "listEvents": "pet.created", "createWebhook": "shop.example", "listWebhooks": "shop.example",
         "getWebhook": "shop.example", "updateWebhook": "order.*", "rotateWebhookSecret": "shop.example",
-        "testWebhook": "webhook.test", "listDeliveries": "webhook.test",
+        "testWebhook": "webhook.test", "listDeliveries": "webhook.test", "rehearseEvent": "pet.created",
     }  # fmt: skip
     assert {name: text in printed[name] for name, text in expected.items()} == dict.fromkeys(expected, True)
     assert not (printed["cancelOrder"] + printed["deletePet"] + printed["deleteWebhook"]).strip()
