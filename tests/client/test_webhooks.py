@@ -111,6 +111,12 @@ PENDING = answer(202, {"eventId": "evt_7f_1"})
         (lambda webhooks: webhooks.test(3), answer(200, TRY), ("POST", "/3/test", None), READ_TRY),
         (lambda webhooks: webhooks.test(3), PENDING, ("POST", "/3/test", None), None),
         (
+            lambda webhooks: webhooks.rehearse("pet.created"),
+            answer(200, [{"webhookId": 3, "delivery": TRY}]),
+            ("POST", "/v1/rehearsal/events", {"type": "pet.created"}),
+            ((3, READ_TRY),),
+        ),
+        (
             lambda webhooks: [*webhooks.deliveries(3)],
             answer(200, [TRY]),
             ("GET", "/3/deliveries?limit=100", None),

@@ -2,7 +2,7 @@ export { type OrderList, type OrderPage, type PetList, type PetPage, Petstore } 
 export type { ConnectionOptions as PetstoreOptions } from "./connection.js";
 export type {
   Category, Delivery, Event, NewOrder, NewPet, NewWebhook, Order, OrderChange, OrderStatus, Pet, PetChange, PetStatus,
-  Queued, Usage, Webhook, WebhookChange, WebhookWithSecret,
+  Queued, Sent, Usage, Webhook, WebhookChange, WebhookWithSecret,
 } from "./contract.js";
 export { type ClientCode, type ErrorCode, PetstoreError } from "./errors.js";
 export type { EventPage, EventType, Follow, FollowOptions } from "./events.js";

@@ -27,6 +27,7 @@ export const ROUTES: Readonly<Record<Operation, readonly [Methods, keyof paths]>
   testWebhook: ["POST", "/webhooks/{webhookId}/test"],
   listDeliveries: ["GET", "/webhooks/{webhookId}/deliveries"],
   redeliver: ["POST", "/webhooks/{webhookId}/deliveries/{eventId}"],
+  rehearseEvent: ["POST", "/rehearsal/events"],
 };
 
 /** An optional member may be given as undefined too. */

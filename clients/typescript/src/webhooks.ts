@@ -1,5 +1,5 @@
 // Webhooks of the account; verify.ts is for receivers.
-import type { Delivery, Queued, Webhook, WebhookWithSecret } from "./contract.js";
+import type { Delivery, EventRequest, Queued, Sent, Webhook, WebhookWithSecret } from "./contract.js";
 import type { Body, CallOptions, ChangeOptions, CreateOptions } from "./operations.js";
 import { PAGE_SIZE, result, tagged, type Tagged, walk } from "./pages.js";
 import { Resource } from "./resource.js";
@@ -46,6 +46,11 @@ export class Webhooks extends Resource {
     const call = { operation: "testWebhook", path: { webhookId }, waitSeconds: TEST_SECONDS, options } as const;
     const sent = await result<Delivery | Queued>(this.connection, call);
     return "at" in sent ? sent : undefined;
+  }
+
+  /** Send the example of a type of event to each that gets such, once. In staging alone; elsewhere `not_found`. */
+  rehearse(type: EventRequest["type"], options?: CallOptions): Promise<Sent[]> {
+    return result(this.connection, { operation: "rehearseEvent", body: { type }, waitSeconds: TEST_SECONDS, options });
   }
 
   /** The newest 100 tries that succeeded, and all of 30 days that failed, newest first, page by page. */

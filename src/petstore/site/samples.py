@@ -37,6 +37,7 @@ CLIENT_CALLS = {
     "testWebhook": "client.webhooks.test({})",
     "listDeliveries": "client.webhooks.deliveries({})",
     "redeliver": "client.webhooks.redeliver({})",
+    "rehearseEvent": "client.webhooks.rehearse({})",
 }
 _REMARKS = {
     "getPet": "# Deprecated, and warns so: client.pets.get(...) is the replacement.",

@@ -82,6 +82,7 @@ await fails(verify(body, { ...headers, "webhook-id": "evt_1" }, webhook.secret),
 await fails(verify(body, headers, webhook.secret, { now: Date.now() / 1_000 + 310 }), "invalid_signature");
 await fails(verify(body, {}, webhook.secret), "invalid_signature");
 await assert.rejects(verify(body, headers, "whsec_"), TypeError);
+await fails(petstore.webhooks.rehearse("pet.created"), "not_found");
 assert.equal((await all(petstore.webhooks.deliveries(webhook.id)))[0].eventId, tried.eventId);
 assert.equal((await petstore.webhooks.redeliver(webhook.id, tried.eventId)).eventId, tried.eventId);
 assert.equal((await petstore.webhooks.update(webhook.id, { enabled: false })).enabled, false);

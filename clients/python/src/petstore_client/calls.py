@@ -42,6 +42,7 @@ OPERATIONS = {
     "testWebhook": ("POST", "/webhooks/{id}/test"),
     "listDeliveries": ("GET", "/webhooks/{id}/deliveries"),
     "redeliver": ("POST", "/webhooks/{id}/deliveries/{eventId}"),
+    "rehearseEvent": ("POST", "/rehearsal/events"),
 }
 
 

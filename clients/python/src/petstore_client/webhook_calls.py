@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from petstore_client import models
 from petstore_client.answers import Page, check_removal, page_of, reads, tagged
@@ -83,6 +84,21 @@ def redeliver(webhook_id: int, event: str) -> Call[str]:
     """POST /webhooks/{webhookId}/deliveries/{eventId}."""
     read = reads(lambda document: member(document, "eventId", str))
     return Call("redeliver", read, id=identifier(webhook_id), event_id=event_id(event))
+
+
+def rehearse(kind: str) -> Call[tuple[tuple[int, Delivery], ...]]:
+    """POST /rehearsal/events, which the service may hold back."""
+    return Call(
+        "rehearseEvent",
+        reads(read_array(_read_rehearsed)),
+        document=members(type=kind),
+        wait_seconds=_TEST_SECONDS,
+    )
+
+
+def _read_rehearsed(document: Any) -> tuple[int, Delivery]:
+    delivery = models.read_delivery(member(document, "delivery", dict))
+    return member(document, "webhookId", int), delivery
 
 
 def _types(given: Iterable[str] | None) -> list[str] | None:

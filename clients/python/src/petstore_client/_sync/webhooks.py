@@ -81,6 +81,13 @@ class Webhooks:
         """
         return self._runner.run(webhook_calls.send_test(webhook_id))
 
+    def rehearse(self, type: str) -> tuple[tuple[int, Delivery], ...]:  # noqa: A002  as in the body
+        """Send the example of a type of event to each webhook that gets such: their ids, and what came back.
+
+        In staging alone; elsewhere it raises NotFound.
+        """
+        return self._runner.run(webhook_calls.rehearse(type))
+
     def deliveries(self, webhook_id: int, *, page_size: int = LARGEST_PAGE) -> Generator[Delivery]:
         """The newest 100 tries that succeeded, and all of 30 days that failed, newest first, page by page."""
         return self._runner.walk(webhook_calls.list_deliveries(webhook_id, page_size))
