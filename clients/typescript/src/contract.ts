@@ -438,6 +438,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/rehearsal/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an event that has not happened
+         * @description An addition, in Staging alone; elsewhere it is 404. Sends the example of a type at once, signed as ever, to each
+         *     enabled webhook of the account whose `types` have it. It is sent once, and neither listEvents nor listDeliveries
+         *     knows of it. The `id` of the event begins with `evt_000000000000_`, as no other does.
+         *
+         *     Needs a key of level `write` or `manage`.
+         */
+        post: operations["rehearseEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -786,6 +810,25 @@ export interface components {
              */
             deprecated: number;
         };
+        /** @description Which event to send. */
+        EventRequest: {
+            /**
+             * @description A type of event.
+             * @enum {string}
+             */
+            type: "pet.created" | "pet.updated" | "pet.deleted" | "category.updated" | "order.created" | "order.updated" | "account.updated" | "account.suspended" | "account.resumed" | "account.closed" | "key.issued" | "key.rotated" | "key.revoked" | "key.expiring" | "key.banned" | "key.unbanned" | "limit.approaching" | "limit.reached" | "webhook.disabled" | "store.restored";
+        };
+        /** @description What came of an event, by webhook. */
+        SentEvents: components["schemas"]["Sent"][];
+        /** @description What came of an event at a webhook. */
+        Sent: {
+            /**
+             * Format: int64
+             * @description Unique identifier of a webhook, assigned by the service, below 2^53, never reused.
+             */
+            webhookId: number;
+            delivery: components["schemas"]["Delivery"];
+        };
         /** @description What went wrong: exactly these three members, in every later version of `/v1` too. `status` equals the HTTP status. */
         Error: {
             /**
@@ -836,6 +879,9 @@ export type Usage = components['schemas']['Usage'];
 export type WindowUse = components['schemas']['WindowUse'];
 export type KeyStanding = components['schemas']['KeyStanding'];
 export type UsageDay = components['schemas']['UsageDay'];
+export type EventRequest = components['schemas']['EventRequest'];
+export type SentEvents = components['schemas']['SentEvents'];
+export type Sent = components['schemas']['Sent'];
 export type Error = components['schemas']['Error'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -1391,6 +1437,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Usage"];
+                };
+            };
+        };
+    };
+    rehearseEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The type, as `application/json` in UTF-8. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EventRequest"];
+            };
+        };
+        responses: {
+            /** @description What came of each try, by webhook; none where no webhook gets such events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SentEvents"];
                 };
             };
         };
