@@ -95,6 +95,7 @@ READS = {
 # tests/cli/test_notifications.py.
 ELSEWHERE = {"serve", "db restore", "db mark-restored", "db copy", "people reset"}
 ELSEWHERE |= {"webhooks disable", "webhooks enable", "webhooks retry", "notifications test"}
+ELSEWHERE |= {"staging refresh", "staging reset"}
 
 
 def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> None:

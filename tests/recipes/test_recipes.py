@@ -50,7 +50,7 @@ RECIPES = {
     ),
     "operation": Recipe(
         "an operation",
-        17,
+        20,
         (
             *_CONTRACT,
             *("tests/api/test_walks.py", "tests/api/test_refusals.py", "tests/docs/test_operations.py"),

@@ -26,6 +26,16 @@ def operations(
 ) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
     return [
+        *_of_the_store(pets, categories, orders),
+        *_of_events(events, webhooks, deliveries),
+        Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
+    ]
+
+
+def _of_the_store(
+    pets: PetOperations, categories: CategoryOperations, orders: OrderOperations
+) -> list[Operation]:
+    return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
         Operation("POST", "/v1/pets", "createPet", pets.create_pet, WRITE),
         # getPet refuses parameters itself: the removal comes before them.
@@ -39,6 +49,13 @@ def operations(
         Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),
         Operation("PATCH", "/v1/store/orders/{orderId}", "updateOrder", orders.update_order, MANAGE),
+    ]  # fmt: skip
+
+
+def _of_events(
+    events: EventOperations, webhooks: WebhookOperations, deliveries: DeliveryOperations
+) -> list[Operation]:
+    return [
         Operation("GET", "/v1/events", "listEvents", events.list_events, READ, EVENT_PARAMETERS),
         Operation("GET", "/v1/webhooks", "listWebhooks", webhooks.list_webhooks, WRITE),
         Operation("POST", "/v1/webhooks", "createWebhook", webhooks.create_webhook, WRITE),
@@ -53,5 +70,4 @@ def operations(
         Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", deliveries.redeliver,
                   WRITE),
         Operation("POST", "/v1/rehearsal/events", "rehearseEvent", deliveries.rehearsal.send, WRITE),
-        Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip
