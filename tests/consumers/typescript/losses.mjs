@@ -2,16 +2,8 @@
 import assert from "node:assert/strict";
 
 import { Petstore } from "petstore-client";
-import { clock } from "./node_modules/petstore-client/dist/clock.js";
+import "./hurried.mjs";
 import { lossy } from "./lossy.mjs";
-
-let skipped = 0;
-const { now } = clock;
-clock.now = () => now() + skipped;
-clock.sleep = async (ms, wakes) => {
-  if (ms < 60_000) skipped += ms;
-  else await new Promise((resolve) => wakes.addEventListener("abort", resolve));
-};
 
 const COUNT = 40;
 const { address, dropped, end } = await lossy(process.env.BASE, 7);
