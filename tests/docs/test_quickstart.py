@@ -1,9 +1,12 @@
-"""README.md's first minute and docs/quickstart.md, each typed from top to bottom by a new user."""
+"""README.md's first minute, and the served pages from the quickstart to a delivery by the client, each typed
+from top to bottom by a new user."""
 
 from __future__ import annotations
 
 import re
 import signal
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 from petstore.core.keys import KEY_PATTERN
 from tests.docs.documents import ROOT, fences, section, text_of
 from tests.docs.sessions import Step, matches, printed_lines, run, steps, terminal, unmet
+from tests.docs.test_samples import play, samples
 from tests.support.server import Server
 from tests.support.terminal import terminal as terminal_of
 from tests.support.waiting import wait_for
@@ -22,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 PORT_IN_DOCUMENT = "8080"
-KEY_IN_DOCUMENT = "pets_live_YourOwnKeyStandsHere"
+KEY_IN_DOCUMENT = re.compile(r"pets_(live|test)_YourOwnKeyStandsHere")
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,12 @@ class Started:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Started]:
-    """It stops by Ctrl+C, and leaves its database."""
+def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Started]:
+    """Of the stage that the test names. It stops by Ctrl+C, and leaves its database."""
     log = tmp_path / "server.log"
     with terminal_of(log) as screen:
         server = Server(tmp_path, port=free_port(), log=log, how={"stderr": screen})
-        shell = terminal(tmp_path, port=str(server.port))
+        shell = terminal(tmp_path, port=str(server.port), stage=getattr(request, "param", ""))
         server.child.command = ["petstore", "serve"]  # what make does in the end
         server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off"})
         try:
@@ -71,16 +75,38 @@ def test_the_readme_leads_to_the_first_animal(started: Started, tmp_path: Path) 
     assert unmet(session, run(session, tmp_path, started.shell)) == ""
 
 
-def test_the_quickstart_leads_to_a_delivery(started: Started, tmp_path: Path) -> None:
-    """Every command succeeds in an empty store, in the page's order, and prints what is shown."""
-    session = steps(filled(text_of(ROOT / "docs" / "quickstart.md"), started.server))
-    assert unmet(session, run(session, tmp_path, started.shell)) == ""
+@pytest.mark.parametrize("started", ["staging"], indirect=True)
+def test_the_pages_lead_to_a_delivery_by_the_client(started: Started, tmp_path: Path) -> None:
+    """Every command of the quickstart succeeds in an empty store, in order, and prints what is shown. With
+    the key that it ends with, and the client by the line of its page, the guide's Python delivers."""
+    began = time.monotonic()
+    server, shell = started.server, started.shell
+    quickstart, clients, guide = (
+        filled(server.request("GET", f"/docs/{name}.md").body.decode(), server)
+        for name in ("quickstart", "clients", "guide")
+    )
+    install = next(code for _, code in fences(clients) if code.startswith("pip "))
+    session = [*steps(quickstart), Step("echo $PETSTORE_KEY", ["..."]), Step(install, ["..."])]
+    client = {"PYTHONPATH": str(tmp_path / "client")}
+    # What the client needs is in the environment of the tests.
+    pip = {"PIP_TARGET": client["PYTHONPATH"], "PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1"}
+    results = run(session, tmp_path, shell | pip)
+    assert unmet(session, results) == ""
+    variables = {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": results[-2][1][0]}
+    blocks = [sample for sample in samples(guide) if sample.language == "python"]
+    last = next(
+        at for at, sample in enumerate(blocks, 1) if sample.printed and "delivered True" in sample.printed
+    )
+    printed = play(blocks[:last], tmp_path, client | variables)
+    assert printed[-1] == blocks[last - 1].printed
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"{len(session) - 1} commands and {last} blocks of Python took {seconds:.1f} s\n")
 
 
 def filled(text: str, server: Server) -> str:
     """The text with this server's port, and its key once there is one."""
     text = text.replace(PORT_IN_DOCUMENT, str(server.port))
-    return text.replace(KEY_IN_DOCUMENT, server.key or KEY_IN_DOCUMENT)
+    return KEY_IN_DOCUMENT.sub(server.key or r"\g<0>", text)
 
 
 def quiet(command: str) -> str:
