@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 from flask import Flask, redirect, render_template_string, request, url_for
-from petstore_client import Conflict, InvalidParameter, Order, OrderStatus, Petstore
+from petstore_client import Conflict, InvalidParameter, OrderStatus, Petstore
 from werkzeug.wrappers import Response
 
 app = Flask(__name__)
@@ -52,7 +51,8 @@ def order(pet_id: int) -> str:
 @app.get("/staff/orders")
 def orders() -> str:
     """Those of all shoppers that are not delivered."""
-    return render_template_string(ORDERS, orders=_open_orders())
+    found = [order for status in OPEN for order in staff.orders.list(scope="all", status=status)]
+    return render_template_string(ORDERS, orders=found)
 
 
 @app.post("/staff/orders/<int:order_id>")
@@ -72,8 +72,3 @@ def too_late(error: Conflict) -> tuple[str, int]:
 def mistaken(error: InvalidParameter) -> tuple[str, int]:
     """The cursor is from the visitor's address."""
     return error.message, 400
-
-
-def _open_orders() -> Iterator[Order]:
-    for status in OPEN:
-        yield from staff.orders.list(scope="all", status=status)

@@ -74,46 +74,35 @@ def program(*command: str | Path, server: Server, **variables: str) -> Iterator[
             process.terminate()
 
 
-@pytest.mark.parametrize("name", ["shop.py", "mirror.py", "animals.mjs"])
-def test_nothing_needs_raw_http(name: str) -> None:
+def test_nothing_needs_raw_http() -> None:
     """The clients have all that the programs do."""
-    assert RAW.findall((FOLDER / name).read_text(encoding="utf-8")) == []
+    for name in ("shop.py", "mirror.py", "animals.mjs"):
+        assert RAW.findall((FOLDER / name).read_text(encoding="utf-8")) == [], name
 
 
+Shop = tuple[Petstore, httpx2.Client]
 GROUP = pytest.mark.xdist_group("web-shop")
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, httpx2.Client]]:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """A store with some fifty animals of each category, and a visitor of shop.py on Flask's own server."""
     folder = tmp_path_factory.mktemp("shop")
     key = issue_key(folder / "petstore.db", "shop")
-    with staging(folder, 250) as server:
+    with staging(folder, 250) as server, server.client() as store:
         keys = {"PETSTORE_KEY": key, "PETSTORE_STAFF_KEY": server.key}
         flask = ("-m", "flask", "--app", "shop", "run", "--port", "0")
         with program(*flask, server=server, **keys) as process:
             assert process.stderr is not None
             address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+", line)))
             with httpx2.Client(base_url=address, trust_env=False, follow_redirects=True) as visitor:
-                yield server, visitor
-
-
-@pytest.fixture
-def store(shop: tuple[Server, httpx2.Client]) -> Iterator[Petstore]:
-    """What the store itself has, by the key that manages it."""
-    with shop[0].client() as client:
-        yield client
-
-
-@pytest.fixture
-def visitor(shop: tuple[Server, httpx2.Client]) -> httpx2.Client:
-    """A browser at the shop."""
-    return shop[1]
+                yield store, visitor
 
 
 @GROUP
-def test_the_shop_leads_through_all_pages(store: Petstore, visitor: httpx2.Client) -> None:
+def test_the_shop_leads_through_all_pages(shop: Shop) -> None:
     """Twenty animals on each page of a category but the last; `next` leads to each of them once."""
+    store, visitor = shop
     dogs = re.search(r'href="(\S+)">Dogs<', visitor.get("/").text)
     address, pages = dogs[1] if dogs else "", []
     while address:
@@ -128,8 +117,9 @@ def test_the_shop_leads_through_all_pages(store: Petstore, visitor: httpx2.Clien
 
 
 @GROUP
-def test_the_shop_delivers(store: Petstore, visitor: httpx2.Client) -> None:
+def test_the_shop_delivers(shop: Shop) -> None:
     """The shopper orders, the store's side approves and delivers; the animal is sold."""
+    store, visitor = shop
     pet = store.pets.page(status="available", limit=1).items[0]
     assert "Thank you" in visitor.post(f"/animals/{pet.id}/order").text
     for status in ("placed", "approved"):
@@ -143,8 +133,9 @@ def test_the_shop_delivers(store: Petstore, visitor: httpx2.Client) -> None:
 
 
 @GROUP
-def test_the_shop_says_who_was_faster(store: Petstore, visitor: httpx2.Client) -> None:
+def test_the_shop_says_who_was_faster(shop: Shop) -> None:
     """The shopper sees 409, with the reason. A wrong cursor is 400."""
+    store, visitor = shop
     pet = store.pets.page(status="available", limit=1).items[0]
     store.orders.place(pet.id)
     late = visitor.post(f"/animals/{pet.id}/order")
@@ -158,10 +149,9 @@ def test_a_mirror_ends_with_what_the_store_has(tmp_path: Path) -> None:
     place = tmp_path / "mirror.json"
 
     def mirrored() -> bool:
-        pets = client.pets.list()
         return place.exists() and json.loads(place.read_text() or "[0, 0]")[1] == {
             str(pet.id): {"id": pet.id, "name": pet.name, "categoryId": pet.category_id, "status": pet.status}
-            for pet in pets
+            for pet in client.pets.list()
         }
 
     def change() -> None:
@@ -190,15 +180,15 @@ def test_a_mirror_ends_with_what_the_store_has(tmp_path: Path) -> None:
 def test_two_hundred_animals_through_a_network_that_loses_a_third(tmp_path: Path) -> None:
     """animals.mjs, with the client as the page installs it, without an index of packages. 15 % of connections
     break before the service is asked, 20 % after it has answered: each animal is added, and once."""
-    npm, node = tool("npm"), tool("node")
+    node = tool("node")
+    tool("npm")
     for file in (FOLDER / "animals.mjs", *(TYPESCRIPT / f"{name}.mjs" for name in ("hurried", "lossy"))):
         shutil.copy(file, tmp_path)
     with staging(tmp_path, 1) as server:
         page = server.request("GET", "/docs/clients.md").body.decode()
         line = next(code for language, code in fences(page) if language == "sh" and code.startswith("npm "))
         nobody = {"npm_config_registry": "http://127.0.0.1:1", "npm_config_cache": str(tmp_path / "cache")}
-        path = f"{Path(npm).parent}{os.pathsep}{os.environ['PATH']}"
-        done = run_tool(["sh", "-c", line], tmp_path, PATH=path, **nobody)
+        done = run_tool(["sh", "-c", line], tmp_path, **nobody)
         assert done.returncode == 0, done.stderr
         variables = {"PETSTORE_URL": server.base_url, "PETSTORE_KEY": server.key}
         done = run_tool([node, "--input-type=module", "-e", LOSSY], tmp_path, **variables)
