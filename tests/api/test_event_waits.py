@@ -10,6 +10,7 @@ import pytest
 
 from petstore.api.events import RETRY_SECONDS
 from petstore.core.limits.plans import FREE
+from petstore.core.staging import Content
 from petstore.http.exchange import Exchange
 from tests.api.test_events import LONG, after, begin, now, store_of_each, types_of
 from tests.api.world import EVENTS
@@ -80,6 +81,14 @@ class TestKeys:
         assert [types_of(answer) for answer in answers] == [["pet.created"]] * 2
         assert [answer.headers["x-ratelimit-remaining"] for answer in answers] == ["0", "998"]
         assert await used(shop, large) == 3
+
+
+async def test_other_data_end_a_wait(store_of_each: Shop) -> None:
+    """410 at once: the bookmark is of what the store had before, and no event would follow it."""
+    waiting = await begin(store_of_each, f"{await now(store_of_each)}&{LONG}")
+    await store_of_each.store.staging.fill(Content(), ACTOR)
+    answer = await waiting
+    assert (answer.status, answer.code) == (410, "events_gone")
 
 
 async def test_a_commit_that_wakes_many_leaves_the_store_to_others(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import WAITS, EventPage, EventQuery, Position
+from petstore.core.events import RESTORED, WAITS, EventPage, EventQuery, Position
 from petstore.core.keys import Caller
 from petstore.transactions.events import Events
 
@@ -137,7 +137,10 @@ class Waits:
         news = await self._events.news(after)
         if self._position == after:  # else somebody needs an earlier look
             self._position = news.position
+        is_restored = any(kind == RESTORED for kind, _ in news.seen)  # their bookmarks have ended
         for waiter in self._waiters if news.seen else ():
             query = waiter.query
-            if any(kind in query.entries and owner in (None, query.account_id) for kind, owner in news.seen):
+            if is_restored or any(
+                kind in query.entries and owner in (None, query.account_id) for kind, owner in news.seen
+            ):
                 waiter.wake()

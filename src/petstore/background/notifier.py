@@ -14,7 +14,7 @@ import structlog
 from petstore.background.mailing import Mailer, MailRefused, ServerTrouble
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import Bookmark
+from petstore.core.events import RESTORED, Bookmark
 from petstore.core.mails import Letterhead, Mail, compose
 from petstore.core.notifications import BY_ENTRY
 from petstore.core.webhooks import SPREAD, next_try_ms
@@ -95,7 +95,7 @@ class Notifier:
             return True
         while True:
             news = await self._store.events.news(self._place.position)
-            if any(entry in BY_ENTRY or entry == "store.restored" for entry, _ in news.seen):
+            if any(entry in BY_ENTRY or entry == RESTORED for entry, _ in news.seen):
                 return True
             if news.position == self._place.position:
                 return False
