@@ -14,6 +14,8 @@ export interface ConnectionOptions extends Omit<CallOptions, "signal"> {
   readonly apiKey: string;
   /** Plain http to another machine, which shows the key to the network between. */
   readonly allowHttp?: boolean | undefined;
+  /** Hears of each pause of a second or longer of this client, with its seconds. */
+  readonly onWait?: ((seconds: number) => void) | undefined;
   /** Instead of the global one. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -26,13 +28,14 @@ interface Request {
 type Bounds = Readonly<Record<"tries" | "seconds" | "timeoutSeconds", number>>;
 
 export class Connection {
-  readonly gate = new Gate();
+  readonly gate: Gate;
   readonly #address: string;
   readonly #key: string;
   readonly #fetch: typeof fetch;
   readonly #bounds: Bounds;
 
-  constructor({ baseUrl, apiKey, allowHttp = false, fetch = globalThis.fetch, ...bounds }: ConnectionOptions) {
+  constructor({ baseUrl, apiKey, allowHttp = false, fetch = globalThis.fetch, onWait, ...bounds }: ConnectionOptions) {
+    this.gate = new Gate(onWait);
     this.#address = checkedAddress(baseUrl, allowHttp);
     if (!/^pets_(live|test)_[0-9A-Za-z]{38}$/.test(apiKey)) {
       throw new TypeError("apiKey: expected pets_live_ or pets_test_, then 38 letters and digits.");

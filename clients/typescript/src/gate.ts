@@ -30,6 +30,12 @@ export class Gate {
   #passedSentAt = -Infinity;
   readonly #underWay = new Set<Permit>();
   readonly #queue: Turn[] = [];
+  readonly #onWait: ((seconds: number) => void) | undefined;
+  #toldUntil = -Infinity;
+
+  constructor(onWait?: (seconds: number) => void) {
+    this.#onWait = onWait;
+  }
 
   /** Waits for the turn of a call; throws when that comes after `by`. */
   async enter(by: number, waits: boolean, signal: AbortSignal | undefined): Promise<Permit> {
@@ -42,6 +48,7 @@ export class Gate {
         const opensAt = this.#opensAt(turn, now);
         if (opensAt <= now) return this.#take({ sentAt: now, waits });
         if (this.#heldUntil(now) > by || now >= by) throw this.#tooLong(now);
+        this.#tell(opensAt, now);
         const waking = new AbortController();
         turn.wake = () => waking.abort();
         await pause(Math.min(opensAt, by), signal, waking);
@@ -106,6 +113,13 @@ export class Gate {
     this.#unanswered.push(clock.now());
     this.#unsettled.push(clock.now());
     this.withdrawn(permit);
+  }
+
+  /** Once for each pause, however many calls wait for its end. */
+  #tell(opensAt: number, now: number): void {
+    if (opensAt === Infinity || opensAt - now < 1_000 || opensAt <= this.#toldUntil) return;
+    this.#toldUntil = opensAt;
+    this.#onWait?.((opensAt - now) / 1_000);
   }
 
   #take(permit: Permit): Permit {

@@ -48,7 +48,7 @@ def keys() -> None:
     epilog=examples(
         "petstore keys issue shop",
         'petstore keys issue shop --label "web site" --expires 90d',
-        "petstore keys issue shop --access read",
+        "petstore keys issue shop --access manage",
         "petstore keys issue shop > shop.key      # the file holds the key and nothing else",
     ),
 )

@@ -28,11 +28,14 @@ const counted = async (...request) => {
 const code = (failing) => failing.then(() => "none", (error) => (error instanceof PetstoreError ? error : Promise.reject(error)));
 
 // A hundred at once on a plan of sixty: none is refused, and the last ones come a minute later.
-const petstore = new Petstore({ baseUrl: BASE, apiKey: FREE, fetch: counted });
+const told = [];
+const petstore = new Petstore({ baseUrl: BASE, apiKey: FREE, fetch: counted, onWait: (seconds) => told.push(seconds) });
 await Promise.all(Array.from({ length: 100 }, () => petstore.usage()));
 assert.deepEqual(statuses, Array(100).fill(200));
 assert.ok(skipped > 50_000 && skipped < 62_000, `${skipped} ms`);
 assert.equal(petstore.limits.minute.remaining, 20);
+assert.equal(told.length, 1, String(told)); // of forty calls that wait for the same end
+assert.ok(told[0] > 50 && told[0] <= 60);
 
 // The window is used up: a call that may not wait so long fails at once, and sends nothing.
 await Promise.all(Array.from({ length: 20 }, () => petstore.usage()));
