@@ -906,7 +906,7 @@ export interface operations {
                 after?: number;
                 /** @description Returns only animals with that availability status. At most once; the values are case-sensitive. */
                 status?: components["schemas"]["PetStatus"];
-                /** @description An addition: returns only animals with one of these identifiers, one animal or a batch: `?id=7&id=9` or `?id=7,9`, with at most 100 values. Unknown identifiers are simply absent from the answer, repeated ones count once in it. A value that is not a positive int64 in plain decimal digits is 400. */
+                /** @description An addition: returns only animals with one of these identifiers, one animal or a batch: `?id=7&id=9`, `?id[]=7&id[]=9` or `?id=7,9`, with at most 100 values. Unknown identifiers are simply absent from the answer, repeated ones count once in it. A value that is not a positive int64 in plain decimal digits is 400. */
                 id?: number[];
                 /** @description An addition: returns only animals of that category. At most once, an int64 in plain decimal digits (`5`, `-5`); anything else (`+5`, `05`, `5.0`) is 400. */
                 categoryId?: number | bigint;
@@ -1063,7 +1063,7 @@ export interface operations {
                 after?: number;
                 /** @description Returns only orders in that state. At most once; the values are case-sensitive. */
                 status?: components["schemas"]["OrderStatus"];
-                /** @description Returns only orders with one of these identifiers: `?id=7&id=9` or `?id=7,9`, with at most 100 values. Unknown identifiers, and without `scope=all` those of other accounts' orders, are simply absent from the answer. */
+                /** @description Returns only orders with one of these identifiers: `?id=7&id=9`, `?id[]=7&id[]=9` or `?id=7,9`, with at most 100 values. Unknown identifiers, and without `scope=all` those of other accounts' orders, are simply absent from the answer. */
                 id?: number[];
                 /** @description Whose orders: the account's own, as without it, or those of all accounts, for a key of level `manage`; with another one `all` is 403 `forbidden`. At most once. */
                 scope?: "own" | "all";

@@ -64,18 +64,20 @@ def read_list(parameters: Parameters, names: tuple[str, ...], statuses: Mapping[
 def read_given(
     parameters: Parameters, names: tuple[str, ...], repeatable: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The text of each parameter that may stand once, by name, and those of the one that may stand often.
+    """The text of each parameter that may stand once, by name, and those of the one that may stand often, which
+    axios writes as `id[]`.
 
     Raises InvalidParameter for a parameter that is not among `names`, else for one that stands twice.
     """
     given: dict[str, str] = {}
     listed: list[str] = []
     repeated = ""
+    spellings = (repeatable, f"{repeatable}[]")
     for name, _, value in parameters:
-        if name not in names:
-            raise unknown_parameter(name, names)
-        if name == repeatable:
+        if name in spellings:
             listed.append(value)
+        elif name not in names:
+            raise unknown_parameter(name, names)
         elif name in given:
             repeated = name
         else:
