@@ -1,0 +1,166 @@
+"""TypeScript clients by many generators: each compiles strictly and does the same on a real service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.machine import program
+from tests.support.outside import NODE_MODULES, node_program, run_tool
+from tests.support.server import Server
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("consumers-generators")]
+
+# All in one category, and no page holds them.
+ANIMALS = 250
+_OPTIONS = {"strict": True, "target": "es2022", "module": "nodenext", "lib": ["es2022", "dom", "dom.iterable"]}
+_OPTIONS |= {"types": [], "rewriteRelativeImportExtensions": True}
+
+
+class Generator(NamedTuple):
+    """A generator's command, for `openapi.json` in its folder, and how its client is called: `create`, `list`
+    with a query, and `update` of an animal that does not exist, which is its error.
+    """
+
+    command: str
+    client: str
+    config: str = ""
+
+
+GENERATORS = {
+    "hey-api": Generator(
+        "openapi-ts -i openapi.json -o shop",
+        """
+import { createPet, listPets, updatePet } from "./shop";
+import { client } from "./shop/client.gen";
+client.setConfig({ auth: KEY });
+const create = async () => (await createPet({ body: { name: "Rex", categoryId: 1 }, throwOnError: true })).data;
+const list = async (query: Query) => (await listPets({ query, throwOnError: true })).data;
+const update = async (petId: number) => (await updatePet({ path: { petId }, body: { name: "Bo" } })).error;
+""",
+    ),
+    "kubb": Generator(
+        "kubb generate",
+        """
+import type { AxiosError } from "axios";
+import { createPet, listPets, updatePet, type UpdatePet404 } from "./shop";
+import { setConfig } from "./shop/.kubb/fetch";
+setConfig({ baseURL: BASE, headers: { Authorization: `Bearer ${KEY}` } });
+const create = () => createPet({ name: "Rex", categoryId: 1 });
+const list = (query: Query) => listPets(query);
+const update = (id: number) => updatePet(id, { name: "Bo" }).then(() => undefined, (error) => refusal(error));
+const refusal = (error: AxiosError<UpdatePet404>) => error.response?.data;
+""",
+        """
+import { defineConfig } from "@kubb/core";
+import { pluginClient } from "@kubb/plugin-client";
+import { pluginOas } from "@kubb/plugin-oas";
+import { pluginTs } from "@kubb/plugin-ts";
+const plugins = [pluginOas({ generators: [] }), pluginTs(), pluginClient({ client: "axios", bundle: true })];
+export default defineConfig({ input: { path: "openapi.json" }, output: { path: "shop" }, plugins });
+""",
+    ),
+    "oazapfts": Generator(
+        "oazapfts openapi.json shop.ts",
+        """
+import { createPet, defaults, listPets, updatePet } from "./shop";
+defaults.headers = { Authorization: `Bearer ${KEY}` };
+const create = async () => {
+  const made = await createPet({ name: "Rex", categoryId: 1 });
+  return made.status === 201 ? made.data : fail();
+};
+const list = async (query: Query) => {
+  const page = await listPets(query);
+  return page.status === 200 ? page.data : fail();
+};
+const update = async (id: number) => {
+  const refused = await updatePet(id, { name: "Bo" });
+  return refused.status === 404 ? refused.data : fail();
+};
+""",
+    ),
+    "openapi-typescript-codegen": Generator(
+        # By its file: Redocly has a program of the same name.
+        "../openapi-typescript-codegen/bin/index.js --input openapi.json --output shop --client fetch --useOptions",
+        """
+import { ApiError, OpenAPI, PetsService } from "./shop";
+OpenAPI.TOKEN = KEY;
+const create = () => PetsService.createPet({ requestBody: { name: "Rex", categoryId: 1 } });
+const list = (query: Query) => PetsService.listPets(query);
+const update = (petId: number) =>
+  PetsService.updatePet({ petId, requestBody: { name: "Bo" } }).catch((error: ApiError) => error.body);
+""",
+    ),
+    "openapi-zod-client": Generator(
+        "openapi-zod-client openapi.json -o shop.ts --export-schemas",
+        """
+import { isErrorFromAlias } from "@zodios/core";
+import { createApiClient } from "./shop";
+const shop = createApiClient(BASE, { axiosConfig: { headers: { Authorization: `Bearer ${KEY}` } } });
+const create = () => shop.createPet({ name: "Rex", categoryId: 1 });
+const list = (queries: Query) => shop.listPets({ queries });
+const update = async (petId: number) => {
+  const error = await shop.updatePet({ name: "Bo" }, { params: { petId } }).catch((error: unknown) => error);
+  return isErrorFromAlias(shop.api, "updatePet", error) ? error.response.data : fail();
+};
+""",
+    ),
+}
+# Lists by several identifiers, reads a list to its end with what its bodies say alone, and meets a 404.
+PROGRAM = """
+declare const process: { env: Record<string, string> };
+const { BASE, KEY } = process.env as { BASE: string; KEY: string };
+type Query = { id?: number[]; categoryId?: number; limit?: number; after?: number };
+const fail = (): never => { throw new Error("another answer"); };
+CLIENT
+const use = async () => {
+  const ids = [(await create()).id, (await create()).id] as const;
+  const listed = (await list({ id: [...ids] })).map(({ id }) => id);
+  const walked: number[] = [];
+  let after: number | undefined;
+  do {
+    const page = await list({ limit: 100, categoryId: 250, after });
+    walked.push(...page.map(({ id }) => id));
+    after = page.length < 100 ? undefined : page.at(-1)?.id;
+  } while (after !== undefined);
+  const error = await update(ids[1] + 1000);
+  const [code, status]: [string | undefined, number | undefined] = [error?.code, error?.status];
+  console.log(listed.length, new Set(walked).size, walked.length, code, status);
+};
+use();
+"""
+
+
+@pytest.fixture(scope="module")
+def stocked(server: Server) -> Iterator[Server]:
+    """The server, with a category that has three pages."""
+    for _ in range(ANIMALS):
+        assert server.post({"name": "Rex", "categoryId": ANIMALS}).status == 201
+    yield server
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_a_generated_client_compiles_strictly_and_reads_lists(
+    stocked: Server, contract: Path, tmp_path: Path, name: str
+) -> None:
+    """It adds animals, finds several by their identifiers in one request, pages to the end of 250 by `after`, for
+    its functions return no `Link`, and a 404 is the Error of the contract."""
+    generator = GENERATORS[name]
+    (tmp_path / "node_modules").symlink_to(NODE_MODULES)
+    (tmp_path / "openapi.json").write_bytes(contract.read_bytes())
+    (tmp_path / "package.json").write_text("{}")
+    (tmp_path / "kubb.config.mjs").write_text(generator.config)
+    tool, *options = generator.command.split()
+    made = run_tool([node_program(tool), *options], tmp_path)
+    assert made.returncode == 0, made.stdout + made.stderr
+    (tmp_path / "used.ts").write_text(PROGRAM.replace("CLIENT", generator.client))
+    project = {"compilerOptions": _OPTIONS, "files": ["used.ts"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(project))
+    compiled = run_tool([node_program("tsc")], tmp_path)
+    assert compiled.returncode == 0, compiled.stdout + compiled.stderr
+    done = run_tool([program("node"), "used.js"], tmp_path, BASE=f"{stocked.base_url}/v1", KEY=stocked.key)
+    assert done.stdout == "2 250 250 not_found 404\n", done.stdout + done.stderr
