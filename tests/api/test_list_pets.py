@@ -68,7 +68,9 @@ class TestListPets200:
         await stock(shop, 9)
         assert await ids(shop, "id=7&id=2&id=2&id=9") == [2, 7, 9]
 
-    @pytest.mark.parametrize("query", ["id=7,2,2,9", "id=9%2C7&id=2", "id=2,7&id=9,2", "id[]=2&id%5B%5D=7&id=9"])
+    @pytest.mark.parametrize(
+        "query", ["id=7,2,2,9", "id=9%2C7&id=2", "id=2,7&id=9,2", "id[]=2&id%5B%5D=7&id=9"]
+    )
     async def test_commas_and_brackets_are_repetitions(self, shop: Shop, query: str) -> None:
         """Also mixed with them, `id[]` as axios writes it; `Link` and its cursor have the repeated form."""
         await stock(shop, 9)

@@ -48,7 +48,8 @@ func main() {
 	ids := []int64{create(), create(), create()}
 	listed := must(pets.ListPets(ctx).Id(ids[1:]).Execute())
 	walked := must(pets.ListPets(ctx).CategoryId(7).Limit(2).Execute())
-	walked = append(walked, must(pets.ListPets(ctx).CategoryId(7).Limit(2).After(walked[1].Id).Execute())...)
+	rest := must(pets.ListPets(ctx).CategoryId(7).Limit(2).After(walked[1].Id).Execute())
+	walked = append(walked, rest...)
 	change := shop.PetChange{Name: shop.PtrString("Bo")}
 	_, _, err := pets.UpdatePet(ctx, ids[2]+1000).PetChange(change).Execute()
 	var refused *shop.GenericOpenAPIError
@@ -81,7 +82,7 @@ puts "#{listed.size} #{walked.size} #{missing.code} #{missing.status}"
 
 
 def test_go_compiles_with_the_guides_option(server: Server, contract: Path, tmp_path: Path) -> None:
-    """`NewPet` would be both a type and the constructor of `Pet`; with the option no name is declared twice."""
+    """`NewPet` would be a type and the constructor of `Pet`: with the option no name is declared twice."""
     go = program("go")
     _generate("go", contract, tmp_path)
     # As a package of this module: its own names a host.
@@ -90,14 +91,14 @@ def test_go_compiles_with_the_guides_option(server: Server, contract: Path, tmp_
     (tmp_path / "go.mod").write_text("module used\n\ngo 1.19\n")
     (tmp_path / "main.go").write_text(GO)
     quiet = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOTELEMETRY": "off", "CGO_ENABLED": "0"}
-    used = [go, "run", "-gcflags=-N -l", "."]
-    done = run_tool(used, tmp_path, BASE=f"{server.base_url}/v1", KEY=server.key, **quiet)
+    address = f"{server.base_url}/v1"
+    done = run_tool([go, "run", "."], tmp_path, BASE=address, KEY=server.key, **quiet)
     assert done.stdout == "2 3 not_found 404\n", done.stdout + done.stderr
 
 
 def test_ruby_loads_with_the_guides_option(server: Server, contract: Path, tmp_path: Path) -> None:
-    """Every pattern is one of Ruby's too, every value of an enum has a name, and lists take several identifiers
-    with the encoding that the guide names."""
+    """Every pattern is one of Ruby's too, every value of an enum has a name, and lists take several
+    identifiers with the encoding that the guide names."""
     ruby = program("ruby")
     _generate("ruby", contract, tmp_path)
     [setting] = re.findall(r"`(config\.params_encoding = \S+)`", GUIDE)

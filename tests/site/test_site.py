@@ -18,8 +18,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PAGES = (
     "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
-    "/docs/clients/typescript", "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog",
-    "/docs/deprecation", "/docs/changelog-operators", "/docs/search?q=retry", "/status",
+    "/docs/clients/typescript", "/docs/mcp", "/docs/reference", "/docs/events", "/docs/errors",
+    "/docs/changelog", "/docs/deprecation", "/docs/changelog-operators", "/docs/search?q=retry", "/status",
 )  # fmt: skip
 DOCUMENTS = ["/openapi.json", "/openapi.yaml"]
 FILES = ["/llms.txt", "/sitemap.xml", "/docs/changelog.atom", "/docs/guide.md"]

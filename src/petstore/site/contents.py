@@ -59,6 +59,7 @@ SECTIONS = (
                 "TypeScript client",
                 "The same for Node.js, browsers and workers.",
             ),
+            Page("docs/mcp", "MCP", "mcp.md", what="Tools for agents, made of the contract."),
         ),
     ),
     (

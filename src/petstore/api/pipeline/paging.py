@@ -64,8 +64,8 @@ def read_list(parameters: Parameters, names: tuple[str, ...], statuses: Mapping[
 def read_given(
     parameters: Parameters, names: tuple[str, ...], repeatable: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The text of each parameter that may stand once, by name, and those of the one that may stand often, which
-    axios writes as `id[]`.
+    """The text of each parameter that may stand once, by name, and those of the one that may stand often,
+    which axios writes as `id[]`.
 
     Raises InvalidParameter for a parameter that is not among `names`, else for one that stands twice.
     """
