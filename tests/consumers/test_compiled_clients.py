@@ -16,7 +16,7 @@ from tests.support.server import Server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("consumers-compiled")]
 
-GUIDE = text_of(ROOT / "docs" / "guide.md")
+GUIDE = text_of(ROOT / "src" / "petstore" / "site" / "documents" / "guide.md")
 # Both list two animals by their identifiers, read the list to its end in pages of two, and meet a 404.
 GO = """
 package main

@@ -86,7 +86,9 @@ def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> 
     logs anything of values that it could not take."""
     for _ in range(ANIMALS):
         assert server.post({"name": "Rex", "categoryId": ANIMALS}).status == 201
-    [program, configuration] = (code for _, code in fences(text_of(ROOT / "docs" / "mcp.md")))
+    [program, configuration] = (
+        code for _, code in fences(text_of(ROOT / "src" / "petstore" / "site" / "documents" / "mcp.md"))
+    )
     (tmp_path / "petstore_mcp.py").write_text(program)
     for level, key in (
         ("manage", server.key),
