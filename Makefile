@@ -34,8 +34,8 @@ setup: ## Make the environment in .venv from the hashed lock file
 setup-scale: ## That, with the drivers for PostgreSQL and Valkey
 	@tools/environment scale
 
-serve: setup ## Serve on 127.0.0.1:8080, with a database and a key made at the first start
-	@exec $(BIN)/petstore serve
+serve: setup ## Serve production on 127.0.0.1:8080 and staging on :8081, made at the first start
+	@exec $(BIN)/python -m tools.serve
 
 demo: setup ## Make a store with ten weeks behind it in demo/, and serve it (ARGS='--seed 7 --no-serve')
 	@exec $(BIN)/python -m tools.demo $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED, examples
 from petstore.cli.output import echo_err
 from petstore.cli.types import WholeNumber
+from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
     from petstore.config import Settings
@@ -45,7 +47,8 @@ def serve(session: Session, workers: int | None) -> None:
 
         build.commit()  # cached for the workers: the checkout may change before one starts
         settings = _with_workers(session.settings, workers)
-        ending = parent.run(settings, session.settings, session.clock, _show_first)
+        show_first = partial(_show_first, settings.stage)
+        ending = parent.run(settings, session.settings, session.clock, show_first)
     finally:
         gc.enable()
     codes = {Ending.STOPPED: 0, Ending.CUT_SHORT: EXIT_CUT_SHORT, Ending.FAILED: EXIT_REFUSED}
@@ -62,9 +65,11 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-def _show_first(secret: str, here: str, link: str | None) -> None:
+def _show_first(stage: Stage | None, secret: str, here: str, link: str | None) -> None:
     """Print the first key and the first link; they are never a line of the log."""
-    echo_err("\nFirst start: here is a key on the Free plan for the account 'local'. It is shown only now.\n")
+    whose = " of staging" if stage is Stage.STAGING else ""
+    what = "here is a key on the Free plan for the account 'local'"
+    echo_err(f"\nFirst start{whose}: {what}. It is shown only now.\n")
     echo_err(f"  {secret}\n")
     if link is not None:
         echo_err(f"The console, by a link that works once, until tomorrow:\n\n  {link}\n")

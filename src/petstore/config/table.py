@@ -197,6 +197,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.production_base_url if self.stage is Stage.STAGING else self.staging_base_url
 
     @property
+    def log_mark(self) -> str:
+        """How lines of text begin where people read them: staging may share production's terminal."""
+        return "staging: " if self.stage is Stage.STAGING else ""
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the listener."""
         try:

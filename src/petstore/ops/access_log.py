@@ -64,9 +64,13 @@ class _Fields(msgspec.Struct, gc=False):
 
 
 class AccessFormat:
-    """Formats entries. `addresses` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or off."""
+    """Formats entries. `addresses` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or off; `mark` begins
+    each line of text."""
 
-    def __init__(self, *, trusted_proxies: Networks = (), addresses: str = "full", worker: int = 0) -> None:
+    def __init__(
+        self, *, trusted_proxies: Networks = (), addresses: str = "full", worker: int = 0, mark: str = ""
+    ) -> None:
+        self._mark = mark
         self._trusted = trusted_proxies
         self._is_network = addresses == "network"
         self._shows_addresses = addresses != "off"
@@ -110,7 +114,7 @@ class AccessFormat:
         request_id = "-" if entry.request_id is None else entry.request_id.decode("ascii")
         cause = "" if entry.cause is None else f"  {entry.cause} key"
         return (
-            f"{_second(seconds)[11:].decode()}.{milliseconds:03d} {line.status} {line.method}"
+            f"{self._mark}{_second(seconds)[11:].decode()}.{milliseconds:03d} {line.status} {line.method}"
             f" {line.path or '(no such path)'}  {entry.seconds * 1_000:.3f} ms  {entry.sent_bytes} bytes"
             f"  address {line.address or '-'}  account/key {who}  request {request_id}{cause}\n"
         )

@@ -1,7 +1,8 @@
 """The format of every log line, by structlog; log_writers.py writes them.
 
 JSON unless standard error is a terminal, with `time`, `level` and `event` first. As text, an event with a
-`message` is shown as that sentence; one with an empty message is left out.
+`message` is shown as that sentence; one with an empty message is left out. `mark` begins each line of text:
+two services may share a terminal.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def start(
     access: AccessFormat | None = None,
     journal_stream: str = "",
     worker: int | None = None,
+    mark: str = "",
 ) -> LogWriter:
     """Configure structlog for a process that serves requests; the writer also takes the access log.
 
@@ -74,16 +76,21 @@ def start(
     output = _output(log_format, descriptor, journal_stream)
     access = access or AccessFormat()
     writer = LogWriter(access.json_lines if output.as_json else access.text_lines, output.descriptor)
-    _configure(level, output, writer.write, {} if worker is None else {"worker": worker})
+    _configure(level, output, writer.write, {} if worker is None else {"worker": worker}, mark)
     return writer
 
 
 def start_directly(
-    level: str, log_format: str, descriptor: int | None = None, *, journal_stream: str = ""
+    level: str,
+    log_format: str,
+    descriptor: int | None = None,
+    *,
+    journal_stream: str = "",
+    mark: str = "",
 ) -> Output:
     """Configure structlog for a process that forks: each line is written by the caller."""
     output = _output(log_format, descriptor, journal_stream)
-    _configure(level, output, DirectWriter(output.descriptor).write, {})
+    _configure(level, output, DirectWriter(output.descriptor).write, {}, mark)
     return output
 
 
@@ -94,7 +101,7 @@ def _output(log_format: str, descriptor: int | None, journal_stream: str) -> Out
     return Output(descriptor, as_json, _is_stream(descriptor, journal_stream), is_terminal)
 
 
-def _configure(level: str, output: Output, write: Callable[[str], None], more: EventDict) -> None:
+def _configure(level: str, output: Output, write: Callable[[str], None], more: EventDict, mark: str) -> None:
     logging.root.handlers = [each for each in logging.root.handlers if not isinstance(each, _Forwarder)]
     logging.root.addHandler(_Forwarder())
     printer = _Printer(write, priorities=output.is_journal)
@@ -104,7 +111,7 @@ def _configure(level: str, output: Output, write: Callable[[str], None], more: E
             structlog.processors.add_log_level,
             time,
             lambda _logger, _name, event: {**event, **more},
-            *(_as_json() if output.as_json else _as_text(colors=output.is_terminal)),
+            *(_as_json() if output.as_json else _as_text(mark, colors=output.is_terminal)),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
         logger_factory=lambda *_: printer,
@@ -119,7 +126,7 @@ def _as_json() -> list[Processor]:
     ]
 
 
-def _as_text(*, colors: bool) -> list[Processor]:
+def _as_text(mark: str, *, colors: bool) -> list[Processor]:
     # The default exception formatter shows the values of variables and opens files.
     console = structlog.dev.ConsoleRenderer(
         colors=colors,
@@ -132,7 +139,7 @@ def _as_text(*, colors: bool) -> list[Processor]:
         message: str | None = event.get("message")
         if message == "":
             raise structlog.DropEvent
-        return console(logger, name, event) if message is None else message
+        return mark + (console(logger, name, event) if message is None else message)
 
     return [render]
 

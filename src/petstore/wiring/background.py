@@ -33,18 +33,25 @@ _log = structlog.get_logger("petstore")
 def start_log(settings: Settings, worker: int) -> LogWriter:
     """Set up the log of a process that serves: a thread writes the lines, until `close`."""
     access = AccessFormat(
-        trusted_proxies=settings.trusted_proxies, addresses=settings.log_address, worker=worker
+        trusted_proxies=settings.trusted_proxies,
+        addresses=settings.log_address,
+        worker=worker,
+        mark=settings.log_mark,
     )
-    stream = read_systemd().journal_stream
     return logs.start(
-        settings.log_level, settings.log_format, access=access, journal_stream=stream, worker=worker
+        settings.log_level,
+        settings.log_format,
+        access=access,
+        journal_stream=read_systemd().journal_stream,
+        worker=worker,
+        mark=settings.log_mark,
     )
 
 
 def start_log_of_parent(settings: Settings) -> logs.Output:
     """Set up the log of a process that only forks workers. Returns where it goes."""
-    stream = read_systemd().journal_stream
-    return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream)
+    stream, mark = read_systemd().journal_stream, settings.log_mark
+    return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream, mark=mark)
 
 
 def build_metrics(settings: Settings, counts_directory: Path | None) -> Metrics:
