@@ -159,10 +159,16 @@ class TestPlace:
     def test_it_makes_its_own_anew(self, tmp_path: Path) -> None:
         """Twice the same directory: the second demo replaces the first."""
         folder = tmp_path / "demo"
-        made = [self.run(folder) for _ in range(2)]
+        made = []
+        for _ in range(2):
+            folder.mkdir(exist_ok=True)
+            (folder / "made-by-make-demo").touch()
+            (folder / "petstore-staging.db").write_text("of the former demo")
+            made.append(self.run(folder))
         assert [each.exit_code for each in made] == [0, 0]
         assert all(f"http://127.0.0.1:{_PORT}/v1/pets" in each.output for each in made)
-        assert (folder / "petstore.db").exists()
+        assert all("PETSTORE_STAGE=production .venv/bin/petstore bans" in each.output for each in made)
+        assert [path.name for path in folder.glob("*.db")] == ["petstore.db"]
 
     def test_it_leaves_every_other_database(self, tmp_path: Path) -> None:
         """A directory with files that it did not make is refused, and stays as it is."""

@@ -1,4 +1,4 @@
-"""`make demo`: makes the store, says what to try, and serves it."""
+"""`make demo`: makes the store, says what to try, and serves it with a staging beside it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tools.demo.making import make
 from tools.demo.place import Refused, cleared
 from tools.demo.shop import Failed
 from tools.demo.story import DAYS
+from tools.serve import environments
 
 # Of the server at the end, for the lines that are printed.
 _ADDRESS = ("PETSTORE_HOST", "PETSTORE_PORT")
-_PROGRAM = Path(sys.executable).with_name("petstore")
 
 
 @click.command()
@@ -39,15 +39,17 @@ def main(seed: int, folder: Path, days: int, database_url: str | None, serve: bo
         with place as database:
             environment = {"PETSTORE_DATABASE_URL": database_url or f"sqlite:///{database}"}
             environment |= {name: os.environ[name] for name in _ADDRESS if name in os.environ}
+            alone = environments(os.environ | environment) is None
+            stage = {} if alone else {"PETSTORE_STAGE": "production"}
             with click.progressbar(length=days, label="Making a store", file=sys.stderr) as bar:
-                making = make(environment, seed, days, SystemClock().now_ms(), lambda: bar.update(1))
+                making = make(environment | stage, seed, days, SystemClock().now_ms(), lambda: bar.update(1))
                 _, text = asyncio.run(making)
             click.echo(text)
     except (Refused, Failed, OperatorError) as error:
         raise click.ClickException(str(error)) from None
     if serve:
         sys.stdout.flush()
-        os.execve(_PROGRAM, [str(_PROGRAM), "serve"], os.environ | environment)
+        os.execve(sys.executable, [sys.executable, "-m", "tools.serve"], os.environ | environment)
 
 
 if __name__ == "__main__":

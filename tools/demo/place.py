@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 
 from petstore.core.errors import OperatorError
 from petstore.storage.sqlite.lock import lock_for_serving
 
 _MARK = "made-by-make-demo"
-_DATABASE = "petstore.db"
+_DATABASES = ("petstore.db", "petstore-staging.db")  # the second one is made by tools/serve.py
 _ANOTHER = "Name another directory: ARGS='--folder PATH'."
 
 
@@ -20,11 +21,12 @@ class Refused(Exception):
 
 @contextmanager
 def cleared(folder: Path) -> Iterator[Path]:
-    """The path of a database to make in `folder`, held against servers; an older demo there is removed.
+    """The path of a database to make in `folder`, held against servers; an older demo there is removed, with
+    its staging.
 
     Raises Refused when the directory has a database that this did not make, or a server uses it.
     """
-    database, mark = folder / _DATABASE, folder / _MARK
+    mark = folder / _MARK
     try:
         if folder.exists() and any(folder.iterdir()) and not mark.exists():
             raise Refused(f"{folder} has files that `make demo` did not make. {_ANOTHER}")
@@ -32,11 +34,12 @@ def cleared(folder: Path) -> Iterator[Path]:
         mark.write_text("The files beside this one are made anew by `make demo`.\n", encoding="utf-8")
     except OSError as error:
         raise Refused(f"{folder}: {error.strerror}. {_ANOTHER}") from None
-    try:
-        held = lock_for_serving(str(database))
-    except OperatorError as error:
-        raise Refused(str(error)) from None
-    with held:
-        for suffix in ("", "-wal", "-shm", ".reserve"):
-            database.with_name(_DATABASE + suffix).unlink(missing_ok=True)
-        yield database
+    with ExitStack() as held:
+        try:
+            for name in _DATABASES:
+                held.enter_context(lock_for_serving(str(folder / name)))
+        except OperatorError as error:
+            raise Refused(str(error)) from None
+        for name, suffix in product(_DATABASES, ("", "-wal", "-shm", ".reserve")):
+            (folder / f"{name}{suffix}").unlink(missing_ok=True)
+        yield folder / _DATABASES[0]
