@@ -3,6 +3,7 @@ from top to bottom by a new user."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -40,25 +41,28 @@ class Started:
 
 @pytest.fixture
 def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Started]:
-    """Of the stage that the test names. It stops by Ctrl+C, and leaves its database."""
+    """Of the stage that the test names alone, else of both. It stops by Ctrl+C, and leaves its database."""
     log = tmp_path / "server.log"
     with terminal_of(log) as screen:
         server = Server(tmp_path, port=free_port(), log=log, how={"stderr": screen})
-        shell = terminal(tmp_path, port=str(server.port), stage=getattr(request, "param", ""))
-        server.child.command = ["petstore", "serve"]  # what make does in the end
-        server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off"})
+        alone = {"stage": request.param} if hasattr(request, "param") else {}
+        shell = terminal(tmp_path, port=str(server.port), **alone)
+        server.child.command = [sys.executable, "-m", "tools.serve"]  # what make does in the end
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        server.child.start(shell | {"PETSTORE_ACCESS_LOG": "off", "PYTHONPATH": path})
         try:
             server.wait_until_ready()
-            wait_for(lambda: re.search(r"curl -i .*\n\n", server.log) is not None, "the last line")
-            issued = KEY_PATTERN.search(server.log)
-            assert issued is not None
-            server.key = issued[0]
-            yield Started(server, shell, printed_lines(_COLOUR.sub("", server.log)))
+            ends = 1 if alone else 2
+            wait_for(lambda: len(re.findall(r"curl -i .*\n\n", server.log)) == ends, "the last line")
+            first = server.log if alone else server.log.partition("\nstaging: ")[0]
+            server.key = KEY_PATTERN.findall(first)[0]
+            yield Started(server, shell, printed_lines(_COLOUR.sub("", first)))
             server.process.send_signal(signal.SIGINT)
             assert server.process.wait(15) == 0
         finally:
             server.kill()
-    assert [file.name for file in tmp_path.glob("*.db")] == ["petstore.db"]
+    made = {"petstore.db"} if alone else {"petstore.db", "petstore-staging.db"}
+    assert {file.name for file in tmp_path.glob("*.db")} == made
 
 
 def test_the_readme_leads_to_the_first_animal(started: Started, tmp_path: Path) -> None:

@@ -131,7 +131,10 @@ class TemplateRenderer:
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         text = self._environment.get_template(template).render(values, title=title, **own)
-        return text.replace(_PLACEHOLDER, f"pets_test_{_PLACEHOLDER[10:]}") if values["is_staging"] else text
+        if not values["is_staging"]:
+            return text
+        text = text.replace("PETSTORE_STAGE=production", "PETSTORE_STAGE=staging")
+        return text.replace(_PLACEHOLDER, f"pets_test_{_PLACEHOLDER[10:]}")
 
 
 def _neighbours(path: str) -> dict[str, Page | None]:
