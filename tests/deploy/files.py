@@ -19,6 +19,7 @@ from tests.support.machine import absent
 DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx" / "nginx.conf").read_text(encoding="utf-8")
 SITE = (DEPLOY / "nginx" / "site.conf").read_text(encoding="utf-8")
+STAGING = (DEPLOY / "nginx" / "staging.conf").read_text(encoding="utf-8")
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 KUSTOMIZATION: dict[str, Any] = yaml.safe_load(
     (DEPLOY / "kubernetes" / "kustomization.yaml").read_text("utf-8")

@@ -14,7 +14,7 @@ import pytest
 
 from petstore.core.durations import parse_duration
 from petstore.core.events import WAIT_MAX_SECONDS
-from tests.deploy.files import DEPLOY, SITE
+from tests.deploy.files import DEPLOY, SITE, STAGING
 from tests.deploy.fronts import Front, Replica, nginx_before, running_front
 from tests.support import machine
 from tests.support.raw import RawConnection, exchange
@@ -187,6 +187,12 @@ class TestWhatArrives:
         assert (answer.status, answer.json()["code"]) == (404, "not_found")
         assert front.seen == []
 
+    def test_staging_has_names_of_its_own(self, front: Front) -> None:
+        """Where it does not run the answer is 503; production never sees the request."""
+        answer = front.ask("GET", "/v1/pets", None, {"Host": "staging.example.com"})
+        assert (answer.status, answer.json()["code"]) == (503, "unavailable")
+        assert front.seen == []
+
 
 class TestSizes:
     """The service's own limits come first, so that its answers are the documented ones."""
@@ -263,28 +269,30 @@ class TestOnAHost:
 
     @pytest.fixture
     def site(self) -> Iterator[Front]:
-        """nginx with TLS before one replica."""
+        """nginx with TLS before production and staging."""
         program = machine.program("nginx")
-        port, replica = free_port(), Replica()
+        port, replica, staging = free_port(), Replica(), Replica()
         with machine.folder() as path:
             (path / "nginx.conf").write_text(_main(path))
-            (path / "petstore.conf").write_text(_placed(path, port, replica.port))
+            (path / "petstore.conf").write_text(_placed(SITE, path, port, replica.port))
+            (path / "petstore.staging.conf").write_text(_placed(STAGING, path, port, staging.port))
             child = child_of(program, path, path / "log")
             child.start()
             try:
                 child.wait_until(lambda: not is_free(port))
-                yield Front(port, [replica], path / "access.log")
+                yield Front(port, [replica, staging], path / "access.log")
             finally:
                 child.stop()
                 replica.close()
+                staging.close()
 
-    def ask(self, site: Front, target: str) -> tuple[int, dict[str, str]]:
+    def ask(self, site: Front, target: str, host: str = "api.example.com") -> tuple[int, dict[str, str]]:
         """A GET over TLS with the certificate checked: status and headers."""
         trusting = ssl.create_default_context(cafile=site.log.parent / "fullchain.pem")
         trusting.check_hostname = False
         connection = HTTPSConnection("127.0.0.1", site.port, timeout=20, context=trusting)
         try:
-            connection.request("GET", target)
+            connection.request("GET", target, headers={"Host": host})
             answer = connection.getresponse()
             answer.read()
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}
@@ -297,6 +305,13 @@ class TestOnAHost:
         assert status == 200
         ((_, path, headers, _),) = site.seen
         assert (path, headers["x-forwarded-for"]) == ("/v1//pets?a=%2F", "127.0.0.1")
+
+    def test_each_name_leads_to_its_service(self, site: Front) -> None:
+        """Staging's to staging, every other one to production."""
+        for host in ("staging.example.com", "api.example.com", "shop.example.com"):
+            assert self.ask(site, "/v1/pets", host)[0] == 200
+        seen = [[headers["host"] for _, _, headers, _ in each.seen] for each in site.replicas]
+        assert seen == [["api.example.com", "shop.example.com"], ["staging.example.com"]]
 
     def test_browsers_are_told_to_stay_with_tls(self, site: Front) -> None:
         """On answers of the service and on nginx's own."""
@@ -316,19 +331,16 @@ def _main(path: Path) -> str:
     """The part of a distribution's nginx.conf that matters: it includes what lies in a directory."""
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = " ".join(f"{kind}_temp_path {path}/{kind};" for kind in kinds)
-    return f"pid {path}/pid;\nevents {{}}\nhttp {{\n{places}\ninclude {path}/petstore.conf;\n}}\n"
+    return f"pid {path}/pid;\nevents {{}}\nhttp {{\n{places}\ninclude {path}/petstore*.conf;\n}}\n"
 
 
-def _placed(path: Path, port: int, upstream: int) -> str:
-    """The site for this place: its port, its files, a new certificate, and this upstream."""
+def _placed(text: str, path: Path, port: int, upstream: int) -> str:
+    """A site for this place: its port, its files, a new certificate, and this upstream."""
     machine.make_certificate(path / "fullchain.pem", path / "privkey.pem", "DNS:api.example.com")
     for name in ("http.conf", "server.conf"):
-        text = (DEPLOY / "nginx" / name).read_text(encoding="utf-8")
-        (path / name).write_text(text.replace("/var/log/nginx/", f"{path}/"))
-    text = SITE.replace("/opt/petstore/deploy/nginx/", f"{path}/").replace(
-        "/etc/ssl/api.example.com/", f"{path}/"
-    )
+        shared = (DEPLOY / "nginx" / name).read_text(encoding="utf-8")
+        (path / name).write_text(shared.replace("/var/log/nginx/", f"{path}/"))
+    text = re.sub(r"/(opt/petstore/deploy/nginx|etc/ssl/\w+\.example\.com)/", f"{path}/", text)
     text = re.sub(r"^    listen \[::\].*\n", "", text, flags=re.M)
-    return text.replace("listen 443", f"listen 127.0.0.1:{port}").replace(
-        "127.0.0.1:8080", f"127.0.0.1:{upstream}"
-    )
+    text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
+    return re.sub(r"server 127\.0\.0\.1:808[01];", f"server 127.0.0.1:{upstream};", text)

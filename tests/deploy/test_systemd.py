@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tools.servers.petstore import PROGRAM, environment
 SYSTEMD = DEPLOY / "systemd"
 SERVICES = [path for path in UNITS if path.stem != "petstore-backup"]
 TIMERS = sorted(SYSTEMD.glob("*.timer"))
+STAGING = "petstore-staging.service"
 
 
 def analyze(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -31,6 +33,9 @@ def installed(tmp_path: Path) -> Path:
     for path in (*UNITS, *TIMERS):
         text = re.sub(r"/opt/petstore/[\w./]+", "/bin/true", path.read_text(encoding="utf-8"))
         (tmp_path / path.name.replace("@.", "@1.")).write_text(text)
+    shutil.copy(tmp_path / "petstore.service", tmp_path / STAGING)
+    (tmp_path / f"{STAGING}.d").mkdir()
+    shutil.copy(SYSTEMD / "staging.conf", tmp_path / f"{STAGING}.d")
     return tmp_path
 
 
@@ -42,6 +47,27 @@ class TestUnits:
         """Every line is one that systemd knows."""
         done = analyze("verify", installed / path.name.replace("@.", "@1."))
         assert (done.returncode, done.stderr) == (0, "")
+
+    def test_staging_is_a_copy_of_production(self, installed: Path, tmp_path: Path) -> None:
+        """With settings, a port and a directory of its own; each settings file names the other's address."""
+        done = analyze("verify", installed / STAGING)
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = (SYSTEMD / "staging.conf").read_text(encoding="utf-8")
+        assert "\nStateDirectory=\nStateDirectory=petstore-staging\n" in lines
+        assert "\nEnvironment=PETSTORE_CONFIG=/etc/petstore/staging.toml\n" in lines
+        found = []
+        for name in ("settings.toml", "staging.toml"):
+            text = (SYSTEMD / name).read_text(encoding="utf-8").partition("# Mail")[0]
+            (tmp_path / name).write_text(re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))
+            found.append(config.load({"PETSTORE_CONFIG": str(tmp_path / name)}))
+        production, staging = found
+        assert (production.stage, staging.stage) == ("production", "staging")
+        assert (production.port, staging.port) == (8080, 8081)
+        assert Path(staging.database_url.removeprefix("sqlite:///")).parent == Path(
+            f"/var/lib/{STAGING[:-8]}"
+        )
+        assert production.other_base_url == staging.base_url
+        assert staging.other_base_url == production.base_url
 
     @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
     def test_its_exposure_is_low(self, path: Path, installed: Path) -> None:
@@ -110,6 +136,7 @@ class TestInstallation:
         assert made == {
             "/etc/petstore": ("0750", "root"),
             "/var/lib/petstore": ("0700", "petstore"),
+            "/var/lib/petstore-staging": ("0700", "petstore"),
             "/var/backups/petstore": ("0700", "petstore"),
         }
         backup = dict(unit("petstore-backup.service"))
@@ -208,10 +235,11 @@ def test_a_command_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
     copied = tmp_path / "petstore"
     copied.write_text(script.replace("/opt/petstore/.venv/bin/petstore", "echo ran"))
     copied.chmod(0o755)
+    (tmp_path / "petstore-staging").symlink_to(copied)
 
-    def called_by(user: str, **variables: str) -> str:
+    def called_by(user: str, called: str = "petstore", **variables: str) -> str:
         shell = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "WHO": user, **variables}
-        command: list[str | Path] = [copied, "keys", "issue", "two words"]
+        command: list[str | Path] = [tmp_path / called, "keys", "issue", "two words"]
         done = subprocess.run(command, env=shell, capture_output=True, text=True, timeout=10, check=False)
         assert done.returncode == (78 if done.stderr else 0)
         return done.stderr or done.stdout.strip()
@@ -220,6 +248,8 @@ def test_a_command_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
     assert called_by("petstore") == "ran keys issue two words"
     assert called_by("root") == f"runuser --user petstore -- env {end}"
     assert called_by("mia", PETSTORE_ACTOR="ben") == f"sudo --user petstore env {end}"
+    of_staging = end.replace("petstore.toml", "staging.toml")
+    assert called_by("root", "petstore-staging") == f"runuser --user petstore -- env {of_staging}"
     for user in ("petstore", "root", "mia"):
         assert called_by(user, PETSTORE_PORT="", PETSTORE_ACTOR="ben") == (
             "petstore: This command takes its settings from /etc/petstore/petstore.toml alone."

@@ -35,6 +35,7 @@ class Nginx:
         here = {
             "172.30.57.11:8080": f"127.0.0.1:{first}",
             "172.30.57.12:8080": f"127.0.0.1:{second}",
+            "172.30.59.11:8080": "127.0.0.1:1",  # no staging here
             "listen 8080;": f"listen 127.0.0.1:{self.port};",
             "/run/nginx/": f"{self._folder}/",
             "worker_processes auto;": "worker_processes 2;",
