@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import yaml
 
 from petstore import __version__, config
 from petstore.core.durations import parse_duration
@@ -156,6 +157,47 @@ class TestSettings:
         assert set(named) == {__version__}
 
 
+class TestStaging:
+    """A second instance beside production, which has nothing of production."""
+
+    def test_of_compose(self, tmp_path: Path) -> None:
+        """A file in a volume of its own, no secret, no network of the database; nginx knows its address."""
+        services = COMPOSE["services"]
+        staging, proxy = services["staging"], services["nginx"]["networks"]["staging"]["ipv4_address"]
+        settings = settings_of(staging["environment"], tmp_path)
+        assert (settings.stage, settings.valkey_url, staging["secrets"]) == ("staging", "", [])
+        assert settings.database_url == "sqlite:///petstore.db"  # in the image's working directory
+        assert (staging["profiles"], staging["volumes"]) == (["staging"], ["staging:/var/lib/petstore"])
+        assert list(map(str, settings.trusted_proxies)) == [f"{proxy}/32"]
+        assert "inside" not in staging["networks"]
+        assert f"server {staging['networks']['staging']['ipv4_address']}:8080;" in NGINX
+
+    def test_of_kubernetes(self, tmp_path: Path) -> None:
+        """All of production's files in another namespace, with three settings of its own."""
+        folder = DEPLOY / "kubernetes-staging"
+        overlay = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))
+        assert overlay["resources"] == ["../kubernetes"]
+        assert overlay["namespace"] != KUSTOMIZATION["namespace"]
+        (generator,) = overlay["configMapGenerator"]
+        assert (generator["name"], generator["behavior"]) == ("petstore", "merge")
+        more = dict(re.findall(r"^(\w+)=(.*)$", (folder / "settings.env").read_text("utf-8"), re.M))
+        settings = settings_of(corrected(settings_of_pods()) | more, tmp_path)
+        assert (settings.stage, len(more)) == ("staging", 3)
+        assert settings.other_base_url == settings_of_pods()["PETSTORE_BASE_URL"]
+
+    @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+    def test_kustomize_makes_it(self, tmp_path: Path) -> None:
+        """Each object is in staging's namespace, and one by the schemas of Kubernetes."""
+        command = ["kubectl", "kustomize", str(DEPLOY / "kubernetes-staging")]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=50, check=True).stdout
+        (tmp_path / "made.yaml").write_text(made)
+        passes(tool("kubernetes-validate", "--strict", "--quiet", tmp_path / "made.yaml"))
+        objects = {each["kind"]: each["metadata"] for each in yaml.safe_load_all(made)}
+        assert objects.pop("Namespace")["name"] == "petstore-staging"
+        assert {each["namespace"] for each in objects.values()} == {"petstore-staging"}
+        assert len(objects) == len(KUSTOMIZATION["resources"])  # the ConfigMap in place of the Namespace
+
+
 class TestWebhooks:
     """They go out, to where the service lets them."""
 
@@ -164,7 +206,7 @@ class TestWebhooks:
         outward = {name for name, each in COMPOSE["networks"].items() if not each.get("internal")}
         ways = {name: outward & set(each["networks"]) for name, each in COMPOSE["services"].items()}
         assert {name: way for name, way in ways.items() if way} == {
-            **{name: {"webhooks"} for name in REPLICAS},
+            **{name: {"webhooks"} for name in (*REPLICAS, "staging")},
             "nginx": {"outside"},
         }
 
@@ -263,7 +305,7 @@ class TestNumbers:
             each["target"]: COMPOSE["configs"][each["source"]]["file"]
             for each in COMPOSE["services"]["nginx"]["configs"]
         }
-        included = re.findall(r"include (\S+);", NGINX)
+        included = set(re.findall(r"include (\S+);", NGINX))
         assert len(included) == 2
         assert brought == {f"/etc/nginx/{name}": f"nginx/{name}" for name in ("nginx.conf", *included)}
 
