@@ -209,7 +209,7 @@ def test_what_each_gets() -> None:
     """The next port, a file beside production's, the other's address, and all that was set."""
     given = {
         "PETSTORE_PORT": "9000",
-        "PETSTORE_DATABASE_URL": "sqlite:////tmp/shop.db",
+        "PETSTORE_DATABASE_URL": "sqlite:////srv/shop.db",
         "PETSTORE_DRAIN": "0s",
     }
     found: Any = environments(given)
@@ -219,7 +219,7 @@ def test_what_each_gets() -> None:
         | {
             "PETSTORE_STAGE": "staging",
             "PETSTORE_PORT": "9001",
-            "PETSTORE_DATABASE_URL": "sqlite:////tmp/shop-staging.db",
+            "PETSTORE_DATABASE_URL": "sqlite:////srv/shop-staging.db",
             "PETSTORE_PRODUCTION_BASE_URL": "http://127.0.0.1:9000/v1",
         },
     )

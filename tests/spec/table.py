@@ -36,6 +36,8 @@ Production | {base_url}
     site/test_site.py::TestDocuments::test_the_configured_servers
 Staging | {staging_base_url}
     site/test_site.py::TestDocuments::test_the_configured_servers
+    api/test_stages.py::test_a_key_of_the_other_stage
+    e2e/test_stages.py::TestBoth::test_nothing_that_is_made_at_one_is_seen_at_the_other
 The base address ends with the version segment `/v1`.
     core/test_config.py::TestTable::test_a_value_that_is_not
 All paths below are relative to it.
