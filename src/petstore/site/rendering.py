@@ -131,10 +131,7 @@ class TemplateRenderer:
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         text = self._environment.get_template(template).render(values, title=title, **own)
-        if not values["is_staging"]:
-            return text
-        text = text.replace("PETSTORE_STAGE=production", "PETSTORE_STAGE=staging")
-        return text.replace(_PLACEHOLDER, f"pets_test_{_PLACEHOLDER[10:]}")
+        return text.replace(_PLACEHOLDER, f"pets_test_{_PLACEHOLDER[10:]}") if values["is_staging"] else text
 
 
 def _neighbours(path: str) -> dict[str, Page | None]:
