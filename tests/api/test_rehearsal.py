@@ -21,7 +21,7 @@ from petstore.core.event_examples import example
 from petstore.core.events import TYPES, EventType
 from petstore.core.keys import Access, mint
 from petstore.core.moments import iso_moment
-from petstore.core.rehearsal import REHEARSED
+from petstore.core.rehearsal import EVENT_TYPES
 from tests.api.refusals import GOOD
 from tests.support import contract
 from tests.support.journal import ACTOR
@@ -341,7 +341,7 @@ async def test_a_rehearsal_changes_no_counters(staging: Shop) -> None:
 class TestEvents:
     """POST /v1/rehearsal/events."""
 
-    @pytest.mark.parametrize("kind", REHEARSED.values(), ids=REHEARSED)
+    @pytest.mark.parametrize("kind", EVENT_TYPES.values(), ids=EVENT_TYPES)
     async def test_each_type(self, staging: Shop, kind: EventType) -> None:
         """Its example comes at once, signed as ever, at each webhook that gets such and is enabled; no event,
         entry or delivery is stored."""

@@ -12,7 +12,7 @@ from petstore.core.deliverers import Receiver
 from petstore.core.errors import NotFound
 from petstore.core.events import Event
 from petstore.core.keys import Caller
-from petstore.core.rehearsal import EVENT_REQUEST, entry_of, rehearsed
+from petstore.core.rehearsal import EVENT_REQUEST, entry_of, event_of_type
 from petstore.core.webhooks import Try, try_members
 from petstore.transactions.deliveries import Deliveries
 
@@ -46,7 +46,7 @@ class RehearsalOperations:
         wanted = EVENT_REQUEST.read(await read_body(request, self._body_timeout_seconds))
         receivers = await self._deliveries.receivers(caller.account_id, entry_of(wanted.type))
         began = self._clock.monotonic()
-        tries = await self._send(receivers, rehearsed(wanted.type, self._clock.now_ms()))
+        tries = await self._send(receivers, event_of_type(wanted.type, self._clock.now_ms()))
         request.waited = self._clock.monotonic() - began
         await self._admit_again(request)  # the answer is of this moment, and only for a key that is good now
         found = [

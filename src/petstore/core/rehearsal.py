@@ -18,11 +18,11 @@ from petstore.core.values import INT64_MAX
 # No store is this data set, so that the id of a rehearsed event is no real one's.
 _DATA_SET = "0" * 12
 # A test comes by testWebhook, to one webhook alone.
-REHEARSED = {kind.name: kind for kind in TYPES if kind.entries != (TESTED,)}
+EVENT_TYPES = {kind.name: kind for kind in TYPES if kind.entries != (TESTED,)}
 
 
 def _type_fault(text: str) -> str | None:
-    return None if text in REHEARSED else f"expected one of {', '.join(REHEARSED)}"
+    return None if text in EVENT_TYPES else f"expected one of {', '.join(EVENT_TYPES)}"
 
 
 class EventRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,10 +36,10 @@ EVENT_REQUEST = Schema(EventRequest, "an event to send", assigned=())
 
 def entry_of(type_name: str) -> str:
     """A type of entry that events of a type are made of."""
-    return REHEARSED[type_name].entries[0]
+    return EVENT_TYPES[type_name].entries[0]
 
 
-def rehearsed(type_name: str, now_ms: int) -> Event:
+def event_of_type(type_name: str, now_ms: int) -> Event:
     """The example of a type, as if it had happened now."""
     event_id = event_id_of(_DATA_SET, 1 + secrets.randbelow(INT64_MAX))
-    return replace(example(REHEARSED[type_name]), id=event_id, timestamp=iso_moment(now_ms))
+    return replace(example(EVENT_TYPES[type_name]), id=event_id, timestamp=iso_moment(now_ms))

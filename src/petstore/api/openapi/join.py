@@ -12,7 +12,7 @@ from typing import Any
 
 from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access
-from petstore.core.rehearsal import REHEARSED
+from petstore.core.rehearsal import EVENT_TYPES
 from petstore.core.webhooks import ALL
 
 Node = dict[str, Any]
@@ -44,7 +44,7 @@ def join(service: Node, parts: list[Node]) -> Node:
     errors, components["responses"] = components["responses"], {}
     [applies] = (part["applies"] for part in parts if "applies" in part)
     components["parameters"]["EventTypeFilter"]["schema"]["items"]["enum"] = list(PATTERNS)
-    components["schemas"]["EventRequest"]["properties"]["type"]["enum"] = list(REHEARSED)
+    components["schemas"]["EventRequest"]["properties"]["type"]["enum"] = list(EVENT_TYPES)
     components["schemas"]["WebhookType"]["enum"] = [ALL, *PATTERNS]
     service["webhooks"], components["pathItems"] = _sent(parts)
     service["paths"] = _all(parts, "paths")
