@@ -10,14 +10,13 @@ import random
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 import msgspec
 import structlog
 
 from petstore.background.sending import Answer, Sender
 from petstore.core.clock import Clock
-from petstore.core.deliverers import Endpoint
+from petstore.core.deliverers import Endpoint, Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
 from petstore.core.events import Event, read_event_id
@@ -58,19 +57,8 @@ class Turns:
             yield
 
 
-class Receiver(Protocol):
-    """A webhook with its sealed secrets."""
-
-    @property
-    def id(self) -> int: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def secrets(self) -> str: ...
-
-
 async def send_signed(
-    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver, event: Event
+    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver | Endpoint, event: Event
 ) -> tuple[int, Answer]:
     """One try of an event: its Unix time in ms, and what came of it."""
     at_ms, body = clock.now_ms(), msgspec.json.encode(event)
