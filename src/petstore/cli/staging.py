@@ -12,7 +12,6 @@ from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
 from petstore.cli.types import WholeNumber
 from petstore.core.errors import ConfigurationError, OperatorError
-from petstore.core.stages import Stage
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def reset(session: Session, yes: bool, as_json: bool) -> None:
 
 
 def _require_staging(session: Session) -> None:
-    if session.settings.stage is not Stage.STAGING:
+    if not session.settings.is_staging:
         raise ConfigurationError(
             "This is a command of staging: set PETSTORE_STAGE=staging and staging's PETSTORE_DATABASE_URL;"
             " nothing was changed."

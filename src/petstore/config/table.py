@@ -194,7 +194,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def other_base_url(self) -> str:
         """The base address of the other stage; empty where it is not known."""
-        return self.production_base_url if self.stage is Stage.STAGING else self.staging_base_url
+        return self.production_base_url if self.is_staging else self.staging_base_url
+
+    @property
+    def is_staging(self) -> bool:
+        """Else the service is production, or has no stage."""
+        return self.stage is Stage.STAGING
 
     @property
     def log_mark(self) -> str:

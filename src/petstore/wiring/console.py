@@ -9,7 +9,6 @@ from petstore.console.app import Console
 from petstore.console.visit import ConsoleOptions
 from petstore.core.clock import Clock
 from petstore.core.service import DatabaseState
-from petstore.core.stages import Stage
 from petstore.ops import build, disk
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
@@ -48,7 +47,7 @@ def build_console(
         environments=settings.key_environments,
         overlap_ms=settings.key_rotation_overlap_ms,
         sends_mail=settings.smtp_url is not None,
-        is_staging=settings.stage is Stage.STAGING,
+        is_staging=settings.is_staging,
     )
     return Console(store, clock, report, options)
 

@@ -7,14 +7,13 @@ from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, OperatorError, Unavailable
 from petstore.core.mails import Letterhead, MailServer, compose_test
-from petstore.core.stages import Stage
 
 
 def mail_of(settings: Settings) -> tuple[MailServer, Letterhead] | None:
     """The server that takes mail, and who it is from; None where no mail is sent."""
     if settings.smtp_url is None or settings.mail_from is None:
         return None
-    mark = "[staging] " if settings.stage is Stage.STAGING else ""
+    mark = "[staging] " if settings.is_staging else ""
     return settings.smtp_url, Letterhead(settings.mail_from, settings.reached_at, mark)
 
 

@@ -44,7 +44,7 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
 
 def stage_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
     """What every answer of staging has besides, so that nobody takes it for production's."""
-    return [(HEADER, settings.stage.encode("ascii"))] if settings.stage is Stage.STAGING else []
+    return [(HEADER, Stage.STAGING.encode("ascii"))] if settings.is_staging else []
 
 
 def _reference_base(settings: Settings) -> str:

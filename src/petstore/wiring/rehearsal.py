@@ -19,7 +19,6 @@ from petstore.core.durations import SECOND_MS
 from petstore.core.errors import Conflict
 from petstore.core.events import Event
 from petstore.core.sealing import Seal
-from petstore.core.stages import Stage
 from petstore.core.webhooks import Try
 from petstore.storage.store import Store
 from petstore.wiring.operations import build_operations, guard_of
@@ -27,12 +26,13 @@ from petstore.wiring.operations import build_operations, guard_of
 _SENT_AT_ONCE = 100
 
 
-def build_rehearsal(settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits) -> Rehearse:
-    """What the header does. Without a stage it is refused as in production: a client that rehearses must not
-    write into a real store by mistake."""
-    if settings.stage is not Stage.STAGING:
+def build_rehearsal(
+    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, send: Send | None
+) -> Rehearse:
+    """What the header does; `send` is that of send_of. Without a stage it is refused as in production: a
+    client that rehearses must not write into a real store by mistake."""
+    if not settings.is_staging:
         return refuse(settings.other_base_url)
-    send = send_of(settings, clock)
     removed = build_operations(settings, clock, store, gate, waits, send, is_removed=True)
     return Rehearsal(
         Service(
@@ -48,7 +48,7 @@ def build_rehearsal(settings: Settings, clock: Clock, store: Store, gate: Gate, 
 
 def send_of(settings: Settings, clock: Clock) -> Send | None:
     """Sends as the background process does, but once, and from this one: what comes of it is not stored."""
-    if settings.stage is not Stage.STAGING:
+    if not settings.is_staging:
         return None
     seal, turns = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
 

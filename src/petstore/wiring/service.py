@@ -21,7 +21,7 @@ from petstore.api.waits import Waits
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.limits.usage import UsageMeter
-from petstore.core.stages import Stage, foreign_to
+from petstore.core.stages import foreign_to
 from petstore.http.asgi import AsgiBridge
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.counts import Counts, Levels
@@ -205,7 +205,7 @@ def _build_pages(settings: Settings, clock: Clock, *, with_console: bool) -> Pag
         values={
             "removal_date": f"{settings.removal_date:%-d %B %Y}",
             "console": with_console,
-            "is_staging": settings.stage is Stage.STAGING,
+            "is_staging": settings.is_staging,
         },
         trusted=settings.trusted_proxies,
         clock=clock,
@@ -231,13 +231,14 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         process.access_log,
         logs_addresses=settings.log_address != "off",
     )
+    parts = settings, clock, storage.store, gate, waits, send_of(settings, clock)
     api = ApiApp(
-        operations=build_operations(settings, clock, storage.store, gate, waits, send_of(settings, clock)),
+        operations=build_operations(*parts),
         gate=gate,
         cors=Cors(settings.cors_origins),
         clock=clock,
         observer=observer,
-        rehearse=build_rehearsal(settings, clock, storage.store, gate, waits),
+        rehearse=build_rehearsal(*parts),
         fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 
