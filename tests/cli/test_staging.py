@@ -54,8 +54,7 @@ class TestRefresh:
         key, _ = staging.issue("own")
         staging.ok("staging", "refresh", "--seed", "1")
         assert staging.ok("staging", "reset").endswith(
-            "is filled: animals 0, categories 0, accounts 0. Keys, webhooks, contacts and people of staging"
-            " stay.\n"
+            "is empty. Accounts, keys, webhooks, contacts and people of staging stay.\n"
         )
         assert staging.json("pets", "list") == []
         assert staging.json("keys", "check", stdin=key)["accepted"]
@@ -79,6 +78,7 @@ class TestRefused:
         assert "The source is of staging, too" in staging.refused(78, "staging", "refresh", own)
         missing = f"sqlite:///{tmp_path}/none.db"
         assert "There is no database" in staging.refused(1, "staging", "refresh", missing)
+        assert "SOURCE is not understood" in staging.refused(78, "staging", "refresh", "production.db")
         for words in ((), (own, "--seed", "1")):
             assert "Give either SOURCE or --seed." in staging.run("staging", "refresh", *words).stderr
 

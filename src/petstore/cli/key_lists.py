@@ -35,19 +35,19 @@ _COLUMNS: Mapping[str, str | Callable[[Mapping[str, object]], object]] = {
     epilog=examples(
         "petstore keys list shop",
         "petstore keys list shop --json",
-        "PETSTORE_STAGE=production petstore keys list --foreign",
+        "petstore keys list --foreign",
     ),
 )
 @click.argument("account", type=ACCOUNT, required=False)
-@click.option("--foreign", is_flag=True, help="Of all accounts, those that PETSTORE_STAGE refuses.")
+@click.option("--foreign", is_flag=True, help="The keys that PETSTORE_STAGE refuses, of all accounts.")
 @json_option
 @click.pass_obj
 def list_keys(session: Session, account: str | None, foreign: bool, as_json: bool) -> None:
     """List an account's keys.
 
     Shows the beginning and the last four characters of each: the rest is not kept. A running server writes
-    the last use about once a second. With --foreign, and PETSTORE_STAGE set for the command, the list shows
-    which keys a service with that setting refuses.
+    the last use about once a second. With --foreign the list shows the keys of all accounts that a service
+    with this PETSTORE_STAGE refuses.
     """
     if (account is None) is not foreign:
         raise click.UsageError("Name an account, or give --foreign.", click.get_current_context())
@@ -58,9 +58,7 @@ def list_keys(session: Session, account: str | None, foreign: bool, as_json: boo
         write_records([key_record(key, now_ms) for key in found], _COLUMNS, as_json, empty=empty)
         return
     if stage is None:
-        raise ConfigurationError(
-            "--foreign needs a stage: set PETSTORE_STAGE to production or staging for this command."
-        )
+        raise ConfigurationError("--foreign needs a stage: set PETSTORE_STAGE to production or staging.")
 
     async def look(store: Store) -> list[tuple[str, ApiKey]]:
         return await store.stages.foreign_keys(stage)

@@ -11,13 +11,13 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
 from petstore.cli.types import WholeNumber
-from petstore.core.errors import ConfigurationError, OperatorError
+from petstore.core.errors import ConfigurationError
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Backend
 
-_KEPT = "Keys, webhooks, contacts and people of staging stay."
+_KEPT = "Accounts, keys, webhooks, contacts and people of staging stay."
 
 
 @click.group(cls=LazyGroup)
@@ -72,7 +72,7 @@ def refresh(
 def reset(session: Session, yes: bool, as_json: bool) -> None:
     """Remove staging's animals, orders and names of categories.
 
-    Keys, webhooks, contacts and people of staging stay, and so do accounts.
+    Accounts, keys, webhooks, contacts and people of staging stay.
     """
     _require_staging(session)
     _fill(session, Content(), yes, as_json)
@@ -89,11 +89,12 @@ def _require_staging(session: Session) -> None:
 def _cut(session: Session, source: str, animals: int) -> Content:
     from petstore.wiring import administration
 
-    backend = administration.production_of(session.settings, source)
+    try:
+        backend = administration.production_of(session.settings, source)
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace("PETSTORE_DATABASE_URL", "SOURCE", 1)) from None
     if backend.name == session.backend.name:
         raise ConfigurationError("SOURCE is staging's own database; name production's, or a backup.")
-    if not backend.schema().exists:
-        raise OperatorError(f"There is no database {backend.name}.")
     return asyncio.run(_read(session, backend, animals))
 
 
@@ -111,11 +112,15 @@ def _fill(session: Session, content: Content, yes: bool, as_json: bool) -> None:
         "categories": len(content.categories),
         "accounts": len(content.accounts),
     }
+    name = session.backend.name
     if asks(yes):
-        confirm(f"Replace the animals, orders and categories of {session.backend.name}? {_KEPT}")
+        what = "Replace" if content.pets else "Remove"
+        confirm(f"{what} the animals, orders and names of categories of {name}? {_KEPT}")
     with_store(session, lambda store: store.staging.fill(content, session.actor))
     if as_json:
-        write_json({"database": session.backend.name, **counts})
+        write_json({"database": name, **counts})
+    elif content == Content():
+        write_line(f"{name} is empty. {_KEPT}")
     else:
-        said = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        write_line(f"{session.backend.name} is filled: {said}. {_KEPT}")
+        said = ", ".join(f"{noun} {count:,}" for noun, count in counts.items())
+        write_line(f"{name} is filled: {said}. {_KEPT}")

@@ -11,7 +11,7 @@ import msgspec
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
 from petstore.core.stages import Stage
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
@@ -51,8 +51,12 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
 
 
 def production_of(settings: Settings, url: str) -> Backend:
-    """Production's database, for a command of staging. Raises ConfigurationError for staging's."""
-    found = backends.backend_for(url, *_options(settings)).schema()
+    """Production's database, for a command of staging. Raises ConfigurationError for staging's, OperatorError
+    for one that is not there."""
+    backend = backends.backend_for(url, *_options(settings))
+    found = backend.schema()
+    if not found.exists:
+        raise OperatorError(f"There is no database {backend.name}.")
     if found.stage == Stage.STAGING:
         raise ConfigurationError("The source is of staging, too. Name production's database, or a backup.")
     of_source = msgspec.structs.replace(settings, stage=Stage.PRODUCTION if found.stage else None)
