@@ -69,7 +69,7 @@ def test_the_curl_of_an_entry_brings_the_error_about(tmp_path: Path) -> None:
     key = issue_key(tmp_path / "petstore.db")
     with running_server(tmp_path, stage="staging") as server:
         source = "".join(f"{found[0]} -s\necho\n" for found in commands.values())
-        output = run_bash(source, {"BASE": f"{server.base_url}/v1", "KEY": key}).succeeded()
+        output = run_bash(source, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": key}).succeeded()
     statuses = map(int, re.findall(r"^HTTP/1.1 (\d+)", output, re.M))
     found = list(zip(re.findall(r'"code":"(\w+)"', output), statuses, strict=True))
     assert found == [(code, BY_CODE[code].status) for code in commands]
