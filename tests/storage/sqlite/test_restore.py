@@ -69,9 +69,9 @@ def in_the_middle(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> N
     """Let something happen when the restore has the lock and has not copied a page yet."""
     original = upkeep._move_versions_past
 
-    def hooked(path: str, staged: apsw.Connection, busy_timeout_ms: int) -> None:
+    def hooked(path: str, whole_copy: apsw.Connection, busy_timeout_ms: int) -> None:
         act()
-        original(path, staged, busy_timeout_ms)
+        original(path, whole_copy, busy_timeout_ms)
 
     monkeypatch.setattr(upkeep, "_move_versions_past", hooked)
 
@@ -201,14 +201,14 @@ class TestBesideOthers:
 
     def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
-        original = whole_copies.staged
+        original = whole_copies.whole_copy
 
         def stage(source: str, *more: object, **options: object) -> AbstractContextManager[str]:
             if source == str(place.backup):
                 place.add("just before")
             return original(source, *more, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(upkeep, "staged", stage)
+        monkeypatch.setattr(upkeep, "whole_copy", stage)
         assert place.names(place.restore().kept) == [*LATER, "just before"]
 
     def test_a_writer_in_the_middle_of_a_transaction_stops_the_restore(self, place: Place) -> None:

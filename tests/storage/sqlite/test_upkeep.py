@@ -102,18 +102,18 @@ class TestBackup:
     ) -> None:
         """The first one is whole; the other is told, in its middle and at its end, and leaves nothing."""
         target = path.with_name("backup.db")
-        original = whole_copies.staged
+        original = whole_copies.whole_copy
 
         @contextlib.contextmanager
         def beside_another(*arguments: str) -> Iterator[str]:
-            monkeypatch.setattr(upkeep, "staged", original)
+            monkeypatch.setattr(upkeep, "whole_copy", original)
             with original(*arguments) as copy:  # type: ignore[arg-type]
                 with pytest.raises(OperatorError, match="Another process is writing"):
                     upkeep.backup(str(path), str(target), 1_000)
                 target.write_text("of a program that knows no such rules")
                 yield copy
 
-        monkeypatch.setattr(upkeep, "staged", beside_another)
+        monkeypatch.setattr(upkeep, "whole_copy", beside_another)
         with pytest.raises(OperatorError, match="exists already"):
             upkeep.backup(str(path), str(target), 1_000)
         assert beside(target) == ["backup.db"]

@@ -22,7 +22,7 @@ from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
-from petstore.storage.sqlite.whole_copies import SIDE_FILES, staged
+from petstore.storage.sqlite.whole_copies import SIDE_FILES, whole_copy
 from petstore.transactions.events import RENEW
 from petstore.transactions.journal import record
 from petstore.transactions.sign_ins import end_all_access
@@ -108,7 +108,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
         raise OperatorError(f"There is no database {path}; nothing was backed up.")
     _refuse_to_overwrite(target)
     try:
-        with staged(path, target, busy_timeout_ms, like) as copy:
+        with whole_copy(path, target, busy_timeout_ms, like) as copy:
             _refuse_to_overwrite(target)  # another backup may have made it since
             _put_in_place(copy, target)
     except OSError as error:
@@ -185,7 +185,7 @@ def _is_readable(path: str, busy_timeout_ms: int) -> bool:
 def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, note: _Note) -> CheckReport:
     """Copy every page of `source` into the file at `path`, in one transaction, and the old ones to `kept`."""
     with contextlib.ExitStack() as opened:
-        content = apsw.Connection(opened.enter_context(staged(source, path, busy_timeout_ms, like=path)))
+        content = apsw.Connection(opened.enter_context(whole_copy(source, path, busy_timeout_ms, like=path)))
         opened.callback(content.close)
         into = open_writer(path, busy_timeout_ms)
         opened.callback(into.close)
@@ -222,7 +222,7 @@ def _copy(
     source: str, target: str, busy_timeout_ms: int, like: str | None = None, note: _Note | None = None
 ) -> None:
     """Put a whole, synced copy in place in one step; `note` adds to it before."""
-    with staged(source, target, busy_timeout_ms, like) as copy:
+    with whole_copy(source, target, busy_timeout_ms, like) as copy:
         if note is not None:
             with contextlib.closing(apsw.Connection(copy)) as content, translated():
                 note(content)

@@ -21,7 +21,7 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 @contextlib.contextmanager
-def staged(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> Iterator[str]:
+def whole_copy(source: str, target: str, busy_timeout_ms: int, like: str | None = None) -> Iterator[str]:
     """Yield the name of a synced copy beside `target`. A file that has this name at the end is removed.
 
     A copy that root makes gets the owner of `like`. Raises OSError when it can't be written,
