@@ -27,7 +27,8 @@ class TemplateRenderer:
     """Renders pages with the example's base address, `http://127.0.0.1:8080/v1`, in them.
 
     `folder` has the templates and the documents, `contract` is the OpenAPI document, `address` names the
-    static files. `values` are those of templates: `removal_date`, and `console`: whether it is served.
+    static files. `values` are those of templates: `removal_date`, and
+    whether the `console` is served and this `is_staging`.
     """
 
     def __init__(
@@ -65,30 +66,33 @@ class TemplateRenderer:
             return markdown(self.page(path), path, {page.path for page in PAGES})
         if path in FOR_PROGRAMS:
             return self._file(path)
-        root = "../" * path.count("/") or "./"
-        values = {**self._values, "path": path, "root": root, "contents": [], **_neighbours(path)}
         page = _PAGES[path]
+        values = {**self._beside("../" * path.count("/") or "./"), "path": path, **_neighbours(path)}
         values["has_markdown"] = page in PAGES
-        if not page.source.endswith(".html"):
-            text, template = self._markdown(page.source), "document.html"
-            if page.source == _CHANGELOG:
-                is_interface = DOCUMENTS[_CHANGELOG] == path
-                text, template = changelog.part(text, is_interface=is_interface), "changelog.html"
-                values |= {"is_interface": is_interface, "what": page.what}
-            elif page.source == _ERRORS_PAGE:
-                text = errors.with_index(text)
-            document = documents.render(text, root)
-            values["contents"] = errors.contents(document.contents())
-            return self._render(template, page.title or document.title, values, document=document)
-        own: dict[str, Any] = {}
+        if page.source.endswith(".html"):
+            return self._render(page.source, page.title, values | self._read(path))
+        return self._document(page, values)
+
+    def _read(self, path: str) -> dict[str, Any]:
+        """What the template of a page shows that is made of the program."""
         if path == "docs/reference":
-            own["reference"] = reference.read(self._contract)
-        elif path == "docs/events":
-            own["groups"] = events.read()
-            values["contents"] = events.contents(own["groups"])
-        elif path == clients.FILES:
-            own["clients"] = clients.read(self._clients)
-        return self._render(page.source, page.title, values, **own)
+            return {"reference": reference.read(self._contract)}
+        if path == "docs/events":
+            groups = events.read()
+            return {"groups": groups, "contents": events.contents(groups)}
+        return {"clients": clients.read(self._clients)} if path == clients.FILES else {}
+
+    def _document(self, page: Page, values: dict[str, Any]) -> str:
+        text, template = self._markdown(page.source), "document.html"
+        if page.source == _CHANGELOG:
+            is_interface = DOCUMENTS[_CHANGELOG] == page.path
+            text, template = changelog.part(text, is_interface=is_interface), "changelog.html"
+            values |= {"is_interface": is_interface, "what": page.what}
+        elif page.source == _ERRORS_PAGE:
+            text = errors.with_index(text)
+        document = documents.render(text, values["root"])
+        values["contents"] = errors.contents(document.contents())
+        return self._render(template, page.title or document.title, values, document=document)
 
     def _markdown(self, source: str) -> str:
         if source.endswith(".md"):
