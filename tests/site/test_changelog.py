@@ -34,6 +34,13 @@ async def test_each_change_is_on_one_page() -> None:
     assert sorted([*parts[0], *parts[1]]) == sorted(_ITEM.findall(TEXT))
 
 
+async def test_a_change_is_named_once() -> None:
+    """In each release: branches that are merged line by line double what both have."""
+    for release in re.split("^## ", TEXT, flags=re.M):
+        names = re.findall(r"^\* \*\*([^*]+)\*\*", release, re.M)
+        assert len(names) == len(set(names)), [name for name in names if names.count(name) > 1]
+
+
 async def test_a_section_says_for_whom_it_is() -> None:
     """A misspelt `Interface: added` would be for operators."""
     allowed = {*_KINDS, *(f"Interface: {kind.lower()}" for kind in _KINDS), "Before you upgrade"}
