@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,8 +81,9 @@ def refusal() -> str:
     changes = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     if changes.partition("\n## [Unreleased]\n")[2].partition("\n## ")[0].strip():
         return "CHANGELOG.md has changes without a release. Name it in place of [Unreleased]."
-    if f"\n## [{version}] - " not in changes:
-        return f"CHANGELOG.md has no section ## [{version}] - DATE."
+    newest = re.search(r"^## \[([^]]+)\] - ", changes, re.M)
+    if newest is None or newest[1] != version:
+        return f"The newest release in CHANGELOG.md is not ## [{version}] - DATE."
     return ""
 
 

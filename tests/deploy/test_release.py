@@ -102,7 +102,9 @@ def test_it_refuses_what_nobody_could_build_again(checkout: Path) -> None:
     git(checkout, "tag", "-d", f"v{VERSION}")
     commit("CHANGELOG.md", SECTION.replace("[Unreleased]", "[Unreleased]\n\n* more"))
     assert refused(checkout).startswith("CHANGELOG.md has changes without a release")
-    commit("CHANGELOG.md", SECTION.replace(VERSION, "0.0.1"))
-    assert refused(checkout) == f"CHANGELOG.md has no section ## [{VERSION}] - DATE.\n"
+    later = f"## [9.0.0] - 2026-12-02\n\n## [{VERSION}]"
+    for changes in (SECTION.replace(VERSION, "0.0.1"), SECTION.replace(f"## [{VERSION}]", later)):
+        commit("CHANGELOG.md", changes)
+        assert refused(checkout) == f"The newest release in CHANGELOG.md is not ## [{VERSION}] - DATE.\n"
     commit("clients/python/README.md", "# Another\n")
     assert refused(checkout).endswith("is not what its sources are: make clients\n")
