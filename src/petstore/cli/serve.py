@@ -13,7 +13,6 @@ from petstore.cli.context import Session
 from petstore.cli.groups import EXIT_CUT_SHORT, EXIT_REFUSED, examples
 from petstore.cli.output import echo_err
 from petstore.cli.types import WholeNumber
-from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
     from petstore.config import Settings
@@ -47,7 +46,7 @@ def serve(session: Session, workers: int | None) -> None:
 
         build.commit()  # cached for the workers: the checkout may change before one starts
         settings = _with_workers(session.settings, workers)
-        show_first = partial(_show_first, settings.stage)
+        show_first = partial(_show_first, settings.is_staging)
         ending = parent.run(settings, session.settings, session.clock, show_first)
     finally:
         gc.enable()
@@ -65,9 +64,9 @@ def _with_workers(settings: Settings, workers: int | None) -> Settings:
     return settings
 
 
-def _show_first(stage: Stage | None, secret: str, here: str, link: str | None) -> None:
+def _show_first(is_staging: bool, secret: str, here: str, link: str | None) -> None:
     """Print the first key and the first link; they are never a line of the log."""
-    whose = " of staging" if stage is Stage.STAGING else ""
+    whose = " of staging" if is_staging else ""
     what = "here is a key on the Free plan for the account 'local'"
     echo_err(f"\nFirst start{whose}: {what}. It is shown only now.\n")
     echo_err(f"  {secret}\n")

@@ -204,7 +204,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def log_mark(self) -> str:
         """How lines of text begin where people read them: staging may share production's terminal."""
-        return "staging: " if self.stage is Stage.STAGING else ""
+        return "staging: " if self.is_staging else ""
 
     @property
     def is_loopback(self) -> bool:
