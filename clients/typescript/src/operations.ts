@@ -53,7 +53,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Seconds for the whole call: waits, tries, the answer. With 0 it does not wait, and is tried once. Default 300. */
   readonly seconds?: number | undefined;
-  /** It fails with its so-many-th fault; a refusal by the limits does not count. Default 5. */
+  /** It fails after this number of faults; a refusal by the limits is none. Default 5. */
   readonly tries?: number | undefined;
   /** Seconds without a whole answer that end a try. Default 30. */
   readonly timeoutSeconds?: number | undefined;
@@ -79,7 +79,7 @@ export interface Call {
   readonly options?: (ChangeOptions & CreateOptions) | undefined;
   /** For which the service may hold the answer back. */
   readonly waitSeconds?: number | undefined;
-  /** Of a follower: not before this time of the clock, for ever, and so that calls are left to others. */
+  /** Of a follower: it is sent from this time of the clock on, without a deadline, and leaves calls to others. */
   readonly followsAt?: number;
 }
 

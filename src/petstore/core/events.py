@@ -24,7 +24,7 @@ LIMIT_MAX = 100
 WAIT_MAX_SECONDS = 120
 # In place of a bookmark: that of this moment.
 NOW = "now"
-# The type of the entry by which all bookmarks from before end.
+# The type of the entry that ends all earlier bookmarks.
 RESTORED = f"{STORE}.restored"
 # Waiting requests that an account may have, by its plan.
 WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}

@@ -50,8 +50,8 @@ def foreign_to(stage: Stage, other_address: str) -> Foreign:
 
 
 def fault_of(stamp: str, stage: Stage | None) -> str:
-    """Why a service of this stage must not use data with this stamp, which is empty for none; empty where it
-    may: a data set stays with the stage that has first served it."""
+    """Why a service of this stage must not use data with this stamp; empty if it may. Data stay with the
+    stage that first served them; `stamp` is empty before that."""
     if not stamp or stamp == stage:
         return ""
     found = f"PETSTORE_STAGE is {stage}" if stage else "PETSTORE_STAGE is not set"

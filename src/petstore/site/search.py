@@ -52,8 +52,8 @@ class Index:
                 self._places.setdefault((word, number), place)
             title = [word for word, _ in _words(section.title)]
             for word in {*title, *(word for word, _ in _words(section.anchor))}:
-                told = self._weights[word].get(number, 0)
-                self._weights[word][number] = told + _IN_TITLE * (1 + 1 / len(title))
+                in_text = self._weights[word].get(number, 0)
+                self._weights[word][number] = in_text + _IN_TITLE * (1 + 1 / len(title))
         self._known = sorted(self._weights)
 
     def find(self, query: str) -> list[Found]:

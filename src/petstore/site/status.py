@@ -68,12 +68,12 @@ def _data(status: ServiceStatus) -> dict[str, Any]:
         "status": status.state,
         "since": iso_moment(status.since_ms),
         "replicas": status.replicas,
-        "last24Hours": _told(status.whole),
-        "hours": [{"from": iso_moment(hour.began_at_ms), **_told(hour)} for hour in status.hours],
+        "last24Hours": _figures(status.whole),
+        "hours": [{"from": iso_moment(hour.began_at_ms), **_figures(hour)} for hour in status.hours],
     }
 
 
-def _told(period: Period) -> dict[str, Any]:
+def _figures(period: Period) -> dict[str, Any]:
     latency = period.latency
     return {
         "withoutFaultPercent": period.without_fault,

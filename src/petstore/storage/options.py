@@ -10,7 +10,7 @@ from petstore.core.stages import Stage
 class SqliteOptions(msgspec.Struct, frozen=True):
     """For a file: writes that may wait in the process, and how long to wait for another process's write.
 
-    Data of another `stage` is refused; so it is on a server.
+    Data of another `stage` are refused, on a server too.
     """
 
     write_queue: int = 1_024

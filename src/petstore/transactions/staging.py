@@ -62,7 +62,7 @@ class Staging(Repository):
     @write(Effect(catalogue=True, keyring=True))
     def fill(self, now_ms: int, content: Content, actor: str) -> Script[None]:
         """Replace animals, orders and names of categories; accounts get the plan of their namesakes, and new
-        ones are added. Keys, webhooks, contacts and people stay. Bookmarks of events from before end.
+        ones are added. Keys, webhooks, contacts and people stay. Earlier bookmarks of events end.
 
         Raises Conflict for a database that is, or may be, production's.
         """

@@ -104,8 +104,8 @@ def build_operations(
     *,
     is_removed: bool = False,
 ) -> list[Operation]:
-    """Every operation of the service. `is_removed`: as they are when getPet is removed, whatever the time is.
-    `send`: of staging. Raises ConfigurationError."""
+    """Every operation of the service. `send` is that of staging. `is_removed` makes them as they are after
+    the removal of getPet, whatever the time is. Raises ConfigurationError."""
     base = _reference_base(settings)
     body_timeout_seconds = settings.body_timeout_ms / 1_000
     pets = _pets(settings, clock, store, is_removed=is_removed)

@@ -184,11 +184,12 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     site = build_site([*routes, *(console.routes() if console else [])], pages.error)
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
+    of_stage = stage_headers(settings)
     return Service(
         store=store,
         api=api,
         waits=waits,
-        site=AsgiBridge(watched, lambda: [date_header(clock.now_ms() // 1_000), *stage_headers(settings)]),
+        site=AsgiBridge(watched, lambda: [date_header(clock.now_ms() // 1_000), *of_stage]),
         flusher=flusher,
         endpoints=endpoints,
         metrics=metrics,
