@@ -48,6 +48,16 @@ def content(cli: Cli) -> bytes:
     return cli.database.read_bytes()
 
 
+def test_staging_migrates_no_production(store: Cli, know: Know) -> None:
+    """A start or a command with PETSTORE_STAGE=staging leaves production's older schema as it is: a key for
+    production tells whose it is before there is a stamp."""
+    before = content(store)
+    know(EXPAND)
+    store.settings["PETSTORE_STAGE"] = "staging"
+    assert "has keys for production" in store.refused(78, "db", "migrate")
+    assert (content(store), copies(store)) == (before, [])
+
+
 def migrated(store: Cli, know: Know, *steps: object) -> Cli:
     """A store that a newer program has migrated."""
     know(*steps)

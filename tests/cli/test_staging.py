@@ -71,11 +71,14 @@ class TestRefused:
         assert shop.json("pets", "list")[0]["name"] == "Rex"
 
     def test_a_source_that_is_none(self, staging: Cli, tmp_path: Path) -> None:
-        """Staging itself, another staging, a file that is not there, two sources, none."""
+        """Staging itself under any address, a file that is not there, two sources, none."""
         own = staging.settings["PETSTORE_DATABASE_URL"]
-        assert "SOURCE is staging's own database" in staging.refused(78, "staging", "refresh", own)
-        staging.ok("staging", "reset")
-        assert "The source is of staging, too" in staging.refused(78, "staging", "refresh", own)
+        staging.ok("pets", "add", "Rex", "--category", "1")
+        (tmp_path / "link.db").symlink_to("staging.db")
+        (tmp_path / "hard.db").hardlink_to(tmp_path / "staging.db")
+        for source in (own, f"sqlite:///{tmp_path}/link.db", f"sqlite:///{tmp_path}/hard.db"):
+            assert "SOURCE is of staging" in staging.refused(78, "staging", "refresh", source)
+        assert staging.json("pets", "list")[0]["name"] == "Rex"
         missing = f"sqlite:///{tmp_path}/none.db"
         assert "There is no database" in staging.refused(1, "staging", "refresh", missing)
         assert "SOURCE is not understood" in staging.refused(78, "staging", "refresh", "production.db")
@@ -87,6 +90,7 @@ class TestRefused:
         shop.issue("shop")
         shop.ok("pets", "add", "Rex", "--category", "1")
         shop.settings["PETSTORE_STAGE"] = "staging"
-        assert "has keys for production" in shop.refused(1, "staging", "reset")
+        for words in (("staging", "reset"), ("pets", "remove", "1"), ("db", "migrate")):
+            assert "has keys for production" in shop.refused(78, *words)
         shop.settings["PETSTORE_STAGE"] = ""
         assert shop.json("pets", "list")[0]["name"] == "Rex"

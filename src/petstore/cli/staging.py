@@ -12,6 +12,7 @@ from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
 from petstore.cli.types import WholeNumber
 from petstore.core.errors import ConfigurationError
+from petstore.core.stages import Stage
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
 
 if TYPE_CHECKING:
@@ -89,12 +90,12 @@ def _require_staging(session: Session) -> None:
 def _cut(session: Session, source: str, animals: int) -> Content:
     from petstore.wiring import administration
 
+    # First: by its stamp staging's own database is known under any address.
+    with_store(session, lambda store: store.stages.stamp(Stage.STAGING))
     try:
         backend = administration.production_of(session.settings, source)
     except ConfigurationError as error:
         raise ConfigurationError(str(error).replace("PETSTORE_DATABASE_URL", "SOURCE", 1)) from None
-    if backend.name == session.backend.name:
-        raise ConfigurationError("SOURCE is staging's own database; name production's, or a backup.")
     return asyncio.run(_read(session, backend, animals))
 
 

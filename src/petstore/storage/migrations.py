@@ -14,6 +14,7 @@ import msgspec
 
 from petstore.core import packaged
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.stages import Stage, fault_of
 
 _FILE_NAME = re.compile(r"([0-9]{4})_([a-z0-9_]+)\.sql")
 _OLDEST = re.compile(r"-- oldest: ([0-9]+)\n")
@@ -37,13 +38,15 @@ class Schema(msgspec.Struct, frozen=True):
 
     `version` is the last step that ran (0: none), `oldest` the least version that a program must know to use
     the database, `known` this program's steps. Programs from before that rule know `oldest` alone, and take
-    it for the version. `stage` is the stamp of the data, empty without one.
+    it for the version. `stage` is the stamp of the data, empty without one; then `has_live_keys` says whether
+    they have keys for production.
     """
 
     version: int
     oldest: int
     known: tuple[Migration, ...]
     stage: str = ""
+    has_live_keys: bool = False
 
     @property
     def newest(self) -> int:
@@ -68,6 +71,11 @@ class Schema(msgspec.Struct, frozen=True):
                 f" {self.oldest}; this one knows {self.newest}. Run the newer petstore, or restore an older"
                 " backup."
             )
+
+    def check_stage(self, stage: Stage | None) -> None:
+        """Raise ConfigurationError when a service of this stage must not use the data."""
+        if fault := fault_of(self.stage, stage, has_live_keys=self.has_live_keys):
+            raise ConfigurationError(fault)
 
     def pending(self) -> list[Migration]:
         """The steps still to run. Raises ConfigurationError when the database needs a newer program."""

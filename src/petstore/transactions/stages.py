@@ -9,6 +9,10 @@ from petstore.transactions.rows import SELECT_KEY, read_key
 from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
 
 STAMP = statement("SELECT stage FROM data_set", lock=" FOR UPDATE")
+# Every schema has these columns.
+HAS_LIVE_KEYS = statement(
+    f"SELECT EXISTS (SELECT 1 FROM api_keys WHERE substr(display, 1, 10) = '{Stage.PRODUCTION.prefix}')"
+)
 _SET = statement("UPDATE data_set SET stage = $1")
 _NAMES = statement("SELECT id, name FROM accounts")
 _FOREIGN = statement(f"{SELECT_KEY} WHERE substr(k.display, 1, 10) = $1 ORDER BY k.account_id, k.id")
@@ -37,16 +41,11 @@ class Stages(Repository):
 def stamped(now_ms: int, stage: Stage) -> Script[int | None]:
     """`Stages.stamp`, within a transaction."""
     ((stamp,),) = yield STAMP, ()
-    if fault := fault_of(stamp or "", stage):
+    foreign = yield from _foreign_keys(stage)
+    if fault := fault_of(stamp or "", stage, has_live_keys=stage is Stage.STAGING and bool(foreign)):
         raise Conflict(fault)
     if stamp:
         return None
-    foreign = yield from _foreign_keys(stage)
-    if foreign and stage is Stage.STAGING:
-        raise Conflict(
-            f"The database has keys for production ({stage.other.prefix}), so PETSTORE_STAGE=staging"
-            " does not take it; nothing was changed. Set PETSTORE_DATABASE_URL to a database of its own."
-        )
     yield _SET, (stage.value,)
     return sum(key.state(now_ms) == "active" for key in foreign)
 

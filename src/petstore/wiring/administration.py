@@ -58,7 +58,7 @@ def production_of(settings: Settings, url: str) -> Backend:
     if not found.exists:
         raise OperatorError(f"There is no database {backend.name}.")
     if found.stage == Stage.STAGING:
-        raise ConfigurationError("The source is of staging, too. Name production's database, or a backup.")
+        raise ConfigurationError("SOURCE is of staging; name production's database, or a backup.")
     of_source = msgspec.structs.replace(settings, stage=Stage.PRODUCTION if found.stage else None)
     return backends.backend_for(url, *_options(of_source))
 

@@ -47,13 +47,17 @@ async def test_the_first_stage_keeps_the_data(
             open_as(refused, backend, clock)
 
 
-async def test_staging_takes_no_data_of_production(store: Store) -> None:
-    """A database from before the setting, with a key for production, is not stamped by staging."""
+async def test_staging_takes_no_data_of_production(
+    backend: SharedData, store: Store, clock: ManualClock
+) -> None:
+    """A database from before the setting, with a key for production, is neither stamped nor opened by staging."""
     await issue(store, "test")
     await issue(store, "live")
     with pytest.raises(Conflict) as caught:
         await store.stages.stamp(STAGING)
     assert caught.value.message.startswith("The database has keys for production (pets_live_)")
+    with pytest.raises(ConfigurationError, match="The database has keys for production"):
+        open_as(STAGING, backend, clock)
     assert await store.stages.stamp(PRODUCTION) == 1
 
 

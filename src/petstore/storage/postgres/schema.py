@@ -8,14 +8,13 @@ from contextlib import suppress
 import asyncpg
 
 from petstore.core.errors import ConfigurationError
-from petstore.core.stages import check_stamp
 from petstore.storage import migrations
 from petstore.storage.migrations import Migration, Schema
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import holders
 from petstore.storage.postgres.apart import on_connection
 from petstore.storage.postgres.pool import Connection
-from petstore.transactions.stages import STAMP
+from petstore.transactions.stages import HAS_LIVE_KEYS, STAMP
 
 MIGRATIONS_PACKAGE = "petstore.storage.postgres.migrations"
 _OLDEST_SERVER = 130_000  # the first with pg_current_snapshot()
@@ -58,7 +57,11 @@ async def read(connection: Connection) -> Schema:
         last = await connection.fetchval("SELECT coalesce(max(number), 0) FROM schema_steps")
     if has_stage:
         stage = await connection.fetchval(STAMP.postgres)
-    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE), stage or "")
+    has_live_keys = False
+    if oldest and not stage:
+        has_live_keys = await connection.fetchval(HAS_LIVE_KEYS.postgres)
+    known = migrations.load(MIGRATIONS_PACKAGE)
+    return Schema(max(oldest, last), oldest, known, stage or "", has_live_keys)
 
 
 def read_database(url: str, options: PostgresOptions) -> Schema:
@@ -71,7 +74,7 @@ def prepare(url: str, options: PostgresOptions) -> None:
     needs a newer program, for data of another stage, and for a server that can't be used.
     """
     schema = on_connection(url, options, _read_usable)
-    check_stamp(schema.stage, options.stage)
+    schema.check_stage(options.stage)
     if schema.exists:
         schema.check_current()
     else:
@@ -86,7 +89,7 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
     newer program, StoreUnavailable with the sessions that hold a table when a step waits for them too long.
     """
     schema = on_connection(url, options, _read_usable)
-    check_stamp(schema.stage, options.stage)
+    schema.check_stage(options.stage)
     pending = schema.pending()
     if not pending:
         return []

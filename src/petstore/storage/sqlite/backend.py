@@ -7,7 +7,6 @@ from pathlib import Path
 
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreDamaged
-from petstore.core.stages import check_stamp
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import MigrationObserver, StoreObserver
@@ -54,7 +53,7 @@ class SqliteBackend:
         return self.checked_path().stat().st_size
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
-        check_stamp(self.schema().stage, self._options.stage)
+        self.schema().check_stage(self._options.stage)
         migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
 
     def check(self) -> CheckReport:
@@ -118,9 +117,9 @@ class SqliteBackend:
         Raises OperatorError while a server uses the database, and when the backup is damaged.
         """
         if source.is_file():
-            check_stamp(schemas.read_file(str(source), self._busy_timeout_ms).stage, self._options.stage)
+            schemas.read_file(str(source), self._busy_timeout_ms).check_stage(self._options.stage)
         with suppress(StoreDamaged):  # it is replaced all the same
-            check_stamp(self.schema().stage, self._options.stage)
+            self.schema().check_stage(self._options.stage)
         return upkeep.restore(self.name, str(source), actor, clock, self._busy_timeout_ms)
 
     def keep_reserve(self) -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import apsw
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.stages import check_stamp
 from petstore.storage import migrations
 from petstore.storage.migrations import Schema
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import holders
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
-from petstore.transactions.stages import STAMP
+from petstore.transactions.stages import HAS_LIVE_KEYS, STAMP
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
 # user_version is the schema's `oldest`: 1.0.0 refuses a greater one than it knows.
@@ -35,7 +34,11 @@ def read(connection: apsw.Connection) -> Schema:
     stage = None
     if connection.execute("SELECT 1 FROM pragma_table_info('data_set') WHERE name = 'stage'").get:
         stage = connection.execute(STAMP.sqlite).get
-    return Schema(max(oldest, last), oldest, migrations.load(MIGRATIONS_PACKAGE), stage or "")
+    has_live_keys = False
+    if oldest and not stage:
+        has_live_keys = bool(connection.execute(HAS_LIVE_KEYS.sqlite).get)
+    known = migrations.load(MIGRATIONS_PACKAGE)
+    return Schema(max(oldest, last), oldest, known, stage or "", has_live_keys)
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
@@ -61,7 +64,7 @@ def prepare(path: str, options: SqliteOptions) -> None:
     migrated first, for one that needs a newer program, and for data of another stage.
     """
     schema = read_file(path, options.busy_timeout_ms)
-    check_stamp(schema.stage, options.stage)
+    schema.check_stage(options.stage)
     if schema.exists:
         schema.check_current()
     else:
