@@ -319,7 +319,7 @@ class TestDate:
 
 async def test_a_rehearsal_changes_no_counters(staging: Shop) -> None:
     """Random ones: each costs one, no key comes nearer to a ban, the address has failed never, and neither
-    rows nor metrics of refusals know of them (seed in the message)."""
+    rows nor metrics that wake an operator know of them (seed in the message)."""
     seed = random.randrange(10**6)
     chance, was = random.Random(seed), staging.fingerprint()
     for asked in range(1, 301):
@@ -334,6 +334,7 @@ async def test_a_rehearsal_changes_no_counters(staging: Shop) -> None:
     assert not re.search(
         r"^petstore_(?:refusals|bans|unauthorized)_total(?!.*missing).* [^0]", metrics, re.M
     ), seed
+    assert not re.search(r'^petstore_requests_total\{.*status="5.* [^0]', metrics, re.M), seed
     [today] = (await staging.ask("GET", "/v1/usage")).json()["days"][:1]
     assert today["refused"] == 0, seed
 

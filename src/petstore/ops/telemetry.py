@@ -78,12 +78,13 @@ class ApiObserver:
         decision: Decision | AddressDecision,
     ) -> None:
         name, status, caller = operation.name, response.status, request.caller
-        latencies = self._latencies.get((name, status)) or self._latencies_of(name, status)
-        worked = seconds - request.waited
-        latencies.counts[bisect_left(LATENCY_BOUNDS, worked)] += 1  # Histogram.observe without the call
-        latencies.total += worked
-        if status in {401, 429} and request.cause != REHEARSED:
-            self._count_refusal(status, decision, caller, request.cause)
+        if request.cause != REHEARSED:  # an error that was asked for must wake nobody
+            latencies = self._latencies.get((name, status)) or self._latencies_of(name, status)
+            worked = seconds - request.waited
+            latencies.counts[bisect_left(LATENCY_BOUNDS, worked)] += 1  # Histogram.observe without the call
+            latencies.total += worked
+            if status in {401, 429}:
+                self._count_refusal(status, decision, caller, request.cause)
         if self._incidents.bans and caller is not None and isinstance(decision, Decision):
             self._incidents.answered(caller, decision)
         if self._access_log is not None:
