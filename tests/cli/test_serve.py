@@ -434,6 +434,14 @@ class TestStage:
             service.settings |= {"PETSTORE_DATABASE_URL": url, "PETSTORE_STAGE": "production"}
             assert "The database is of staging" in service.refused(78, "keys", "list", "local")
 
+    def test_no_counters_of_the_other_one(self, on_postgresql: Service) -> None:
+        """Accounts of both have the same numbers, so one Valkey would take a request from both limits."""
+        on_postgresql.settings |= {"PETSTORE_VALKEY_URL": emptied_url(), "PETSTORE_STAGE": "production"}
+        on_postgresql.start()
+        with fresh_database() as database:
+            on_postgresql.settings |= {"PETSTORE_DATABASE_URL": database, "PETSTORE_STAGE": "staging"}
+            assert "this Valkey counts for production" in on_postgresql.refuse(78)
+
     def test_the_first_start_says_how_many_keys_are_refused(self, service: Service) -> None:
         """Of a service that had no stage: once, with the command that shows whose they are."""
         service.settings["PETSTORE_ENVIRONMENT"] = "test"

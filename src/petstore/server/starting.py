@@ -88,6 +88,7 @@ async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: S
         await _try_to_write(backend, store)
         if settings.stage:
             await _stamp(settings.stage, store)
+        await administration.claim_counters(settings)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
         tell_of_console(settings)

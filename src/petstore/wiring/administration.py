@@ -130,3 +130,18 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
     from petstore.limiter.valkey.opening import inspect
 
     return asyncio.run(inspect(settings.valkey_url, clock))
+
+
+async def claim_counters(settings: Settings) -> None:
+    """Note in the Valkey of the settings whose counts it has. Raises ConfigurationError for another stage's:
+    accounts and keys have the same numbers there, so each would use up the other's limits."""
+    if not settings.valkey_url:
+        return
+    from petstore.limiter.valkey.opening import claim_for
+
+    found = await claim_for(settings.valkey_url, settings.stage or "")
+    if found and found != settings.stage:
+        raise ConfigurationError(
+            f"PETSTORE_VALKEY_URL: this Valkey counts for {found}. Name another one, or another database of"
+            " it, such as valkey://cache/1."
+        )

@@ -33,6 +33,7 @@ def build_rehearsal(
     client that rehearses must not write into a real store by mistake."""
     if not settings.is_staging:
         return refuse(settings.other_base_url)
+    documented_messages()  # now, not at the first request: all others would wait
     removed = build_operations(settings, clock, store, gate, waits, send, is_removed=True)
     return Rehearsal(
         Service(

@@ -50,7 +50,8 @@ async def test_the_first_stage_keeps_the_data(
 async def test_staging_takes_no_data_of_production(
     backend: SharedData, store: Store, clock: ManualClock
 ) -> None:
-    """A database from before the setting, with a key for production, is neither stamped nor opened by staging."""
+    """A database from before the setting, with a key for production, is not for staging: it neither
+    stamps nor opens it."""
     await issue(store, "test")
     await issue(store, "live")
     with pytest.raises(Conflict) as caught:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import libvalkey
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import Unavailable
 from petstore.limiter.valkey.connection import Connection, Unreachable, connect, raise_for
-from petstore.limiter.valkey.scripts import CAN_WRITE, command
+from petstore.limiter.valkey.scripts import CAN_WRITE, STAGE, command
 from petstore.limiter.valkey.url import ValkeyUrl
 
 # Clocks set by NTP differ by far less.
@@ -57,6 +58,22 @@ async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
     ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
     warnings = _warnings(persists, isinstance(info, libvalkey.ReplyError), ahead_ms)
     return CountersReport(str(url), _version(info), persists, ahead_ms, warnings)
+
+
+async def claim(url: ValkeyUrl, stage: str) -> str:
+    """The stage that this Valkey counts for: that of the first service which had one, or empty. One that is
+    away says nothing."""
+    with contextlib.suppress(Unreachable):
+        connection = await connect(url, patience_seconds=_PATIENCE_SECONDS)
+        try:
+            if stage:
+                raise_for(await connection.call(command(b"SET", STAGE, stage.encode(), b"NX")))
+            found = await connection.call(command(b"GET", STAGE))
+            raise_for(found)
+            return (found or b"").decode()
+        finally:
+            await connection.close()
+    return ""
 
 
 def _version(info: object) -> str:

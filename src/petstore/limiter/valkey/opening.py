@@ -26,7 +26,15 @@ except ModuleNotFoundError as error:
         " environment of your own `pip install '.[valkey]'` in this project's directory."
     ) from None
 
-__all__ = ["FallbackLimiter", "ValkeyLimiter", "ValkeyPublisher", "inspect", "open_client", "open_publisher"]
+__all__ = [
+    "FallbackLimiter",
+    "ValkeyLimiter",
+    "ValkeyPublisher",
+    "claim_for",
+    "inspect",
+    "open_client",
+    "open_publisher",
+]
 
 
 async def open_client(
@@ -54,6 +62,12 @@ def open_publisher(
 async def inspect(url: str, clock: Clock) -> CountersReport:
     """Check the Valkey. Raises Unavailable, and ConfigurationError for the URL."""
     return await inspection.inspect(_usable(url), clock)
+
+
+async def claim_for(url: str, stage: str) -> str:
+    """The stage that the Valkey counts for, with `stage` from now on where it had none; empty for none.
+    Raises ConfigurationError for the URL."""
+    return await inspection.claim(_usable(url), stage)
 
 
 def _usable(text: str) -> ValkeyUrl:

@@ -14,6 +14,7 @@ CATALOGUE, KEYRING = TAG + b"version:catalogue", TAG + b"version:keyring"
 CATALOGUE_WRITERS, KEYRING_WRITERS = TAG + b"writers:catalogue", TAG + b"writers:keyring"
 EPOCH, HISTORY = TAG + b"epoch", TAG + b"history"
 PROBE = TAG + b"probe"
+STAGE = TAG + b"stage"
 
 
 def command(*parts: bytes) -> bytes:
