@@ -381,8 +381,8 @@ class TestStage:
     """A database is of production or of staging, once a service with PETSTORE_STAGE has served it (I26)."""
 
     def test_every_command_refuses_the_other_one(self, service: Service) -> None:
-        """And changes nothing, also where the setting is missing: all that open the settings' database, as
-        their examples have it."""
+        """And changes nothing: all that open the settings' database, as their examples have it. A service
+        without a stage serves neither."""
         copy = str(service.folder / "backup.db")
         stock = service.folder / "stock.csv"
         stock.write_text("name,categoryId\nRex,1\n")
@@ -397,19 +397,31 @@ class TestStage:
         service.start()
         service.ok("db", "backup", copy)
         before = service.database.read_bytes()
-        for stage, found in (("staging", "PETSTORE_STAGE is staging"), ("", "PETSTORE_STAGE is not set")):
-            service.settings["PETSTORE_STAGE"] = stage
-            for path, words in lines.items():
-                if not stage and path.startswith("staging "):
-                    continue  # refused for what it is: tests/cli/test_staging.py
-                message = service.refused(78, *shlex.split(words), stdin=mint("live"))
-                assert message == (
-                    f"petstore: The database is of production, and {found}; nothing was changed. Set"
-                    " PETSTORE_STAGE=production, or another PETSTORE_DATABASE_URL.\n"
-                ), words
+        service.settings["PETSTORE_STAGE"] = "staging"
+        for words in lines.values():
+            message = service.refused(78, *shlex.split(words), stdin=mint("live"))
+            assert message == (
+                "petstore: The database is of production, and PETSTORE_STAGE is staging; nothing was changed."
+                " Set PETSTORE_STAGE=production, or another PETSTORE_DATABASE_URL.\n"
+            ), words
+        service.settings["PETSTORE_STAGE"] = ""
+        assert "of production, and PETSTORE_STAGE is not set" in service.refuse(78)
         assert service.database.read_bytes() == before
         service.settings["PETSTORE_STAGE"] = "production"
         service.start()
+
+    def test_commands_do_without_the_setting(self, service: Service) -> None:
+        """They follow the database, but for a key that its service would refuse."""
+        service.settings["PETSTORE_STAGE"] = "staging"
+        service.start()
+        service.settings["PETSTORE_STAGE"] = ""
+        service.ok("keys", "list", "local")
+        assert service.refused(1, "keys", "issue", "local") == (
+            "petstore: The database is of staging, whose keys begin with pets_test_; no key was issued. Set"
+            " PETSTORE_STAGE=staging for this command.\n"
+        )
+        service.settings["PETSTORE_STAGE"] = "staging"
+        assert service.ok("keys", "issue", "local").startswith("pets_test_")
 
     def test_a_backup_of_the_other_one_is_not_restored(self, service: Service) -> None:
         """Neither where there is a database nor where there is none."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from petstore.core.errors import ConfigurationError
 from petstore.core.keys import prefix_of
 
 HEADER = b"x-environment"
@@ -49,17 +50,24 @@ def foreign_to(stage: Stage, other_address: str) -> Foreign:
 
 
 def fault_of(stamp: str, stage: Stage | None, *, has_live_keys: bool) -> str:
-    """Why a service of this stage must not use data with this stamp; empty if it may. Data stay with the
+    """Why a program of this stage must not use data with this stamp; empty if it may. Data stay with the
     stage that first served them; `stamp` is empty before that, and a key for production then tells whose
-    they are."""
+    they are. Commands need no stage."""
     if not stamp and stage is Stage.STAGING and has_live_keys:
         return (
             f"The database has keys for production ({Stage.PRODUCTION.prefix}), so PETSTORE_STAGE=staging"
             " does not take it; nothing was changed. Set PETSTORE_DATABASE_URL to a database of its own."
         )
-    if not stamp or stamp == stage:
-        return ""
-    found = f"PETSTORE_STAGE is {stage}" if stage else "PETSTORE_STAGE is not set"
+    return _fault(stamp, f"PETSTORE_STAGE is {stage}") if stage and stamp not in ("", stage) else ""
+
+
+def check_served(stamp: str, stage: Stage | None) -> None:
+    """Raise ConfigurationError where a service without a stage would serve data of one."""
+    if stamp and stage is None:
+        raise ConfigurationError(_fault(stamp, "PETSTORE_STAGE is not set"))
+
+
+def _fault(stamp: str, found: str) -> str:
     return (
         f"The database is of {stamp}, and {found}; nothing was changed. Set PETSTORE_STAGE={stamp}, or"
         " another PETSTORE_DATABASE_URL."

@@ -17,7 +17,7 @@ from petstore.core.errors import AccountExists, ConfigurationError, Conflict, St
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.core.sign_ins import link_address
-from petstore.core.stages import Stage
+from petstore.core.stages import Stage, check_served
 from petstore.wiring import administration
 from petstore.wiring.administration import Backend, Store
 
@@ -43,6 +43,7 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: Show
         _log.warning("start check", message=_OPEN_TO_ALL)
     for warning in backend.warnings_before_start(clock):
         _log.warning("start check", message=warning)
+    check_served(backend.schema().stage, settings.stage)
     administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
     if not backend.schema().exists:
         _log_preparation(f"Making the database {backend.name}.")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from petstore.core.digests import digest
-from petstore.core.errors import KeyIssuedBefore, KeyNotFound
+from petstore.core.errors import Conflict, KeyIssuedBefore, KeyNotFound
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.keys import (
     Access,
@@ -22,6 +22,7 @@ from petstore.core.keys import (
     rotated_until,
 )
 from petstore.core.moments import iso_moment
+from petstore.core.stages import Stage
 from petstore.core.values import INT64_MAX
 from petstore.transactions.accounts import find_account
 from petstore.transactions.idempotency import create_once
@@ -29,6 +30,7 @@ from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_key
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
 from petstore.transactions.script import KEYRING, REVOCATION, Repository, Script, read, statement, write
+from petstore.transactions.stages import STAMP
 from petstore.transactions.webhooks import disable_of_key
 
 _KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
@@ -221,7 +223,14 @@ def _iso(ms: int | None) -> str | None:
 
 
 def _add_key(new: ApiKey, environment: str, actor: str) -> Script[IssuedKey]:
-    """Issue a key of which all but the id and the text is given."""
+    """Issue a key of which all but the id and the text is given. Raises Conflict for one that the stage of
+    the data would refuse."""
+    ((stamp,),) = yield STAMP, ()
+    if stamp and environment != (stage := Stage(stamp)).environment:
+        raise Conflict(
+            f"The database is of {stage}, whose keys begin with {stage.prefix}; no key was issued. Set"
+            f" PETSTORE_STAGE={stage} for this command."
+        )
     secret = mint(environment)
     shown, ends_ms, now_ms = display(secret), new.expires_at_ms, new.created_at_ms
     key_digest = digest(secret.encode("ascii"))

@@ -34,7 +34,7 @@ def open_as(stage: Stage | None, backend: SharedData, clock: ManualClock) -> Sto
 async def test_the_first_stage_keeps_the_data(
     backend: SharedData, clock: ManualClock, stage: Stage, other: Stage
 ) -> None:
-    """Stamped once; the other stage, and a service without one, can't open it any more."""
+    """Stamped once; the other stage can't open it any more, and no key of its own comes into it."""
     store = backend.open()
     assert await store.stages.stamp(stage) == 0
     assert await store.stages.stamp(stage) is None
@@ -42,9 +42,15 @@ async def test_the_first_stage_keeps_the_data(
         await store.stages.stamp(other)
     assert caught.value.message.startswith(f"The database is of {stage}, and PETSTORE_STAGE is {other};")
     await open_as(stage, backend, clock).close()
-    for refused in (other, None):
-        with pytest.raises(ConfigurationError, match=f"The database is of {stage}.* nothing was changed"):
-            open_as(refused, backend, clock)
+    with pytest.raises(ConfigurationError, match=f"The database is of {stage}.* nothing was changed"):
+        open_as(other, backend, clock)
+    await issue(store, stage.environment)
+    with pytest.raises(Conflict) as caught:
+        await issue(store, other.environment)
+    assert caught.value.message.startswith(
+        f"The database is of {stage}, whose keys begin with {stage.prefix};"
+    )
+    assert len(await store.keys.keys("shop")) == 1
 
 
 async def test_staging_takes_no_data_of_production(
