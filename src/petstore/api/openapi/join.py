@@ -1,7 +1,7 @@
 """Joins the parts of the contract to one OpenAPI document, and writes out what they keep short.
 
 An operation names its success in full, and under `errors` the errors that are its own. Added here: the
-headers that every response carries, the rehearsal, the errors of every operation (`applies` in errors.yaml),
+headers that every response carries, the errors of every operation (`applies` in errors.yaml),
 what makes a request conditional, and the types of events. Schemas of plain numbers and texts are written out
 where they are used.
 """
@@ -51,7 +51,6 @@ def join(service: Node, parts: list[Node]) -> Node:
     for item in service["paths"].values():
         for method, operation in item.items():
             deprecated = operation.get("deprecated", False)
-            operation["parameters"].append(_reference("parameters", "Petstore-Rehearse"))
             if method in _CONDITIONS:
                 operation["parameters"].append(_reference("parameters", _CONDITIONS[method]))
             answers = {
