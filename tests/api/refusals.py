@@ -178,7 +178,7 @@ _UNKNOWN_PARAMETERS = [
     ("limit%5B%5D=3", "limit[]"), ("offset=7&page=2", "offset"), ("=", "A value without a name"),
     ("=5", "A value without a name"), ("%ff=%ff", "\ufffd"), ("q%F0%9F%98%80=1", "q\U0001f600"),
     ("%00=1", "\0"), (f"{'n' * 65}=1", f"{'n' * 64}…"), ("api_key=x&access_token=y", "api_key"),
-    (" limit=1", " limit"), ("limit =1", "limit "), ("petId=1", "petId"), ("id[]=1", "id[]"),
+    (" limit=1", " limit"), ("limit =1", "limit "), ("petId=1", "petId"), ("ids[]=1", "ids[]"),
     ("id[0]=1", "id[0]"), ("_method=DELETE", "_method"),
 ]  # fmt: skip
 

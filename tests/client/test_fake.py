@@ -224,7 +224,7 @@ def test_the_sample_of_the_readme_is_typed_and_passes(tmp_path: Path) -> None:
     (tmp_path / "test_sample.py").write_text(sample, encoding="utf-8")
     project = tomllib.loads((PYTHON_CLIENT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     [[name, module]] = project["entry-points"]["pytest11"].items()
-    assert name == module  # so that pytest registers it once, whoever names it
+    assert name == module  # so that pytest registers it once under any name
     imported = (
         f"import sys, {module}; print([*filter({{'petstore_client', 'httpx2'}}.__contains__, sys.modules)])"
     )

@@ -72,7 +72,7 @@ def read_given(
     given: dict[str, str] = {}
     listed: list[str] = []
     repeated = ""
-    spellings = (repeatable, f"{repeatable}[]")
+    spellings = (repeatable, f"{repeatable}[]") if repeatable else ()
     for name, _, value in parameters:
         if name in spellings:
             listed.append(value)

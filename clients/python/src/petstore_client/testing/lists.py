@@ -32,6 +32,8 @@ class Parameters:
         self._given: dict[str, str] = {}
         self.listed: list[str] = []
         for name, value in parse_qsl(call.query, keep_blank_values=True):
+            if repeatable and name == f"{repeatable}[]":  # as axios writes arrays
+                name = repeatable
             if name not in names:
                 shown = (name if len(name) <= 64 else f"{name[:64]}…") or "A value without a name"
                 taken = ", ".join(names) or "none"
