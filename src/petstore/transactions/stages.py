@@ -41,7 +41,7 @@ class Stages(Repository):
 def stamped(now_ms: int, stage: Stage) -> Script[int | None]:
     """`Stages.stamp`, within a transaction."""
     ((stamp,),) = yield STAMP, ()
-    foreign = yield from _foreign_keys(stage)
+    foreign = [] if stamp else (yield from _foreign_keys(stage))  # all keys are read for it
     if fault := fault_of(stamp or "", stage, has_live_keys=stage is Stage.STAGING and bool(foreign)):
         raise Conflict(fault)
     if stamp:
