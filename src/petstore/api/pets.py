@@ -12,11 +12,12 @@ from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import (
     PageLinks,
     bind,
+    read_cursor,
     read_integer,
     read_list,
     read_one_of,
     read_position,
-    split_position,
+    split_cursor,
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request, parameters_of
@@ -146,16 +147,16 @@ def read_page_query(parameters: Parameters) -> PageQuery:
 
 def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
     """The page that a query asks for, and the links of its list. Raises InvalidParameter."""
-    rest, position = split_position(query)
+    rest, cursor = split_cursor(query)
     page, links = _read_list(base, rest)
-    if position:
-        page = replace(page, after_id=read_position(position, links.bound))
+    if cursor is not None:
+        page = replace(page, after_id=read_cursor(cursor, links.bound))
     return page, links
 
 
 @lru_cache(maxsize=256)
 def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
-    """Once for all pages of a list, which differ in their positions alone."""
+    """Once for all pages of a list, which differ in their cursors alone."""
     page = read_page_query(parameters_of(query))
     more = "" if page.category_id is None else f"&categoryId={page.category_id}"
     more += "&order=-id" if page.newest_first else ""

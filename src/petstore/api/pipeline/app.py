@@ -186,12 +186,10 @@ class ApiApp:
 
     def _send(self, request: Request, operation: Operation, response: Response) -> None:
         decision = request.decision or self._gate.describe(request)
-        further: list[Header] = []
-        if operation.always_headers is not None:
-            further += operation.always_headers(request)
-        if self._cors.is_configured:
-            further += self._cors.headers(request)
-        lines = render(join_headers(response.headers, further)) if further else response.lines
+        lines = response.lines
+        if operation.always_headers is not None or self._cors.is_configured:
+            further = operation.always_headers(request) if operation.always_headers else []
+            lines = render(join_headers(response.headers, [*further, *self._cors.headers(request)]))
         lines = limit_lines(decision, request.request_id) + lines + self._always
         request.exchange.answer(response.status, lines, response.body)
         seconds = self._monotonic() - request.began

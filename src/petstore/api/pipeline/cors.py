@@ -24,7 +24,9 @@ class Cors:
         self.is_configured = bool(origins)
 
     def headers(self, request: Request) -> list[Header]:
-        """The headers of every response while CORS is configured."""
+        """The headers of every response; none unless CORS is configured."""
+        if not self.is_configured:
+            return []
         vary: Header = (b"vary", b"Origin")
         origin = request.headers.get(b"origin")
         if origin not in self._origins:

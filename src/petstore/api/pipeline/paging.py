@@ -144,15 +144,14 @@ def write_cursor(after_id: int, bound: int) -> str:
     return b2a_base64(packed, newline=False).translate(_URL_SAFE).decode("ascii")
 
 
-def split_position(query: bytes) -> tuple[bytes, dict[str, str]]:
-    """A query without its one `cursor` or `after`, and that by name. One with escapes stays whole."""
-    name = "cursor" if b"cursor" in query else "after"
-    before, found, text = query.rpartition(b"cursor=" if name == "cursor" else b"after=")
-    text, _, behind = text.partition(b"&")
+def split_cursor(query: bytes) -> tuple[bytes, str | None]:
+    """A query without its one cursor, and that. One with `after` or escapes stays whole, with None."""
+    before, found, after = query.rpartition(b"cursor=")
+    cursor, _, behind = after.partition(b"&")
     rest = before + behind
     if not found or before[-1:] not in b"&" or b"cursor" in rest or b"after" in rest or b"%" in query:
-        return query, {}
-    return rest, {name: text.decode("latin-1")}
+        return query, None
+    return rest, cursor.decode("latin-1")
 
 
 def read_position(given: Mapping[str, str], bound: int) -> int:

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Iterable
 from email.utils import formatdate
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,7 +29,6 @@ _NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 # Responses depend on the key and change at any time: proxies must not keep them. The client itself may keep
 # the 200 of a GET, if it asks each time by its tag.
 _ALWAYS: tuple[Header, ...] = ((b"cache-control", b"no-store"), _NOSNIFF)
-_WITH_BODY: tuple[Header, ...] = (*_ALWAYS, _JSON)
 _REVALIDATED: tuple[Header, ...] = ((b"cache-control", b"private, no-cache"), _NOSNIFF, _JSON)
 _VARY: Header = (b"vary", b"Accept-Encoding")
 _GZIPPED: Header = (b"content-encoding", b"gzip")
@@ -54,8 +54,28 @@ def render(headers: Iterable[Header]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def _respond(status: int, body: bytes | None, headers: tuple[Header, ...]) -> Response:
-    return Response(status, body, headers, render(headers))
+class _Ending(NamedTuple):
+    """The last headers of many responses, rendered once."""
+
+    headers: tuple[Header, ...]
+    lines: bytes
+
+
+def _ending(*headers: Header) -> _Ending:
+    return _Ending(headers, render(headers))
+
+
+_NOTHING = _ending()
+_WITHOUT_BODY = _ending(*_ALWAYS)
+_WITH_BODY = _ending(*_ALWAYS, _JSON)
+_OF_REPRESENTATION = _ending(*_REVALIDATED)
+_OF_PAGE = _ending(_VARY, *_REVALIDATED)
+
+
+def _respond(
+    status: int, body: bytes | None, headers: tuple[Header, ...], ending: _Ending = _NOTHING
+) -> Response:
+    return Response(status, body, headers + ending.headers, render(headers) + ending.lines)
 
 
 def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
@@ -63,17 +83,17 @@ def make_response(status: int, body: bytes | None, *headers: Header) -> Response
 
     Content-Length is the HTTP server's to add.
     """
-    return _respond(status, body, (*headers, *(_ALWAYS if body is None else _WITH_BODY)))
+    return _respond(status, body, headers, _WITHOUT_BODY if body is None else _WITH_BODY)
 
 
 def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4)."""
-    return _respond(200, body, ((b"etag", tag), *headers, *_REVALIDATED))
+    return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION)
 
 
 def make_page(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The representation of an operation whose pages are cached: it may come in gzip too."""
-    return make_representation(body, tag, *headers, _VARY)
+    return _respond(200, body, ((b"etag", tag), *headers), _OF_PAGE)
 
 
 def compress(page: Response) -> Response:
