@@ -45,9 +45,12 @@ def test_100_times_the_gate(
         clock=clock,
     )
     request = read_request(exchange)
-    for _ in range(2):  # the first knows no version before it reads
-        gate.try_admit(request, Access.READ, False)
-        loop.run(gate.admit(request, Access.READ, False))
+
+    async def pass_first() -> None:
+        assert not gate.try_admit(request, Access.READ, False)
+        await gate.admit(request, Access.READ, False)  # reads the key, and the version
+
+    loop.run(pass_first())
 
     async def pass_by() -> None:
         assert gate.try_admit(request, Access.READ, False)
