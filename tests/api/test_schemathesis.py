@@ -27,7 +27,7 @@ pytest_plugins = ["schemathesis.pytest.plugin"]
 pytestmark = pytest.mark.slow
 
 DOOR = Door()
-schema = schema_of(config(40, deterministic=True), DOOR)
+schema = schema_of(config(25, deterministic=True), DOOR)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres+valkey"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from verification.torture.places import on_a_file
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_each_event_arrives_at_receivers_that_fail(tmp_path: Path) -> None:
-    """Three of ten tries fail, and the process that sends is killed: nothing is lost."""
+    """Three of ten tries fail, some by silence, and the process that sends is killed once: none is lost."""
     report = Report()
     with on_a_file(tmp_path) as place:
-        receivers.play(place, report, 1, events=50, kinds=("background",), every_seconds=60)
+        receivers.play(place, report, 1, events=50, kinds=("background",), every_seconds=inf)
     assert report.faults == []
     assert report.counts["times background"] == 1
     assert report.counts["events accepted"] > 150
