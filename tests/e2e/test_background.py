@@ -70,6 +70,12 @@ async def wait_for(is_so: Callable[[], bool]) -> None:
             await asyncio.to_thread(pause, 0.05)
 
 
+async def background_of(server: Server) -> int:
+    """The process, which begins once the workers serve."""
+    await wait_for(lambda: len(background(server.pid)) == 1)
+    return background(server.pid)[0]
+
+
 async def until(store: Store, upload_id: int, state: UploadState) -> Upload:
     """The list, once the server's background process has brought it there."""
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -129,7 +135,7 @@ async def test_a_kill_beside_another_replica(victim: str, tmp_path: Path) -> Non
         upload = await until(store, upload_id, UploadState.CHECKED)
         first = "/v1/pets?limit=1"
         assert [each.request("GET", first, key=one.key).json() for each in (one, other)] == [[], []]
-        (idle,) = background(other.pid)
+        idle = await background_of(other)
         os.kill(idle, signal.SIGSTOP)  # so the one that is killed has the job
         await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
         await wait_for(lambda: postgres.run(url, "SELECT 1 FROM jobs WHERE attempts = 0") == [])
@@ -164,7 +170,7 @@ async def test_a_killed_parent(url: str, server: Server, store: Store, tmp_path:
 async def test_a_stop_and_a_reload(url: str, server: Server, store: Store) -> None:
     """Both give the job up at once, without an attempt that counts; nobody waits for the end of the lease."""
     upload_id = await keep_list(store, LIST * 40, ANNA)
-    (before,) = background(server.pid)
+    before = await background_of(server)
     os.kill(server.pid, signal.SIGHUP)
     await wait_for(lambda: before not in server.children() and bool(background(server.pid)))
     upload = await until(store, upload_id, UploadState.CHECKED)

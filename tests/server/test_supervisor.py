@@ -53,6 +53,7 @@ class Service(SignalPipe):
         self.has_room = True
         self.reload_error: Exception | None = None
         self.slept_seconds = 0.0
+        self._waits_seconds = 0.0
         self.metrics = SupervisorMetrics()
         self.supervisor = Supervisor(
             self,
@@ -87,7 +88,7 @@ class Service(SignalPipe):
         return self.processes[-1]
 
     def wait(self, others: Iterable[Any], timeout: float) -> list[Any]:
-        self.clock.advance(self.slept_seconds)
+        self.clock.advance(self._waits_seconds + self.slept_seconds)
         return [other for other in others if other.has_reported]
 
     def take(self) -> bytes:
@@ -100,9 +101,17 @@ class Service(SignalPipe):
             os.close(process.writer)
 
     def step(self, *signals: signal.Signals, after: float = 0) -> None:
-        self.clock.advance(after)
+        """A turn, with these signals; before it turns of a second, for so many seconds."""
+        while after >= 1:
+            self._turn(1)
+            after -= 1
         self._signals = bytes(signals)
+        self._turn(after)
+
+    def _turn(self, seconds: float) -> None:
+        self._waits_seconds = seconds
         self.supervisor.step()
+        self._waits_seconds = 0.0
         for process in self.processes:
             process.has_reported = False
 
@@ -194,7 +203,7 @@ class TestTimeouts:
 
     def test_a_worker_that_never_serves(self, service: Service) -> None:
         """After 30 s, with a warning."""
-        service.clock.advance(29)
+        service.step(after=29)
         service.serve(2)
         assert (service.sent, service.warnings) == ({}, [])
         service.step(after=1)
@@ -204,19 +213,21 @@ class TestTimeouts:
     def test_a_worker_that_hangs(self, service: Service) -> None:
         """When its last heartbeat is as old as the setting says; a kill without effect is repeated."""
         service.serve(1, 2)
-        service.clock.advance(20)
+        service.step(after=20)
         service.serve(2)
-        service.step(after=9.9)
+        service.step(after=9.75)
         assert (service.sent, service.warnings) == ({}, [])
-        service.step(after=0.1)
+        service.step(after=0.25)
         assert service.sent == {1: [signal.SIGKILL]}
         assert service.warnings == ["Worker 0 has hung for 30 s; killing it."]
         service.step(after=1)
         assert service.sent == {1: [signal.SIGKILL] * 2}
 
     def test_a_pause_of_the_machine_does_not_count(self, service: Service) -> None:
-        """The workers were paused too, whether they served or not."""
+        """The workers were paused too, served or not, while the parent waited and while it worked."""
         service.serve(1)
+        service.clock.advance(3_600)
+        service.step()
         service.slept_seconds = 3_600
         for _ in range(3):
             service.step()

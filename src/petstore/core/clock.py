@@ -28,23 +28,23 @@ class Clock(Protocol):
 class AwakeClock:
     """A monotonic clock, in seconds, that leaves out times when the process or its machine was paused.
 
-    A pause shows as a wait that ends more than a second after its timeout; the excess is left out.
+    Its user works and waits by turns. A pause shows as a turn that ends more than a second after the timeout
+    of its wait; the excess is left out.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lost = 0.0
-        self._wait_began = 0.0
+        self._turn_began = monotonic()
 
     def __call__(self) -> float:
         return self._monotonic() - self._lost
 
-    def wait_begins(self) -> None:
-        self._wait_began = self._monotonic()
-
     def wait_ended(self, timeout: float) -> None:
-        """Call it after a wait of at most `timeout` seconds; a busy machine may add a second."""
-        late = self._monotonic() - self._wait_began - timeout
+        """Call it after each wait, of at most `timeout` seconds; work and a busy machine may add a second."""
+        now = self._monotonic()
+        late = now - self._turn_began - timeout
+        self._turn_began = now
         if late > _LATE_SECONDS:
             self._lost += late
 

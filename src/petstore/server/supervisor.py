@@ -105,7 +105,6 @@ class Supervisor:
         deadlines = [*(one.deadline for one in self._workers), *self._delayed.values()]
         now = self._now()
         timeout = max(0.0, min([now + self._notifier.interval_seconds, *deadlines]) - now)
-        self._now.wait_begins()
         readable = self._workers.wait(timeout)
         self._now.wait_ended(timeout)
         for process in readable:
