@@ -22,7 +22,6 @@ def test_a_pause_of_the_machine_is_no_time() -> None:
     began = awake()
     turns = ((0.0, 5.0, 5.0), (0.5, 5.0, 3.0), (0.0, 5.0, 6.0), (0.0, 5.0, 65.0), (0.0, 1.0, 31.0))
     for worked, timeout, waited in (*turns, (30.0, 0.0, 0.0)):
-        now += worked
-        now += waited
+        now += worked + waited
         awake.wait_ended(timeout)
-    assert awake() - began == 5.0 + 3.5 + 6.0 + 5.0 + 1.0 + 0.0
+    assert awake() - began == 5.0 + 3.5 + 6.0 + 5.0 + 1.0

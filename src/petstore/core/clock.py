@@ -26,10 +26,11 @@ class Clock(Protocol):
 
 
 class AwakeClock:
-    """A monotonic clock, in seconds, that leaves out times when the process or its machine was paused.
+    """A clock, in seconds, that leaves out times when the process or its machine was paused.
 
     Its user works and waits by turns. A pause shows as a turn that ends more than a second after the timeout
-    of its wait; the excess is left out.
+    of its wait; the excess is left out at the turn's end. Until then the clock is ahead, and a deadline that
+    is set meanwhile comes as much later.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
