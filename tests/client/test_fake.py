@@ -30,6 +30,7 @@ from petstore_client import (
 )
 from petstore_client.errors import BY_CODE
 from petstore_client.testing import FakePetstore
+from petstore_client.testing.clock import SteeredRuntime
 
 from petstore.core.errors import BY_CODE as CATALOGUE
 from tests.architecture.sources import ROOT
@@ -130,6 +131,24 @@ def test_limits_of_a_plan_are_waited_for() -> None:
     impatient = fake.client().with_options(seconds=0)
     with pytest.raises(RateLimited):
         [impatient.usage() for _ in range(61)]
+
+
+def test_a_call_on_its_way_stops_the_clock(fake: FakePetstore) -> None:
+    """A wait ends by the clock only when no other call is between its own wait and its request."""
+    began, runtime = fake.clock.now(), SteeredRuntime(fake.clock)
+    ended = threading.Event()
+
+    def wait() -> None:
+        with runtime.call():
+            runtime.wait(threading.Event(), 60)
+        ended.set()
+
+    with runtime.call():
+        threading.Thread(target=wait, daemon=True).start()
+        assert not ended.wait(0.1)
+        assert fake.clock.now() == began
+    assert ended.wait(60)
+    assert fake.clock.now() - began == timedelta(seconds=60)
 
 
 def test_it_can_be_followed(opened: Opened, fake: FakePetstore) -> None:

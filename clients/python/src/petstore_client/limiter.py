@@ -82,11 +82,6 @@ class Limiter:
         """When each window has more than half its limit left, in proportion to the time until its end."""
         return max([window.ample_at() for window in self._windows.values()], default=-NEVER)
 
-    @property
-    def awaits_answers(self) -> bool:
-        """Whether a call is under way that no event delays."""
-        return bool(self._answered_soon())
-
     def is_cautious(self, now: float) -> bool:
         """Whether all wait since another refusal might bring a ban nearer, with calls left or not."""
         return self._caution.resumes_at(now) >= self.held_until(now)

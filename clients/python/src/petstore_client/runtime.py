@@ -9,7 +9,8 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -65,6 +66,7 @@ class Runtime:
     wait: Callable[[threading.Event, float], object] = threading.Event.wait
     wait_async: Callable[[asyncio.Event, float], Awaitable[object]] = _wait_async
     warned: set[str] = field(default_factory=set, init=False)  # operations whose deprecation was warned of
+    calls: set[object] = field(default_factory=set, init=False)  # under way
     _limiters: dict[tuple[str, bytes], Limiter] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -82,13 +84,19 @@ class Runtime:
                 self._limiters[place] = Limiter(self.random)
             return self._limiters[place]
 
-    def is_busy(self) -> bool:
-        """Whether a call of the process is under way."""
-        return any(limiter.awaits_answers for limiter in list(self._limiters.values()))
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Count a call, with its waits. It takes no lock: the garbage collector may end a call anywhere."""
+        self.calls.add(this := object())
+        try:
+            yield
+        finally:
+            self.calls.discard(this)
 
     def reset(self) -> None:
         """In a forked process no thread holds a lock or waits for an answer."""
         self._lock = threading.Lock()
+        self.calls = set()
         for limiter in list(self._limiters.values()):
             limiter.restart()
 

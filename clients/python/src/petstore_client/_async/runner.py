@@ -32,7 +32,8 @@ class AsyncRunner:
         waiter = waiter or AsyncWaiter()
         exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
         try:
-            answer = await self._carry_out(exchange.steps(), call, waiter)
+            with connection.runtime.call():
+                answer = await self._carry_out(exchange.steps(), call, waiter)
         finally:
             exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
         if self.answers is not None:

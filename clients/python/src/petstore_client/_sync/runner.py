@@ -33,7 +33,8 @@ class Runner:
         waiter = waiter or Waiter()
         exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
         try:
-            answer = self._carry_out(exchange.steps(), call, waiter)
+            with connection.runtime.call():
+                answer = self._carry_out(exchange.steps(), call, waiter)
         finally:
             exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
         if self.answers is not None:

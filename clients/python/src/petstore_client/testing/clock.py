@@ -53,7 +53,7 @@ class Clock:
 class SteeredRuntime(Runtime):
     """The surroundings of a fake's own clients: no wait sleeps.
 
-    When no call is under way, the clock jumps to the next moment that one waits for.
+    When all calls under way wait, the clock jumps to the next moment that one waits for.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -91,6 +91,6 @@ class SteeredRuntime(Runtime):
     def _has_come(self, until: float) -> bool:
         with self._turn:
             is_woken = any(event.is_set() for event in self._waits)
-            if not is_woken and not self.is_busy() and until == min(self._waits.values()):
+            if not is_woken and len(self._waits) == len(self.calls) and until == min(self._waits.values()):
                 self._clock.advance(max(until - self._clock.seconds(), _LOOKS_EVERY_SECONDS))
             return self._clock.seconds() >= until
