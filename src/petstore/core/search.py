@@ -1,0 +1,133 @@
+"""Search in texts: how they are folded, and the grams by which an index finds them.
+
+Each word of a query must be in the text, in any order. A word of three letters or more may be anywhere in it;
+a shorter one begins a word, but where a script has no capitals, as Chinese or Arabic, it too may be anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import zlib
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from petstore.core.events import Bookmark
+
+# A change of the rules below is a new format: indexes are built again.
+FORMAT = 1
+# Letters that no decomposition takes apart, and signs that keyboards and papers write in several ways.
+_SAME = str.maketrans(
+    dict(zip("øłđð\u0131\u2018\u2019\u02bc\u2010\u2013\u2014", "olddi'''---", strict=True))
+    | {"þ": "th", "æ": "ae", "œ": "oe"}
+)
+_GRAM = 3
+_WORDS_MAX = 16
+_NUMBER = re.compile(r"\s*#?\s*([0-9]{1,19})\s*", re.ASCII)
+
+
+class Kind(StrEnum):
+    """What an index finds: the tables that it is of."""
+
+    PETS = "pets"
+    ORDERS = "orders"
+    ACCOUNTS = "accounts"
+
+
+def fold(text: str) -> str:
+    """A text without capitals, accents of any script, and white space more than one space between words."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+        text = "".join(each for each in text if not unicodedata.combining(each)).translate(_SAME)
+    return " ".join(text.casefold().split())
+
+
+def number_in(text: str) -> int | None:
+    """The number that somebody looks for: 340 of `340` and of `#340`."""
+    found = _NUMBER.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def grams_of(text: str) -> set[str]:
+    """The grams of a text: three letters in a row within a word, and the shorter ones with which words of a
+    query are found."""
+    grams = set()
+    for word in fold(text).split():
+        grams |= {word[at : at + _GRAM] for at in range(len(word) - _GRAM + 1)}
+        for at, letter in enumerate(word):
+            if at == 0 or not word[at - 1].isalnum() or unicodedata.category(letter) == "Lo":
+                grams |= {word[at : at + length] for length in range(1, min(_GRAM, len(word) - at + 1))}
+    return grams
+
+
+def key_of(gram: str) -> int:
+    """A gram in an index: a signed number of 32 bits. Two grams may have one key."""
+    number = zlib.crc32(gram.encode())
+    return number - (1 << 32) if number >> 31 else number
+
+
+class Words:
+    """The words that a text must have. Without any it is false, and matches every text."""
+
+    def __init__(self, text: str) -> None:
+        number = _NUMBER.fullmatch(text)
+        text = number[1] if number else text
+        words = list(dict.fromkeys(fold(text).split()))[:_WORDS_MAX]
+        self._short = {word for word in words if len(word) < _GRAM}
+        self._long = [word for word in words if len(word) >= _GRAM]
+        grams = {word[at : at + _GRAM] for word in self._long for at in range(len(word) - _GRAM + 1)}
+        self.keys = sorted({key_of(gram) for gram in self._short | grams})
+
+    def __bool__(self) -> bool:
+        return bool(self.keys)
+
+    def match(self, text: str) -> bool:
+        """Whether the text has all words."""
+        folded = fold(text)
+        return all(word in folded for word in self._long) and (
+            not self._short or self._short <= grams_of(text)
+        )
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far an index is: it has the journal up to `place`. While it is built, it has the rows of the kinds
+    before `walked`, and of this one up to `after_id`."""
+
+    place: Bookmark
+    walked: Kind | None = None
+    after_id: int = 0
+    format: int = FORMAT
+
+    @property
+    def is_begin(self) -> bool:
+        """Whether nothing is in it yet."""
+        return self.walked == next(iter(Kind)) and not self.after_id
+
+
+Texts = Mapping[Kind, Mapping[int, str | None]]
+
+
+class SearchIndex(Protocol):
+    """The grams of texts. It is made of the store's tables, and may be lost: it is made again then.
+
+    Methods raise StoreUnavailable.
+    """
+
+    async def progress(self) -> Progress | None:
+        """None before an index is begun, or where it is of an older format."""
+        ...
+
+    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+        """Put texts in by their identifiers, None for one that is gone, unless another process did so since
+        `before`. An `after` that is a begin empties the index."""
+        ...
+
+    async def find(
+        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+    ) -> list[int]:
+        """At most `most` identifiers beyond one, in their order, of texts that have the grams; of other texts
+        some, too. A shorter list ends the search."""
+        ...

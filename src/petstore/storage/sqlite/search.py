@@ -1,0 +1,138 @@
+"""The index for searches in a file of its own beside the database, in SQLite's full-text index (FTS5).
+
+Its writes never wait for those of the database, nor these for them. It may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from petstore.core.errors import StoreDamaged
+from petstore.core.events import Bookmark, Position
+from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of
+from petstore.storage.sqlite import files
+from petstore.storage.sqlite.apart import in_thread
+from petstore.storage.sqlite.connection import translated
+
+_T = TypeVar("_T")
+_PROGRESS = "data_set, place_transaction, place_id, walked, after_id, format"
+_EMPTY = "".join(
+    f"DROP TABLE IF EXISTS {kind};"
+    f"CREATE VIRTUAL TABLE {kind} USING fts5"
+    "(grams, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');"
+    for kind in Kind
+)
+_BEGIN = f"DROP TABLE IF EXISTS progress; CREATE TABLE progress ({_PROGRESS}); {_EMPTY}"
+
+
+class SqliteSearch:
+    """Implements core.search.SearchIndex for the database at `path`."""
+
+    def __init__(self, path: str, busy_timeout_ms: int) -> None:
+        self._path = f"{Path(path).resolve()}-search"
+        self._busy_timeout_ms = busy_timeout_ms
+        self._connection: apsw.Connection | None = None
+        self._inode = 0
+        self._turn = asyncio.Lock()
+
+    async def progress(self) -> Progress | None:
+        return await self._run(_progress)
+
+    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+        def write(connection: apsw.Connection) -> None:
+            with connection:
+                if _progress(connection) != before:
+                    return
+                if after.is_begin:
+                    connection.execute(_BEGIN)
+                for kind, rows in texts.items():
+                    _put(connection, kind, rows)
+                place = after.place.position
+                numbers = place.transaction, place.id, after.walked, after.after_id, after.format
+                connection.execute("DELETE FROM progress")
+                connection.execute(
+                    "INSERT INTO progress VALUES (?, ?, ?, ?, ?, ?)", (after.place.data_set, *numbers)
+                )
+
+        await self._run(write)
+
+    async def find(
+        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+    ) -> list[int]:
+        sign, order = ("<", "DESC") if newest_first else (">", "ASC")
+        sql = (
+            f"SELECT rowid FROM {kind} WHERE {kind} MATCH ? AND rowid {sign} ? ORDER BY rowid {order} LIMIT ?"
+        )
+        arguments = " ".join(map(_token, keys)), beyond, most
+        return await self._run(lambda connection: [row[0] for row in connection.execute(sql, arguments)])
+
+    async def close(self) -> None:
+        async with self._turn:
+            self._forget()
+
+    async def _run(self, work: Callable[[apsw.Connection], _T]) -> _T:
+        """In a thread: a search never stops the event loop."""
+        async with self._turn:
+            try:
+                with translated():
+                    connection = self._opened()
+                    return await in_thread(connection, lambda: work(connection), keeps_result=True)
+            except StoreDamaged:
+                self._remove()
+                raise
+
+    def _opened(self) -> apsw.Connection:
+        """The connection to the file that is there now."""
+        with contextlib.suppress(OSError):  # SQLite reports what prevents it
+            files.make(self._path)
+            found = Path(self._path).stat().st_ino
+            if self._connection is None or found != self._inode:
+                self._forget()
+                self._inode = found
+        if self._connection is None:
+            connection = apsw.Connection(self._path)
+            connection.set_busy_timeout(self._busy_timeout_ms)
+            connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+            self._connection = connection
+        return self._connection
+
+    def _remove(self) -> None:
+        self._forget()
+        for suffix in ("", "-wal", "-shm"):
+            Path(self._path + suffix).unlink(missing_ok=True)
+
+    def _forget(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+def _progress(connection: apsw.Connection) -> Progress | None:
+    try:
+        row = connection.execute(f"SELECT {_PROGRESS} FROM progress").fetchone()
+    except apsw.SQLError:  # there is no such table: nothing was begun
+        return None
+    if row is None or row[-1] < FORMAT:
+        return None
+    place = Bookmark(row[0], Position(row[1], row[2]))
+    return Progress(place, Kind(row[3]) if row[3] else None, *row[4:])
+
+
+def _put(connection: apsw.Connection, kind: Kind, rows: Mapping[int, str | None]) -> None:
+    gone = [(id_,) for id_, text in rows.items() if not text]
+    connection.executemany(f"DELETE FROM {kind} WHERE rowid = ?", gone)
+    grams = (
+        (id_, " ".join(_token(key_of(gram)) for gram in grams_of(text))) for id_, text in rows.items() if text
+    )
+    connection.executemany(f"INSERT OR REPLACE INTO {kind} (rowid, grams) VALUES (?, ?)", grams)
+
+
+def _token(key: int) -> str:
+    """A word of the full-text index."""
+    return f"{key & 0xFFFFFFFF:08x}"
