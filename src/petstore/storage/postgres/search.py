@@ -1,0 +1,98 @@
+"""The index for searches, in tables of its own: GIN finds rare grams, the nearest rows frequent ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from petstore.core.events import Bookmark, Position
+from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of
+from petstore.storage.postgres.database import Database
+from petstore.transactions.script import Script, Statement
+
+_PROGRESS = "data_set, place_transaction, place_id, walked, after_id, format"
+_READ = f"SELECT {_PROGRESS} FROM search_progress"
+# Processes take turns.
+_LOCK = Statement("", "LOCK TABLE search_progress IN EXCLUSIVE MODE")
+_WRITE = Statement("", f"INSERT INTO search_progress ({_PROGRESS}) VALUES ($1, $2, $3, $4, $5, $6)")
+_FORGET = Statement("", "DELETE FROM search_progress")
+# A look at so many rows takes some 2 ms.
+_NEAR = 2_000
+
+
+class PostgresSearch:
+    """Implements core.search.SearchIndex."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def progress(self) -> Progress | None:
+        return _read(await self._database.fetch(_READ))
+
+    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+        await self._database.write(lambda: _put(texts, before, after))
+
+    async def find(
+        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+    ) -> list[int]:
+        sign, order = ("<", "DESC") if newest_first else (">", "ASC")
+        table, by_id = f"search_{kind}", f"id {sign} $2 ORDER BY id {order}"
+        near = f"SELECT id, grams FROM {table} WHERE {by_id} LIMIT {_NEAR}"
+        rows = await self._database.fetch(
+            f"SELECT id FROM ({near}) AS near WHERE grams @> $1 ORDER BY id {order} LIMIT $3",
+            keys,
+            beyond,
+            most,
+        )
+        if len(rows) < most:
+            # The planner would walk by the id for a LIMIT, past millions of rows.
+            rows = await self._database.fetch(
+                f"WITH found AS MATERIALIZED (SELECT id FROM {table} WHERE grams @> $1)"
+                f" SELECT id FROM found WHERE {by_id} LIMIT $3",
+                keys,
+                beyond,
+                most,
+            )
+        return [row[0] for row in rows]
+
+
+def _read(rows: Sequence[Sequence[Any]]) -> Progress | None:
+    if not rows or rows[0][-1] < FORMAT:
+        return None
+    data_set, transaction, id_, walked, after_id, format_ = rows[0]
+    return Progress(
+        Bookmark(data_set, Position(transaction, id_)), Kind(walked) if walked else None, after_id, format_
+    )
+
+
+def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:
+    yield _LOCK, ()
+    found = _read((yield Statement("", _READ), ()))
+    if found != before:
+        return
+    if after.is_begin:
+        for kind in Kind:
+            yield Statement("", f"DELETE FROM search_{kind}"), ()
+    for kind, rows in texts.items():
+        yield Statement("", f"DELETE FROM search_{kind} WHERE id = ANY($1::bigint[])"), (list(rows),)
+        put = [(id_, text) for id_, text in rows.items() if text]
+        yield _INSERT[kind], ([id_ for id_, _ in put], [_array(text) for _, text in put])
+    yield _FORGET, ()
+    place = after.place.position
+    numbers = place.transaction, place.id, after.walked or "", after.after_id, after.format
+    yield _WRITE, (after.place.data_set, *numbers)
+
+
+_INSERT = {
+    kind: Statement(
+        "",
+        f"INSERT INTO search_{kind} (id, grams)"
+        " SELECT id, grams::integer[] FROM unnest($1::bigint[], $2::text[]) AS texts (id, grams)",
+    )
+    for kind in Kind
+}
+
+
+def _array(text: str) -> str:
+    """PostgreSQL's text of an array: its arrays of arrays have one length."""
+    return f"{{{','.join(str(key_of(gram)) for gram in grams_of(text))}}}"
