@@ -106,6 +106,11 @@ class Shop:
     def store(self) -> Any:
         return self.application.service.store
 
+    async def index(self) -> None:
+        """Put into the index of searches what is stored, as the background process does."""
+        while await self.store.search.step():
+            pass
+
     async def open_account(
         self,
         name: str,

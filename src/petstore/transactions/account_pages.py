@@ -12,7 +12,7 @@ from petstore.core.accounts import AccountPage, AccountQuery, AccountUse, can_be
 from petstore.core.durations import DAY_MS
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ACCOUNT, read_account, select
-from petstore.transactions.script import Script, Statement
+from petstore.transactions.script import Script, Statement, padded
 
 SCANNED_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.
@@ -70,6 +70,14 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
     after = found[query.limit - 1].account.name if len(found) > query.limit else stop
     others = [each for each in found[: query.limit] if each not in by_id]
     return AccountPage(others if query.after else [*by_id, *others], after)
+
+
+def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
+    """See Accounts.uses."""
+    wanted = padded(ids)
+    conditions = _Names()
+    conditions.add(f"id IN ({', '.join(['{}'] * len(wanted))})", *wanted)
+    return [_read(row) for row in (yield conditions.select(_ACCOUNTS, "", now_ms // DAY_MS))]
 
 
 def _by_id(query: AccountQuery, today: int) -> Script[list[AccountUse]]:

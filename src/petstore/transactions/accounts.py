@@ -10,13 +10,14 @@ from petstore.core.accounts import (
     Account,
     AccountPage,
     AccountQuery,
+    AccountUse,
     check_account_name,
     read_account_id,
 )
 from petstore.core.contacts import check_addresses
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
-from petstore.transactions.account_pages import page_of_accounts
+from petstore.transactions.account_pages import page_of_accounts, uses_of
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_keys_of
@@ -122,6 +123,11 @@ class Accounts(Repository):
     def page(self, query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
         return page_of_accounts(query, now_ms)
+
+    @read
+    def uses(self, ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
+        """These accounts, of those that there are, in any order."""
+        return uses_of(ids, now_ms)
 
     @write(KEYRING)
     def set_plan(

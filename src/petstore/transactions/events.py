@@ -150,7 +150,18 @@ class Events(Repository):
     async def page(self, query: EventQuery) -> EventPage:
         """The next events. Raises EventsGone for a bookmark that the store can't continue, and without one
         unless the journal begins with the first animal."""
-        while (page := await self._database.read(_page(query))) is None:
+        page = await self.entries(query)
+        seen = [(event_of(page.after.data_set, entry), place) for entry, place in page.entries]
+        return EventPage(
+            [event for event, _ in seen if event is not None],
+            page.after,
+            page.is_behind,
+            places=[place for event, place in seen if event is not None],
+        )
+
+    async def entries(self, query: EventQuery) -> EntryPage:
+        """The next entries, of any types. Raises EventsGone as `page`."""
+        while (page := await self._database.read(entries_after(query))) is None:
             await self._renew()
         return page
 
@@ -194,20 +205,6 @@ class Events(Repository):
     async def _renew(self) -> None:
         now_ms = self._clock.now_ms()
         await self._database.write(lambda: note_place(now_ms))
-
-
-def _page(query: EventQuery) -> Script[EventPage | None]:
-    """None where the journal is not in its place."""
-    found = yield from entries_after(query)
-    if found is None:
-        return None
-    seen = [(event_of(found.after.data_set, entry), place) for entry, place in found.entries]
-    return EventPage(
-        [event for event, _ in seen if event is not None],
-        found.after,
-        found.is_behind,
-        places=[place for event, place in seen if event is not None],
-    )
 
 
 def entries_after(query: EventQuery) -> Script[EntryPage | None]:

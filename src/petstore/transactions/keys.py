@@ -29,7 +29,16 @@ from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.revocations import end_key
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
-from petstore.transactions.script import KEYRING, REVOCATION, Repository, Script, read, statement, write
+from petstore.transactions.script import (
+    KEYRING,
+    REVOCATION,
+    Repository,
+    Script,
+    Statement,
+    read,
+    statement,
+    write,
+)
 from petstore.transactions.stages import STAMP
 from petstore.transactions.webhooks import disable_of_key
 
@@ -44,6 +53,11 @@ _ADD_KEY = statement(
     " VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id"
 )
 CALLER = statement(f"{SELECT_CALLER} WHERE k.digest = $1")
+_KEYS_BY_END = Statement(
+    f"{SELECT_KEY} WHERE substr(k.display, -4) = ?1 ORDER BY k.id DESC LIMIT ?2",
+    f"{SELECT_KEY} WHERE right(k.display, 4) = $1 ORDER BY k.id DESC LIMIT $2",
+)
+_ENDING_MAX = 50
 # The first one: its successor lives on, where programs of 1.1.0 let a key have several.
 _ROTATION = statement(
     f"SELECT {select(ENTRY)} FROM journal WHERE subject = 'key' AND subject_id = $1 AND action = 'rotated'"
@@ -124,6 +138,11 @@ class Keys(Repository, ABC):
     def find_key(self, key_digest: bytes) -> Script[ApiKey | None]:
         rows = yield _KEY_BY_DIGEST, (key_digest,)
         return read_key(rows[0]) if rows else None
+
+    @read
+    def ending(self, four: str) -> Script[list[ApiKey]]:
+        """The newest keys whose texts end so, at most 50."""
+        return [read_key(row) for row in (yield _KEYS_BY_END, (four, _ENDING_MAX))]
 
     @write(KEYRING)
     def rotate(

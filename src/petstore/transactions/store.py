@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.clock import Clock
+from petstore.core.search import SearchIndex
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
 from petstore.transactions.accounts import Accounts, has_accounts
@@ -24,6 +25,7 @@ from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
 from petstore.transactions.retention import Retention
 from petstore.transactions.script import Database
+from petstore.transactions.search import Search
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
 from petstore.transactions.staging import Staging
@@ -43,6 +45,7 @@ class Parts:
         stock: StockRepository,
         keys: Keys,
         totals: TotalsRepository,
+        index: SearchIndex,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -57,6 +60,7 @@ class Parts:
         self.accounts = Accounts(database, clock)
         self.journal = Journal(database, clock)
         self.events = Events(database, clock)
+        self.search = Search(database, clock, self.events, index)
         self.webhooks = Webhooks(database, clock)
         self.deliverers = Deliverers(database, clock)
         self.deliveries = Deliveries(database, clock)

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from petstore import __version__
-from petstore.background import jobs, retention
+from petstore.background import jobs, retention, search
 from petstore.background.deliverer import Deliverer
 from petstore.background.facts import Teller
 from petstore.background.imports import Imports
@@ -47,6 +47,7 @@ async def carry_out_jobs(
         group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
         removal_at_ms = int(settings.removal_date.timestamp()) * SECOND_MS
         group.create_task(Teller(opened.facts, clock, removal_at_ms).run())
+        group.create_task(search.run(opened.search, clock))
         if settings.deliveries:
             counts = DeliveryCounts(counts_directory)
             group.create_task(_deliver(settings, backend, opened, clock, counts))

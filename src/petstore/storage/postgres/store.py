@@ -17,6 +17,7 @@ from petstore.storage.postgres.faults import is_refused
 from petstore.storage.postgres.keys import PostgresKeys
 from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
+from petstore.storage.postgres.search import PostgresSearch
 from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
@@ -51,6 +52,7 @@ class PostgresStore(Store):
             stock=PostgresStock(url, options, publisher, database, clock),
             keys=PostgresKeys(database, clock),
             totals=PostgresTotals(url, options),
+            index=PostgresSearch(database),
         )
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions = SnapshotVersions(database)

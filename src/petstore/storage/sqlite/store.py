@@ -19,6 +19,7 @@ from petstore.storage.sqlite.keys import SqliteKeys
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.pets import SqlitePets
 from petstore.storage.sqlite.schema import prepare
+from petstore.storage.sqlite.search import SqliteSearch
 from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.sqlite.totals import SqliteTotals
 from petstore.storage.sqlite.writer import Writer
@@ -54,9 +55,11 @@ class SqliteStore(Store):
             stock=SqliteStock(path, busy_timeout_ms, database, clock),
             keys=SqliteKeys(self._reader, database, clock),
             totals=SqliteTotals(path, busy_timeout_ms),
+            index=(index := SqliteSearch(path, busy_timeout_ms)),
         )
         self.counters = SqliteCounters(database, self.writer)
         self.merging_counters = None
+        self._index = index
         self.versions = loop_reader
 
     def load(self) -> StoreLoad:
@@ -84,6 +87,7 @@ class SqliteStore(Store):
 
     async def close(self) -> None:
         await self.writer.drain()
+        await self._index.close()
         await asyncio.sleep(0)  # the last group is answered by callbacks that are due now
         self._reader.close()
         # The writing connection last: its close moves the log into the file.

@@ -1,0 +1,194 @@
+"""Searches in the texts of animals, orders and accounts, and the index that follows the journal.
+
+The index only says where to look: each text is read before it is shown, and what the journal has beyond the
+index is looked at as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from petstore.core.clock import Clock
+from petstore.core.errors import EventsGone
+from petstore.core.events import Bookmark, EventQuery
+from petstore.core.search import FORMAT, Kind, Progress, SearchIndex, Words
+from petstore.core.values import IDS_MAX, INT64_MAX
+from petstore.transactions.events import SCANNED_MAX as ENTRIES_MAX
+from petstore.transactions.events import Events
+from petstore.transactions.query import Query
+from petstore.transactions.script import Database, Repository, Script, padded, statement
+
+# A search looks at so many texts of the index at most.
+SCANNED_MAX = 1_000
+# So many rows are put into a new index at a time.
+WALKED = 2_000
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """Where the texts of a kind are, in the tables and in the journal."""
+
+    column: str
+    subject: str
+    entries: tuple[str, ...]
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset(f"{self.subject}.{action}" for action in self.entries)
+
+
+_SOURCES = {
+    Kind.PETS: _Source("name", "pet", ("added", "changed", "removed")),
+    Kind.ORDERS: _Source("reference", "order", ("placed", "changed")),
+    Kind.ACCOUNTS: _Source("name", "account", ("added", "renamed")),
+}
+_KINDS = tuple(_SOURCES)
+_BY_SUBJECT = {source.subject: kind for kind, source in _SOURCES.items()}
+_TYPES = frozenset().union(*(source.types for source in _SOURCES.values()))
+
+
+class SearchQuery(msgspec.Struct, frozen=True):
+    """Which rows of a kind to find by words of their text: at most `limit`, those beyond `after_id`.
+
+    `conditions` are values by their columns, None for NULL and True for anything else.
+    """
+
+    kind: Kind
+    text: str
+    limit: int
+    after_id: int = 0
+    newest_first: bool = True
+    conditions: Mapping[str, object] = {}
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Identifiers in their order. `further`: where to go on, 0 at the end.
+
+    `is_cut`: a bounded look ended there. `is_late`: more has changed lately than is looked at.
+    """
+
+    ids: tuple[int, ...] = ()
+    further: int = 0
+    is_cut: bool = False
+    is_late: bool = False
+
+
+class Search(Repository):
+    """Finds rows by their texts."""
+
+    def __init__(self, database: Database, clock: Clock, events: Events, index: SearchIndex) -> None:
+        super().__init__(database, clock)
+        self._events = events
+        self.index = index
+
+    async def find(self, query: SearchQuery) -> Found | None:
+        """None while the index is made. Raises StoreUnavailable."""
+        words, progress = Words(query.text), await self.index.progress()
+        if progress is None or progress.walked or progress.format != FORMAT:
+            return None
+        try:
+            newer, is_late = await self._newer(progress.place, query.kind)
+        except EventsGone:  # of another data set: it is made again
+            return None
+        place = query.after_id or (INT64_MAX if query.newest_first else 0)
+        found: list[int] = []
+        for _ in range(SCANNED_MAX // IDS_MAX if words else 0):
+            ids = await self.index.find(
+                query.kind, words.keys, place, newest_first=query.newest_first, most=IDS_MAX
+            )
+            is_last = len(ids) < IDS_MAX
+            end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
+            near = {id_ for id_ in newer if min(place, end) <= id_ <= max(place, end) and id_ != place}
+            looked = sorted({*ids, *near}, reverse=query.newest_first)
+            found += await self._database.read(_matching(query, words, looked))
+            if len(found) > query.limit:
+                return Found(tuple(found[: query.limit]), found[query.limit - 1], is_late=is_late)
+            if is_last:
+                return Found(tuple(found), is_late=is_late)
+            place = end
+        return Found(tuple(found), place if words else 0, is_cut=bool(words), is_late=is_late)
+
+    async def _newer(self, place: Bookmark, kind: Kind) -> tuple[set[int], bool]:
+        """What has changed since, of a bounded number of entries; whether there are more."""
+        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _SOURCES[kind].types, place))
+        return {entry.subject_id for entry, _ in page.entries}, page.is_behind
+
+    async def step(self) -> bool:
+        """Put the next rows into the index; whether there are more. Any process may."""
+        progress = await self.index.progress()
+        if progress is None:
+            await self._begin(None)
+            return True
+        if progress.format > FORMAT:  # a newer release makes it
+            return False
+        if progress.walked:
+            await self._walk(progress, progress.walked)
+            return True
+        try:
+            page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _TYPES, progress.place))
+        except EventsGone:
+            await self._begin(progress)
+            return True
+        if page.after != progress.place:
+            changed: dict[Kind, set[int]] = {}
+            for entry, _ in page.entries:
+                kind = _BY_SUBJECT[entry.subject]
+                if not entry.before or not entry.after or _SOURCES[kind].column in entry.after:
+                    changed.setdefault(kind, set()).add(entry.subject_id)
+            texts = {kind: await self._database.read(_texts(kind, ids)) for kind, ids in changed.items()}
+            await self.index.put(texts, progress, Progress(page.after))
+        return page.is_behind
+
+    async def _begin(self, progress: Progress | None) -> None:
+        await self.index.put({}, progress, Progress(await self._events.newest(), _KINDS[0]))
+
+    async def _walk(self, progress: Progress, kind: Kind) -> None:
+        rows = await self._database.read(_walked(kind, progress.after_id))
+        if len(rows) == WALKED:
+            after = msgspec.structs.replace(progress, after_id=max(rows))
+        else:
+            following = dict(pairwise(_KINDS)).get(kind)
+            after = Progress(progress.place, following)
+        await self.index.put({kind: rows}, progress, after)
+
+
+def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[list[int]]:
+    """Those whose texts have the words, and that meet the conditions; in the order of `ids`."""
+    ids, column = list(ids), _SOURCES[query.kind].column
+    matching = set()
+    for first in range(0, len(ids), IDS_MAX):
+        wanted = Query()
+        _put_ids(wanted, ids[first : first + IDS_MAX])
+        for name, value in query.conditions.items():
+            if value is None or value is True:
+                wanted.add(f"{name} IS {'NOT ' if value else ''}NULL")
+            else:
+                wanted.add(f"{name} = {{}}", value)
+        rows = yield wanted.select(f"SELECT id, {column} FROM {query.kind}", "")
+        matching |= {id_ for id_, text in rows if text and words.match(text)}
+    return [id_ for id_ in ids if id_ in matching]
+
+
+def _texts(kind: Kind, ids: Collection[int]) -> Script[dict[int, str | None]]:
+    texts: dict[int, str | None] = dict.fromkeys(ids)
+    asked = list(ids)
+    for first in range(0, len(asked), IDS_MAX):
+        wanted = Query()
+        _put_ids(wanted, asked[first : first + IDS_MAX])
+        texts |= dict((yield wanted.select(f"SELECT id, {_SOURCES[kind].column} FROM {kind}", "")))
+    return texts
+
+
+def _put_ids(wanted: Query, ids: list[int]) -> None:
+    places = padded(tuple(ids))
+    wanted.add(f"id IN ({', '.join(['{}'] * len(places))})", *places)
+
+
+def _walked(kind: Kind, after_id: int) -> Script[dict[int, str | None]]:
+    """The next rows with their texts."""
+    sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
+    rows: list[Any] = yield statement(sql), (after_id, WALKED)
+    return {row[0]: row[1] for row in rows}
