@@ -8,7 +8,8 @@ import re
 import pytest
 
 from petstore.core.orders import NewOrder
-from petstore.core.pets import SCANNED_MAX, NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.transactions.search import SCANNED_MAX
 from tests.support.backends import execute_in_file
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries, written
@@ -37,7 +38,7 @@ class TestShown:
         changes = "name: Rex → Mia category: Dogs → 2 status: available → sold"
         assert f"anna command line Animal changed {changes}" in shown.text
         assert "tests command line Animal added name: Rex category: Dogs status: available" in shown.text
-        assert [form.buttons for form in shown.forms] == [["Sign out"]]
+        assert [form.buttons for form in shown.forms] == [[], ["Sign out"]]
         assert "Remove" not in shown.links
 
     async def test_its_open_order_is_linked(self, shop: Shop, viewer: Visitor) -> None:
@@ -211,7 +212,7 @@ class TestRemove:
         await shop.store.orders.place(1, NewOrder(1), ACTOR)
         held = await staff.get("pets/1/remove")
         assert held.links["Order 1"].endswith("console/orders/1")
-        assert [form.buttons for form in held.forms] == [["Sign out"]]
+        assert [form.buttons for form in held.forms] == [[], ["Sign out"]]
         refused = await staff.submit(asked, "pets/1/remove")
         assert refused.status == 409
         removal = await shop.ask("DELETE", "/v1/pets/1")
@@ -306,14 +307,17 @@ QUERIES = [
     ("?status=sold", ["R%x", "Mia", "rexa"]),
     ("?category=1&status=sold", ["R%x", "Mia"]),
     ("?category=77", []),
-    ("?q=re", ["Rex", "rexa"]),
-    ("?q=REX", ["Rex", "rexa"]),
+    ("?q=re", ["rexa", "Rex"]),
+    ("?q=%20REX%20&order=oldest", ["Rex", "rexa"]),
+    ("?q=exa", ["rexa"]),
+    ("?q=be%202", ["2 Be"]),
+    ("?q=%232&status=sold", ["rexa"]),
     ("?q=r%25", ["R%x"]),
     ("?q=%20", ["R%x", "2 Be", "Mia", "rexa", "Rex"]),
     ("?q=re&category=2&status=sold", ["rexa"]),
     ("?q=2", ["rexa", "2 Be"]),
     ("?q=2&status=available", ["2 Be"]),
-    ("?q=02", []),
+    ("?q=02", ["rexa"]),
     ("?q=9223372036854775808", []),
     ("?q=nobody", []),
 ]
@@ -326,6 +330,7 @@ async def filled(shop: Shop) -> Shop:
         await shop.store.pets.add(NewPet(*new), ACTOR)
     await shop.store.categories.name(1, "Dogs", ACTOR)
     await shop.store.categories.name(2, "Cats", ACTOR)
+    await shop.index()
     return shop
 
 
@@ -338,7 +343,7 @@ class TestFinding:
     """Which animals, in which order."""
 
     async def test_by_number_name_category_and_status(self, filled: Shop, viewer: Visitor) -> None:
-        """All combine; digits are a number, whose animal comes first, and the beginning of a name."""
+        """All combine; digits are a number, whose animal comes first, and a part of a name."""
         for query, found in QUERIES:
             shown = await viewer.get(f"pets{query}")
             assert (shown.status, names(shown)) == (200, found), query
@@ -359,7 +364,8 @@ class TestGoingOn:
         made = [f"P{number:03d}" for number in range(120)]
         for name in made:
             await shop.store.pets.add(NewPet(name, 1), ACTOR)
-        for query in ("order=oldest", "q=p", "q=p&status=available"):
+        await shop.index()
+        for query in ("order=oldest", "q=p&order=oldest", "q=p&status=available&order=oldest"):
             first = shown = await viewer.get(f"pets?{query}")
             assert "First page" not in first.links
             found = names(shown)
@@ -372,17 +378,28 @@ class TestGoingOn:
             assert found == made
 
     async def test_a_search_that_finds_little_stops_and_goes_on(self, shop: Shop, viewer: Visitor) -> None:
-        """It says as far as which name it has searched."""
+        """It says as far as which animal it has looked."""
         values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(SCANNED_MAX))
-        execute_in_file(shop.path, f"INSERT INTO pets (name, category_id, status) VALUES {values}")
         await shop.store.pets.add(NewPet("Rey", 1, SOLD), ACTOR)
+        execute_in_file(shop.path, f"INSERT INTO pets (name, category_id, status) VALUES {values}")
+        await shop.index()
         shown = await viewer.get("pets?q=re&status=sold")
         assert names(shown) == []
         assert "No animals match so far." in shown.text
-        assert "Searched as far as rex 0999." in shown.text
+        assert "Looked through the animals from 2 on; there may be more." in shown.text
         further = await viewer.get(shown.links["Look further"].partition("console/")[2])
         assert names(further) == ["Rey"]
         assert "Look further" not in further.links
+
+    async def test_until_the_index_is_made_the_beginning_of_a_name_finds_it(
+        self, shop: Shop, viewer: Visitor
+    ) -> None:
+        """The page says so."""
+        await shop.store.pets.add(NewPet("Lady Rex", 1), ACTOR)
+        for text, found in (("lady", ["Lady Rex"]), ("rex", [])):
+            shown = await viewer.get(f"pets?q={text}")
+            assert names(shown) == found
+            assert "The index of names is being made." in shown.text
 
 
 class TestLive:
@@ -392,7 +409,7 @@ class TestLive:
         """The same rows as the whole page has."""
         asked = [("hx-request", "true")]
         shown = await viewer.get("pets?q=re", headers=asked)
-        assert names(shown) == ["Rex", "rexa"]
+        assert names(shown) == ["rexa", "Rex"]
         assert shown.body.startswith(b'<div id="rows">')
         assert shown.body.strip() in (await viewer.get("pets?q=re")).body
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from starlette.responses import Response
 
 from petstore.console.contacts import Place
-from petstore.console.formats import choose
 from petstore.console.journal import history_of
-from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
-from petstore.core.accounts import STATES, Account, AccountPage, AccountQuery, can_begin_name
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
+from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, DAY_SECONDS
 from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import (
     ENTERPRISE,
     LIMIT_COLUMNS,
-    PLAN_NAMES,
     STANDARD_PLANS,
     WINDOWS,
     Plan,
@@ -45,40 +43,6 @@ _ENDED_KEYS = 50
 _ORDERS_SHOWN = 10
 # Such as `free:60:1000`.
 _SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
-
-
-async def search(visit: Visit) -> Response:
-    asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
-    page, error = AccountPage([], None), _faults_of(asked)
-    if error is None:
-        query = AccountQuery(_ROWS, asked["q"], asked["state"] or None, asked["plan"] or None, after)
-        page = await visit.store.accounts.page(query, visit.now_ms)
-    return visit.page(
-        "accounts.html",
-        "Accounts",
-        error=error,
-        fragment="rows",
-        asked=asked,
-        accounts=page.accounts,
-        stopped=page.after if page.after and len(page.accounts) < _ROWS else "",
-        first=address("accounts", asked) if after else "",
-        next=address("accounts", {**asked, "after": page.after}) if page.after else "",
-        states=[(state, state) for state in STATES],
-        plans=[(plan, plan) for plan in PLAN_NAMES],
-    )
-
-
-def _faults_of(asked: Mapping[str, str]) -> Faults | None:
-    faults = {}
-    if not can_begin_name(asked["q"]):
-        faults["q"] = (
-            "Write the beginning of a name, or a number: letters, digits, dots, dashes, underscores."
-        )
-    if asked["state"] and asked["state"] not in STATES:
-        faults["state"] = choose(STATES)
-    if asked["plan"] and asked["plan"] not in PLAN_NAMES:
-        faults["plan"] = choose(PLAN_NAMES)
-    return Faults(faults) if faults else None
 
 
 async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str = "") -> Response:
@@ -274,7 +238,6 @@ _MAIL = Place(
     "account", "/accounts/{account_id}", Role.OPERATOR, lambda visit: str(visit.id_of("account")), show
 )
 VIEWS = [
-    View("GET", "/accounts", search),
     View("GET", "/accounts/new", ask_new, Role.OPERATOR),
     View("POST", "/accounts/new", add, Role.OPERATOR),
     View("GET", "/accounts/{account_id}", show),

@@ -21,29 +21,30 @@ from petstore.console.pet_forms import (
     typed_in,
     typed_of,
 )
-from petstore.console.visit import INCOMPLETE_ADDRESS, Faults, View, Visit, address
-from petstore.core.errors import Conflict, Invalid, InvalidParameter, PetNotFound, PetstoreError
+from petstore.console.visit import Faults, View, Visit, address
+from petstore.core.errors import Conflict, Invalid, PetNotFound, PetstoreError
 from petstore.core.people import Role
-from petstore.core.pets import STATUSES, NamePlace, NameQuery, PageQuery, Pet, PetChange, PetChangedMeanwhile
+from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet, PetChange, PetChangedMeanwhile
+from petstore.core.search import Kind, number_in
 from petstore.core.values import name_fault, read_id, read_int64
+from petstore.transactions.search import SearchQuery
 
 _ROWS = 50
 
 
 async def search(visit: Visit) -> Response:
-    wanted, found, error = NameQuery(""), _Found(), None
+    text, wanted, found, error = "", PageQuery(), FoundPets(), None
     try:
-        wanted = _read_search(visit)
-        found = await (_find_by_name(visit, wanted) if wanted.prefix else _find(visit, wanted))
+        text, wanted = _read_search(visit)
+        found = await (find_pets(visit, text, wanted) if text else _list(visit, wanted))
     except Invalid as fault:
-        wanted, error = NameQuery(""), fault
+        error = fault
     asked = {
-        "q": wanted.prefix,
+        "q": text,
         "category": "" if wanted.category_id is None else str(wanted.category_id),
         "status": wanted.status or "",
-        "order": "oldest" if visit.query.get("order") == "oldest" else "",
+        "order": "" if wanted.newest_first else "oldest",
     }
-    go_on = found.further
     return visit.page(
         "pets.html",
         "Animals",
@@ -53,16 +54,16 @@ async def search(visit: Visit) -> Response:
         statuses=status_choices(None),
         typed=visit.query,
         wanted=wanted,
+        text=text,
         found=found,
-        first=address("pets", asked) if wanted.after else "",
-        next=address("pets", {**asked, "after": go_on.id, "after_name": go_on.name}) if go_on else "",
+        first=address("pets", asked) if wanted.after_id else "",
+        next=address("pets", {**asked, "after": found.further}) if found.further else "",
     )
 
 
-def _read_search(visit: Visit) -> NameQuery:
-    """Without a text, only the identifier of `after` counts. Raises Invalid and InvalidParameter."""
-    text, category, status = (visit.query.get(name, "") for name in ("q", "category", "status"))
-    text = "" if text.isspace() else text
+def _read_search(visit: Visit) -> tuple[str, PageQuery]:
+    """A text, and which animals of it. Raises Invalid and InvalidParameter."""
+    text, category, status = visit.asked("q", "category", "status").values()
     fault = name_fault(text) if text else None
     if fault is not None:
         raise Invalid("q", sentence(fault))
@@ -71,39 +72,56 @@ def _read_search(visit: Visit) -> NameQuery:
         raise Invalid("category", "Choose a category.")
     if status and status not in STATUSES:
         raise Invalid("status", choose(STATUSES))
-    after_id, name = visit.place("after"), visit.query.get("after_name", "")
-    if after_id and text and name_fault(name) is not None:
-        raise InvalidParameter(INCOMPLETE_ADDRESS)
-    after = NamePlace(name, after_id) if after_id else None
-    return NameQuery(text, _ROWS, STATUSES.get(status), category_id, after)
+    newest_first = visit.query.get("order") != "oldest"
+    return text, PageQuery(_ROWS, STATUSES.get(status), None, visit.place("after"), category_id, newest_first)
 
 
-class _Found(msgspec.Struct, frozen=True):
-    """A page of animals, and where the next one begins. `is_cut`: a bounded scan ended there."""
+class FoundPets(msgspec.Struct, frozen=True):
+    """A page of animals, and where the next one begins; 0 at the end.
+
+    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose names begin
+    with the text.
+    """
 
     pets: list[Pet] = []
-    further: NamePlace | None = None
+    further: int = 0
     is_cut: bool = False
+    is_late: bool = False
+    is_built: bool = True
 
 
-async def _find(visit: Visit, wanted: NameQuery) -> _Found:
-    """One page, sorted by identifier."""
-    after_id = wanted.after.id if wanted.after else 0
-    newest_first = visit.query.get("order") != "oldest"
-    page = await visit.store.pets.page(
-        PageQuery(_ROWS, wanted.status, None, after_id, wanted.category_id, newest_first)
+async def _list(visit: Visit, wanted: PageQuery) -> FoundPets:
+    page = await visit.store.pets.page(wanted)
+    return FoundPets(page.pets, page.pets[-1].id if page.has_more else 0)
+
+
+async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
+    """One page of those with the words in their names. An animal whose number is the text comes first."""
+    pets, first, number = visit.store.pets, list[Pet](), number_in(text)
+    filters = {"status": wanted.status, "category_id": wanted.category_id}
+    if number is not None and not wanted.after_id:
+        by_number = msgspec.structs.replace(wanted, ids=(number,))
+        first = (await pets.page(by_number)).pets if read_id(str(number)) else []
+    found = await visit.store.search.find(
+        SearchQuery(
+            Kind.PETS,
+            text,
+            wanted.limit,
+            wanted.after_id,
+            wanted.newest_first,
+            {name: value for name, value in filters.items() if value is not None},
+        )
     )
-    return _Found(page.pets, NamePlace("", page.pets[-1].id) if page.has_more else None)
-
-
-async def _find_by_name(visit: Visit, wanted: NameQuery) -> _Found:
-    """One page, sorted by name. An animal whose identifier is the text comes first."""
-    pets, first, pet_id = visit.store.pets, list[Pet](), read_id(wanted.prefix)
-    if pet_id is not None and wanted.after is None:
-        first = (await pets.page(PageQuery(1, wanted.status, (pet_id,), 0, wanted.category_id))).pets
-    named = await pets.find_by_name(wanted)
-    found = first + [pet for pet in named.pets if pet.id != pet_id]
-    return _Found(found, named.further, named.further is not None and len(named.pets) < _ROWS)
+    if found is None:
+        query = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
+        named = (await pets.find_by_name(query)).pets
+    else:
+        of_ids = PageQuery(wanted.limit, ids=found.ids, newest_first=wanted.newest_first)
+        named = (await pets.page(of_ids)).pets if found.ids else []
+    listed = first + [pet for pet in named if pet.id != number]
+    if found is None:
+        return FoundPets(listed, is_built=False)
+    return FoundPets(listed, found.further, found.is_cut, found.is_late)
 
 
 async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
