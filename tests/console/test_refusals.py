@@ -115,7 +115,9 @@ FORMS = [
 ]  # fmt: skip
 _FIRST_PAGE = "begin at the first page"
 ADDRESSES = [
-    ("accounts?q=a%20b", 400, "Write the beginning of a name, or a number"),
+    ("accounts?q=pets_live_a1b2c3", 400, "There is a key in the address of this page"),
+    ("search?q=pets_test_a1b2c3", 400, "There is a key in the address of this page"),
+    ("accounts?q=re&after=x", 400, _FIRST_PAGE),
     ("accounts?state=gone", 400, "Choose one of active, suspended, closed."),
     ("accounts?plan=gold", 400, "Choose one of free, pro, business, enterprise."),
     ("accounts/1/keys?before=x", 400, _FIRST_PAGE),
@@ -131,8 +133,6 @@ ADDRESSES = [
     (f"pets?q={'x' * 256}", 400, "Expected 1 to 255 characters, got 256."),
     ("pets?after=x", 400, _FIRST_PAGE),
     ("pets?after=0", 400, _FIRST_PAGE),
-    ("pets?q=re&after=1", 400, _FIRST_PAGE),
-    ("pets?q=re&after=1&after_name=%01", 400, _FIRST_PAGE),
     ("journal?about=dog:7", 400, "'dog:7' names nothing that the journal is about: write store, pet:7"),
     ("journal?about=account:nobody", 404, "nobody"),
     ("journal?about=person:nobody", 404, "nobody"),
@@ -224,7 +224,10 @@ async def test_an_address_that_no_page_links_to(anna: Visitor, address: str, sta
     assert_refused(shown, status, told)
     assert "No entries match." not in shown.text
     fields = {
-        name: text for form in shown.forms for name, text in form.fields.items() if name not in form.choices
+        name: text
+        for form in shown.forms
+        for name, text in form.fields.items()
+        if name not in form.choices and not form.action.endswith("console/search")
     }
     for name, text in parse_qsl(address.partition("?")[2]):
         assert fields.get(name, text) in (text, text.strip())

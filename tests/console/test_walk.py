@@ -46,6 +46,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/me/sessions/{session}/end": "POST",
         "/me/sign-out-everywhere": "POST",
         **contacts("/me"),
+        "/search": "GET POST",
         "/pets": "GET",
         "/pets/{pet_id}": "GET",
         "/categories": "GET",

@@ -34,6 +34,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/billing": ("billing",),
     "/billing/bill": (),
     "/service": ("service",),
+    "/search": ("search", "search?q=be", "search?q=nobody"),
     "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
     "/pets/new": ("pets/new",),
     "/pets/{pet_id}": ("pets/{pet}",),

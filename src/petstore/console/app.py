@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from petstore.console import (
+    account_pages,
     accounts,
     bans,
     billing,
@@ -19,6 +20,7 @@ from petstore.console import (
     overview,
     people,
     pets,
+    search,
     service,
     sign_ins,
     stock,
@@ -41,6 +43,7 @@ PREFIX = "/console"
 # Every page and action, in the order in which paths are compared.
 VIEWS = [
     *overview.VIEWS,
+    *search.VIEWS,
     *pets.VIEWS,
     *categories.VIEWS,
     *journal.VIEWS,
@@ -49,6 +52,7 @@ VIEWS = [
     *sign_ins.VIEWS,
     *people.VIEWS,
     *orders.VIEWS,
+    *account_pages.VIEWS,
     *accounts.VIEWS,
     *keys.VIEWS,
     *webhooks.VIEWS,

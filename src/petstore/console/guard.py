@@ -17,11 +17,13 @@ from petstore.core.errors import (
     Forbidden,
     InternalError,
     InvalidBody,
+    InvalidParameter,
     PayloadTooLarge,
     PetstoreError,
     RequestTimeout,
     Unauthorized,
 )
+from petstore.core.keys import holds_key
 from petstore.core.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
@@ -61,6 +63,7 @@ class Guard:
         request, token = visit.request, visit.browser.session()
         try:
             visit.browser.check_host()
+            _check_no_key(request)
             # A page's own refresh does not keep a session alive; see console.js.
             unattended = _UNATTENDED in request.headers
             session = await self._desk.store.sign_ins.session(token, unattended=unattended) if token else None
@@ -109,6 +112,15 @@ class Guard:
         except ValueError:
             raise InvalidBody("The form can't be read; load its page again.") from None
         return dict(pairs)
+
+
+def _check_no_key(request: Request) -> None:
+    """Raise InvalidParameter for an address with a key in it: logs and a browser's history keep addresses."""
+    if holds_key(request.scope["query_string"].decode("latin-1")):
+        raise InvalidParameter(
+            "There is a key in the address of this page, and your browser remembers it: delete the page from"
+            " its history. To find a key, write it into the search field at the top."
+        )
 
 
 def _sign_in_first(visit: Visit) -> Response:

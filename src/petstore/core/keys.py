@@ -22,6 +22,7 @@ _RANDOM_CHARACTERS = 32  # 190 bits
 _CHECKSUM_CHARACTERS = 6  # CRC-32 needs 5.4 characters of base 62
 ENVIRONMENTS = ("live", "test")
 KEY_PATTERN = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{38}", re.ASCII)
+_BEGIN = re.compile(r"pets_(?:live|test)_[0-9A-Za-z]{5}", re.ASCII)
 LABEL_MAX_CHARACTERS = 100
 
 
@@ -126,6 +127,11 @@ def is_wellformed(text: str) -> bool:
     if KEY_PATTERN.fullmatch(text) is None:
         return False
     return _checksum(text[:-_CHECKSUM_CHARACTERS]) == text[-_CHECKSUM_CHARACTERS:]
+
+
+def holds_key(text: str) -> bool:
+    """Whether there is a key in the text, or the beginning of one."""
+    return _BEGIN.search(text) is not None
 
 
 def display(secret: str) -> str:

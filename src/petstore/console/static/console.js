@@ -47,3 +47,24 @@ document.addEventListener("htmx:afterRequest", (event) => {
   const warning = document.getElementById("unanswered");
   if (warning) warning.hidden = event.detail.successful;
 });
+
+// "/" goes to the search field, as in other consoles.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea")) return;
+  event.preventDefault();
+  document.getElementById("find")?.select();
+});
+// The text of a key is in no address: it is not searched for while it is typed, and goes as a form by POST.
+const holdsKey = (text) => /pets_(live|test)_/.test(text);
+document.addEventListener("htmx:confirm", (event) => {
+  if ([...new FormData(event.detail.elt.closest("form") || undefined).values()].some(holdsKey)) event.preventDefault();
+});
+document.addEventListener("submit", (event) => {
+  const find = document.getElementById("find");
+  const typed = [...new FormData(event.target).values()].find(holdsKey);
+  if (event.target.method !== "get" || !typed || !find) return;
+  event.preventDefault();
+  find.value = typed;
+  find.form.requestSubmit();
+}, true);

@@ -1,0 +1,177 @@
+"""Finds anything by what people write: a name, a number, a reference, a key or its last four characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+from starlette.responses import Response
+
+from petstore.console.account_pages import find_accounts
+from petstore.console.categories import names_in
+from petstore.console.pets import find_pets
+from petstore.console.visit import View, Visit, address
+from petstore.core.digests import digest
+from petstore.core.errors import Conflict
+from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
+from petstore.core.orders import OrderQuery
+from petstore.core.people import Role
+from petstore.core.pets import PageQuery
+from petstore.core.search import Kind, Words, number_in
+from petstore.core.values import read_id
+from petstore.transactions.search import SearchQuery
+
+T = TypeVar("T")
+# Of each kind the first ones; there is a list of all.
+_SHOWN = 5
+_TEXT_MAX = 255
+_END = re.compile(r"(?:pets_(?:live|test)_)?(?:…|\.\.\.)?([0-9A-Za-z]{4})", re.ASCII)
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A page that was found. `about` says which of several it is; `state` is a badge."""
+
+    page: str
+    name: str
+    about: str = ""
+    state: str = ""
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """The first of one kind, and the list of all, if there is one."""
+
+    title: str
+    hits: list[Hit]
+    all: str = ""
+    is_built: bool = True
+
+
+async def show(visit: Visit) -> Response:
+    text = visit.asked("q")["q"][:_TEXT_MAX]
+    return await _page(visit, text)
+
+
+async def ask(visit: Visit) -> Response:
+    """What is typed is sent as a form, since it may be a key; what is none has an address."""
+    text = visit.typed("q")[:_TEXT_MAX]
+    if not holds_key(text):
+        return visit.redirect(address("search", {"q": text}))
+    found = KEY_PATTERN.search(text)
+    key = await visit.store.keys.find_key(digest(found[0].encode())) if found else None
+    if key is not None:
+        return visit.redirect(f"keys/{key.id}", flash="This key has the text that you looked for.")
+    if found and is_wellformed(found[0]):
+        return await _page(
+            visit, "", "No key here has this text: it is of another store, or was never issued."
+        )
+    return await _page(visit, "", "This is no whole key: a character is wrong, or some are missing.")
+
+
+async def _page(visit: Visit, text: str, fault: str = "") -> Response:
+    found = [hits for find in _FINDERS if text for hits in [await find(visit, text)] if hits is not None]
+    return visit.page(
+        "search.html",
+        "Search",
+        error=Conflict(fault) if fault else None,
+        fragment="rows",
+        sought=text,
+        found=[hits for hits in found if hits.hits],
+        is_built=all(hits.is_built for hits in found),
+    )
+
+
+async def _pets(visit: Visit, text: str) -> Hits:
+    found = await find_pets(visit, text, PageQuery(_SHOWN, newest_first=True))
+    names = await names_in(visit)
+    hits = [
+        Hit(f"pets/{pet.id}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)
+        for pet in found.pets[:_SHOWN]
+    ]
+    more = address("pets", {"q": text}) if found.further or len(found.pets) > _SHOWN else ""
+    return Hits("Animals", hits, more, found.is_built)
+
+
+async def _orders(visit: Visit, text: str) -> Hits:
+    number, orders, has_more = number_in(text), visit.store.orders, False
+    ids: tuple[int, ...] = () if number is None or read_id(str(number)) is None else (number,)
+    found = await visit.store.search.find(SearchQuery(Kind.ORDERS, text, _SHOWN))
+    if found is not None:
+        ids, has_more = (*ids, *found.ids), bool(found.further)
+    query = OrderQuery(limit=max(1, len(ids)), ids=ids, newest_first=True)
+    listed = (await orders.page(query)).orders if ids else []
+    names = await visit.store.accounts.names({order.account_id for order in listed})
+    hits = [
+        Hit(
+            f"orders/{order.id}",
+            f"Order {order.id}",
+            " · ".join(filter(None, (names.get(order.account_id), order.reference))),
+            order.status,
+        )
+        for order in listed
+    ]
+    more = address("orders", {"state": "all", "q": text}) if has_more else ""
+    return Hits("Orders", hits, more, found is not None)
+
+
+async def _accounts(visit: Visit, text: str) -> Hits:
+    found = await find_accounts(visit, text, _SHOWN)
+    hits = [
+        Hit(f"accounts/{use.account.id}", use.account.name, use.account.plan.name, use.account.state)
+        for use in found.accounts[:_SHOWN]
+    ]
+    more = address("accounts", {"q": text}) if found.further or len(found.accounts) > _SHOWN else ""
+    return Hits("Accounts", hits, more, found.is_built)
+
+
+async def _keys(visit: Visit, text: str) -> Hits | None:
+    end = _END.fullmatch(text)
+    if end is None:
+        return None
+    keys = await visit.store.keys.ending(end[1])
+    names = await visit.store.accounts.names({key.account_id for key in keys})
+    hits = [
+        Hit(
+            f"keys/{key.id}",
+            key.display,
+            " · ".join(filter(None, (names.get(key.account_id), key.label))),
+            key.state(visit.now_ms),
+        )
+        for key in keys
+    ]
+    return Hits("Keys", hits)
+
+
+async def _categories(visit: Visit, text: str) -> Hits:
+    named = ((each.id, each.name) for each in await visit.store.categories.all())
+    hits = [Hit(f"pets?category={id_}", name, str(id_)) for id_, name in _with(text, named)]
+    return Hits("Categories", hits, "categories" if len(hits) > _SHOWN else "")
+
+
+async def _people(visit: Visit, text: str) -> Hits | None:
+    if not visit.may(Role.OPERATOR):
+        return None
+    people = {person.name: person for person in await visit.store.people.all()}
+    hits = [
+        Hit(f"people/of/{name}", name, people[name].role)
+        for name, _ in _with(text, zip(people, people, strict=True))
+    ]
+    return Hits("People", hits)
+
+
+def _with(text: str, named: Iterable[tuple[T, str]]) -> list[tuple[T, str]]:
+    words = Words(text)
+    return [(id_, name) for id_, name in named if words and words.match(name)]
+
+
+_FINDERS: tuple[Callable[[Visit, str], Awaitable[Hits | None]], ...] = (
+    _pets,
+    _orders,
+    _accounts,
+    _keys,
+    _categories,
+    _people,
+)
+
+VIEWS = [View("GET", "/search", show), View("POST", "/search", ask)]
