@@ -187,8 +187,6 @@ WALK: list[tuple[str, Work, list[str]]] = [
 READS = {
     # A stamp has no entry, other data have one: test_stages.py, test_staging.py.
     *("stages.foreign_keys", "stages.stamp", "staging.cut", "staging.fill"),
-    # A step writes the index alone: test_search.py.
-    *("search.find", "search.step", "events.entries", "accounts.uses", "keys.ending"),
     *("pets.find_by_name", "pets.open_order", "accounts.names"),
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
     *(
@@ -246,6 +244,8 @@ READS = {
     # What leaves is in no entry.
     *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
     "retention.remove_tries",
+    # A step writes the index alone: test_search.py.
+    *("search.find", "search.step", "events.entries", "accounts.uses", "keys.ending"),
 }
 
 
