@@ -201,6 +201,38 @@ async def test_filters_combine_and_stay_on_the_next_page(
     assert "No entries match." in none.text
 
 
+async def test_the_filters_take_what_people_write(shop: Shop, viewer: Visitor) -> None:
+    """A noun and a number, a number alone, or a name; what may be several things is asked back."""
+    await shop.store.pets.add(NewPet("Lady Captain", 1), "cli:anna")
+    await shop.store.pets.add(NewPet("Mia", 1), "console:anna")
+    await shop.store.pets.add(NewPet("Mia", 1), "cli:bob")
+    await shop.store.categories.name(1, "Dogs", ACTOR)
+    await shop.store.orders.place(1, NewOrder(1), ACTOR)
+    await shop.index()
+    for text, said in (
+        ("animal 1", "name: Lady Captain"),
+        ("Order #1", "Order placed"),
+        ("2", "name: Mia"),
+        ("lady  captain", "name: Lady Captain"),
+        ("dogs", "Category named"),
+        ("store", "No entries match."),
+        ("customer 1", "Account added"),
+    ):
+        assert said in (await viewer.get("journal?" + urlencode({"about": text}))).text, text
+    for text, told in (
+        ("mia", "'mia' is several: write animal 2 (Mia) or animal 3 (Mia)."),
+        ("1", "'1' is several: write animal 1 (Lady Captain) or order 1 (placed)."),
+        ("nobody", "'nobody' names nothing that the journal is about"),
+        ("99", "'99' names nothing that the journal is about"),
+    ):
+        shown = await viewer.get("journal?" + urlencode({"about": text}))
+        assert (shown.status, told in shown.text) == (400, True), shown.text
+    by_anna = await viewer.get("journal?actor=anna")
+    assert "anna command line Animal added" in by_anna.text
+    assert "anna console Animal added" in by_anna.text
+    assert "bob" not in by_anna.text
+
+
 async def test_a_long_search_says_how_far_it_looked(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

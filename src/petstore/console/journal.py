@@ -14,10 +14,11 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
+from petstore.console.journal_filters import read_filter
 from petstore.console.visit import View, Visit, address
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound, PetstoreError
-from petstore.core.journal import STORE, About, Entry, JournalPage, JournalQuery, people_of, read_about
+from petstore.core.journal import STORE, About, Entry, JournalPage, JournalQuery, people_of
 from petstore.core.moments import read_day, read_moment
 from petstore.core.people import Role
 
@@ -58,7 +59,8 @@ async def show(visit: Visit) -> Response:
     page = JournalPage([], has_more=False)
     error: PetstoreError | None = None
     try:
-        page = await page_of_lines(visit, _read_query(asked, before_id or None))
+        about = await read_filter(visit, asked["about"]) if asked["about"] else None
+        page = await page_of_lines(visit, _read_query(asked, about, before_id or None))
     except (Invalid, NotFound) as fault:
         error = fault
     further = page.go_on_before
@@ -94,7 +96,7 @@ def _folded(entries: Iterable[Entry]) -> list[list[Entry]]:
     return found
 
 
-def _read_query(asked: Mapping[str, str], before_id: int | None) -> JournalQuery:
+def _read_query(asked: Mapping[str, str], about: About | None, before_id: int | None) -> JournalQuery:
     """Raises Invalid, with the filter at fault as its field."""
     since = _read_day("since", asked["since"])
     until = _read_day("until", asked["until"])
@@ -104,7 +106,7 @@ def _read_query(asked: Mapping[str, str], before_id: int | None) -> JournalQuery
         raise Invalid("actor", "Write a name such as console:anna, cli:anna, api:shop, or just api.")
     return JournalQuery(
         _PAGE_LIMIT,
-        read_about(asked["about"]) if asked["about"] else None,
+        about,
         asked["actor"] or None,
         None if since is None else since * DAY_MS,
         before_id,

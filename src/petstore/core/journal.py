@@ -18,12 +18,17 @@ from petstore.core.values import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"
+# Where actors are: the texts before their names.
+PLACES = ("api", "cli", "console", "mail")
 # The actor of what the service finds by itself.
 SERVICE = "service"
 _FORMS = "store, pet:7, order:5, category:1, key:3, webhook:4, account:shop, account:2 or person:anna"
 _NUMBERED = re.compile(
     r"(pet|order|key|webhook):([1-9][0-9]{0,18})|(category):(0|-?[1-9][0-9]{0,18})", re.ASCII
 )
+# As people write them: `animal 7`, `Order #5`.
+_WRITTEN = re.compile(r"([A-Za-z]+)[ :]\s*#?(\S+)", re.ASCII)
+_SYNONYMS = {"animal": "pet", "customer": "account"}
 _NAMED = re.compile(r"(account|person):([A-Za-z0-9._-]{1,64})", re.ASCII)
 
 
@@ -71,6 +76,9 @@ def read_about(text: str) -> About:
     removed."""
     if text == STORE:
         return About(STORE, "0")
+    if written := _WRITTEN.fullmatch(text):
+        subject = written[1].lower()
+        text = f"{_SYNONYMS.get(subject, subject)}:{written[2]}"
     if named := _NAMED.fullmatch(text):
         return About(named[1], named[2])
     if numbered := _NUMBERED.fullmatch(text):
@@ -84,9 +92,10 @@ class JournalQuery(msgspec.Struct, frozen=True):
     """Which entries to list, newest first: at most `limit`, those before the entry `before_id`.
 
     An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
-    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`. `since_ms` and `until_ms` are Unix times, the
-    second one excluded; an entry of a clock that was wrong by more than an hour may not be found by them. All
-    combine. Where no index serves a filter, at most `scan_max` entries are read.
+    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`; `anna` is one at any place.
+    `since_ms` and `until_ms` are Unix times, the second one excluded; an entry of a clock that was wrong by
+    more than an hour may not be found by them. All combine. Where no index serves a filter, at most
+    `scan_max` entries are read.
     """
 
     limit: int

@@ -6,9 +6,11 @@ Where neither leads to the entries, a page reads a bounded number of them and sa
 
 from __future__ import annotations
 
+from itertools import chain
+
 from petstore.core.accounts import read_account_id
 from petstore.core.errors import AccountNotFound, PersonNotFound
-from petstore.core.journal import About, JournalPage, JournalQuery, ScanEnd
+from petstore.core.journal import PLACES, About, JournalPage, JournalQuery, ScanEnd
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Script, Statement, statement
@@ -105,8 +107,11 @@ def _stop(scan_max: int, where: Query) -> Script[ScanEnd | None]:
 def _filter(query: JournalQuery, where: Query) -> None:
     """What no index serves."""
     if query.actor is not None:
-        beginning = len(query.actor) + 1, f"{query.actor}:", f"{query.actor}/"
-        where.add("(actor = {} OR substr(actor, 1, {}) IN ({}, {}))", query.actor, *beginning)
+        whole = [query.actor, *(f"{place}:{query.actor}" for place in PLACES)]
+        begun = [f"{query.actor}:", f"{query.actor}/", f"api:{query.actor}/"]
+        begins = " OR ".join("substr(actor, 1, {}) = {}" for _ in begun)
+        lengths = chain(*((len(text), text) for text in begun))
+        where.add(f"(actor IN ({', '.join('{}' for _ in whole)}) OR {begins})", *whole, *lengths)
     if query.since_ms is not None:
         where.add("at_ms >= {}", query.since_ms)
     if query.until_ms is not None:

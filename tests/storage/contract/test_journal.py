@@ -372,6 +372,9 @@ class TestPage:
         assert await by("api:shop") == [4, 3]
         assert await by("api:shop/key 1") == [3]
         assert await by("api") == [5, 4, 3]
+        assert await by("anna") == [2]
+        assert await by("shop") == [4, 3]
+        assert await by("shop2/key 1") == [5]
         assert await by("%") == await by("") == await by("é" * 99) == []
 
     async def test_since_a_moment_and_all_filters_at_once(self, store: Store, clock: ManualClock) -> None:

@@ -1,0 +1,56 @@
+"""What the journal's filters take: `animal 340` and the API's `pet:340`, a number alone, or a name."""
+
+from __future__ import annotations
+
+from petstore.console.visit import Visit
+from petstore.core.accounts import AccountQuery
+from petstore.core.errors import Invalid
+from petstore.core.journal import About, read_about
+from petstore.core.orders import OrderQuery
+from petstore.core.pets import PageQuery
+from petstore.core.search import Kind, fold, number_in
+from petstore.core.values import read_id
+from petstore.transactions.search import SearchQuery
+
+_NAMED_MAX = 5
+
+
+async def read_filter(visit: Visit, text: str) -> About:
+    """The one object that somebody means. Raises Invalid, which names them if there are several."""
+    try:
+        return read_about(text)
+    except Invalid as error:
+        found = await _objects(visit, text)
+        if not found:
+            raise error from None
+    if len(found) > 1:
+        several = " or ".join(
+            f"{about.subject} {about.reference} ({said})" for about, said in found[:_NAMED_MAX]
+        )
+        raise Invalid("about", f"{text!r} is several: write {several.replace('pet ', 'animal ')}.")
+    return found[0][0]
+
+
+async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
+    """The objects with this name or number, and what each of them is."""
+    store, number = visit.store, number_in(text)
+    if number is not None and not read_id(str(number)):
+        return []
+    if number is None:
+        sought = await store.search.find(SearchQuery(Kind.PETS, text, _NAMED_MAX))
+        ids = sought.ids if sought else ()
+    else:
+        ids = (number,)
+    pets = (await store.pets.page(PageQuery(len(ids), ids=ids))).pets if ids else []
+    found = [(About("pet", str(pet.id)), pet.name) for pet in pets]
+    if number is not None:
+        orders = (await store.orders.page(OrderQuery(ids=ids))).orders
+        return found + [(About("order", str(order.id)), order.status) for order in orders]
+    accounts = await store.accounts.page(AccountQuery(1, text), visit.now_ms)
+    names = {
+        "account": [use.account.name for use in accounts.accounts],
+        "person": [person.name for person in await store.people.all()],
+    }
+    found += [(About(kind, name), kind) for kind in names for name in names[kind] if fold(name) == fold(text)]
+    categories = [each for each in await store.categories.all() if fold(each.name) == fold(text)]
+    return found + [(About("category", str(each.id)), each.name) for each in categories]
