@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from petstore.core.categories import CATEGORIES_MAX, Category
+from petstore.core.pets import NewPet
 from tests.support.backends import execute_in_file
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR, entries
 from tests.support.service import Shop
+from tests.support.waiting import PATIENCE_SECONDS
 
 DOGS = Category(1, "Dogs")
 
@@ -22,9 +26,9 @@ async def dogs(shop: Shop) -> None:
 async def test_everybody_sees_them(viewer: Visitor) -> None:
     """With a link to the animals of each; a viewer has no form."""
     shown = await viewer.get("categories")
-    assert "Number Name 1 Dogs" in shown.text
+    assert "Number Name Animals 1 Dogs" in shown.text
     assert shown.links["Dogs"].endswith("pets?category=1")
-    assert [form.buttons for form in shown.forms] == [["Sign out"]]
+    assert [form.buttons for form in shown.forms] == [[], ["Sign out"]]
     assert "Rename" not in shown.links
 
 
@@ -54,6 +58,28 @@ async def test_no_more_than_there_is_room_for(shop: Shop, staff: Visitor) -> Non
     assert shown.status == 409
     assert "At most 1,000 categories can have names; take one away first." in shown.text
     assert "c1000" in shown.text
+
+
+async def test_each_has_its_number_of_animals(shop: Shop, viewer: Visitor) -> None:
+    """Also those without a name, which the list of animals can be narrowed down to."""
+    for category in (1, 7, 7):
+        await shop.store.pets.add(NewPet("Rex", category), ACTOR)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while "1 Dogs 1 7 no name 2" not in (shown := await viewer.get("categories")).text:
+            pass
+    assert shown.links["no name"].endswith("pets?category=7")
+    assert "7" in (await viewer.get("pets")).form("pets").choices["category"]
+
+
+async def test_two_of_one_name_are_shown_for_repair(shop: Shop, staff: Visitor) -> None:
+    """An earlier release took them; no other gets the name, and the form says whose it is."""
+    execute_in_file(shop.path, "INSERT INTO categories VALUES (2, 'dogs')")
+    assert (await staff.get("categories")).text.count("Another category has this name") == 2
+    shown = await staff.fill("categories", "categories", id=3, name="DOGS")
+    assert shown.status == 409
+    assert "Category 1 is called Dogs already." in shown.text
+    shown = await staff.fill("categories/1", "categories/1", name="DOGS")
+    assert (shown.status, "Category 2 is called dogs already." in shown.text) == (409, True)
 
 
 class TestRename:

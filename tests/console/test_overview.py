@@ -146,7 +146,7 @@ FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in ra
 
 def of(banned: int = 0, near: int = 0, calls: int = 0) -> Totals:
     callers = [DeprecatedCalls(9, "old", calls, 5)] if calls else []
-    return Totals({}, {}, {}, DailyUsage(0), banned, FULL[:near], callers)
+    return Totals({}, {}, {}, {}, DailyUsage(0), banned, FULL[:near], callers)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+import msgspec
 from starlette.responses import Response
 
 from petstore.console.formats import sentence
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
-from petstore.core.categories import CATEGORY_NAME_MAX_CHARACTERS, Category, CategoryNamedMeanwhile
+from petstore.core.categories import (
+    CATEGORY_NAME_MAX_CHARACTERS,
+    Category,
+    CategoryNamedMeanwhile,
+    plain_name,
+)
 from petstore.core.errors import CategoryNotFound, Conflict, Invalid, InvalidBody, NotFound, PetstoreError
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, INT64_MIN, name_fault, read_int64
@@ -25,7 +31,7 @@ class CategoryNames:
         self._names = {category.id: category.name for category in categories}
         self._ids: dict[str, list[int]] = defaultdict(list)
         for category_id, name in self._names.items():
-            self._ids[_plain(name)].append(category_id)
+            self._ids[plain_name(name)].append(category_id)
 
     def label(self, category_id: int) -> str:
         """Such as `Dogs`, or `7` without a name."""
@@ -45,7 +51,7 @@ class CategoryNames:
             raise Invalid("category", _NUMBER)
         if not text.strip():
             raise Invalid("category", "Choose a category, or write its number.")
-        ids = sorted(self._ids.get(_plain(text), ()))
+        ids = sorted(self._ids.get(plain_name(text), ()))
         if ids:
             numbers = " or ".join(map(str, ids))
             raise Invalid("category", f"Several categories have this name; write the number: {numbers}.")
@@ -55,26 +61,28 @@ class CategoryNames:
         """A pair for each category: the text that `read` takes, and its label. Sorted by name."""
         return _sorted((self.written(category_id), name) for category_id, name in self._names.items())
 
-    def numbered(self, also: int | None = None) -> list[tuple[str, str]]:
-        """A pair for each category: its number and its label. Sorted by name. `also` needs no name."""
-        ids = set(self._names) | ({also} if also is not None else set())
+    def numbered(self, also: Iterable[int | None] = ()) -> list[tuple[str, str]]:
+        """A pair for each category: its number and its label. Sorted by name. `also` need no name."""
+        ids = set(self._names) | {id_ for id_ in also if id_ is not None}
         return _sorted((str(category_id), self.label(category_id)) for category_id in ids)
 
     def _find(self, text: str) -> int | None:
         number = read_int64(text.strip())
         if number is not None:
             return number
-        ids = self._ids.get(_plain(text), ())
+        ids = self._ids.get(plain_name(text), ())
         return ids[0] if len(ids) == 1 else None
+
+
+async def with_animals(visit: Visit) -> list[int]:
+    """The categories with the most animals, named or not, as last counted."""
+    counted = await visit.desk.statistics.latest()
+    return list(counted.totals.categories) if counted else []
 
 
 async def names_in(visit: Visit) -> CategoryNames:
     """The names in the store, at most 1,000."""
     return CategoryNames(await visit.store.categories.all())
-
-
-def _plain(name: str) -> str:
-    return name.strip().casefold()
 
 
 def _sorted(choices: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -89,10 +97,33 @@ async def show_all(visit: Visit, error: PetstoreError | None = None, beside: str
         "Categories",
         error=error,
         beside=beside,
-        categories=categories,
+        categories=await _rows(visit, categories),
         number=visit.form.get("id", free if 0 < free <= INT64_MAX else ""),
         name=visit.form.get("name", ""),
     )
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A category of the list: None for no name, and before its animals are counted. `twice`: another one has
+    the name."""
+
+    id: int
+    name: str | None
+    count: int | None
+    twice: bool = False
+
+
+async def _rows(visit: Visit, categories: list[Category]) -> list[Row]:
+    """The named ones, and of those without a name the ones with the most animals."""
+    counted = await visit.desk.statistics.latest()
+    counts = counted.totals.categories if counted else {}
+    plain = Counter(plain_name(category.name) for category in categories)
+    rows = [
+        Row(each.id, each.name, counts.get(each.id, 0) if counted else None, plain[plain_name(each.name)] > 1)
+        for each in categories
+    ]
+    named = {category.id for category in categories}
+    return rows + [Row(id_, None, count) for id_, count in counts.items() if id_ not in named]
 
 
 async def name(visit: Visit) -> Response:
@@ -108,7 +139,7 @@ async def name(visit: Visit) -> Response:
     except CategoryNamedMeanwhile as error:
         return await show_all(visit, Conflict(f"{error.message} To rename it, choose it in the list."), "id")
     except Conflict as error:
-        return await show_all(visit, error)
+        return await show_all(visit, error, "name")
     return visit.redirect("categories", flash=f"Category {category_id} has its name.")
 
 
@@ -138,6 +169,8 @@ async def rename(visit: Visit) -> Response:
     except CategoryNamedMeanwhile as error:
         fault = Conflict(f"{error.message} Save once more to replace that name by yours.")
         return await show(visit, error.present, fault)
+    except Conflict as error:
+        return await show(visit, shown, error)
     return visit.redirect("categories", flash="Saved.")
 
 

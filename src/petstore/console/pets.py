@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.categories import CategoryNames, names_in
+from petstore.console.categories import CategoryNames, names_in, with_animals
 from petstore.console.formats import choose, sentence
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.journal import History, history_of
@@ -51,6 +51,7 @@ async def search(visit: Visit) -> Response:
         error=error,
         fragment="rows",
         names=await names_in(visit),
+        categories=await with_animals(visit),
         statuses=status_choices(None),
         typed=visit.query,
         wanted=wanted,

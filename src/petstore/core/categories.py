@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from petstore.core.errors import Conflict, Invalid
@@ -25,6 +27,21 @@ class CategoryNamedMeanwhile(Conflict):
     def __init__(self, present: Category) -> None:
         super().__init__(f"Category {present.id} is called {present.name} now.")
         self.present = present
+
+
+def plain_name(name: str) -> str:
+    """A name as two categories can't both have it: capitals and the white space around it do not count."""
+    return name.strip().casefold()
+
+
+def check_unique(name: str, category_id: int, others: Iterable[Category]) -> None:
+    """Raise Conflict when another category has the name. A release before 1.2 did not look."""
+    for other in others:
+        if other.id != category_id and plain_name(other.name) == plain_name(name):
+            raise Conflict(
+                f"Category {other.id} is called {other.name} already. Choose another name, or rename that"
+                " category first."
+            )
 
 
 def check_category_name(name: str) -> None:

@@ -13,6 +13,8 @@ from petstore.core.limits.usage import DailyUsage, DeprecatedCalls
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
 
+# Categories that totals have.
+CATEGORIES_MAX = 200
 # Accounts that totals name; one more is listed, so that a reader sees that there are others.
 NAMED_MAX = 5
 
@@ -30,6 +32,7 @@ class Totals(msgspec.Struct, frozen=True):
     """The sums of one count. Usage is as last written: about a second old."""
 
     pets: dict[PetStatus, int]
+    categories: dict[int, int]  # animals of those with the most, at most CATEGORIES_MAX, the most first
     orders: dict[OrderStatus, int]
     accounts: dict[str, int]  # by Account.state
     today: DailyUsage  # of all accounts, on this UTC day

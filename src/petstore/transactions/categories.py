@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from petstore.core.categories import Category, CategoryNamedMeanwhile, check_category_name, check_room
+from petstore.core.categories import (
+    Category,
+    CategoryNamedMeanwhile,
+    check_category_name,
+    check_room,
+    check_unique,
+)
 from petstore.core.errors import CategoryNotFound
 from petstore.transactions.journal import record
 from petstore.transactions.rows import CATEGORY, select
@@ -41,8 +47,9 @@ class Categories(Repository):
     ) -> Script[Category]:
         """Give a category a name, or another one. `expected` is the name that is replaced, None for none.
 
-        Raises Invalid, Conflict for too many names, CategoryNamedMeanwhile for a category that has neither
-        the expected name nor this one, and CategoryNotFound for one that has lost the expected name.
+        Raises Invalid, Conflict for too many names and for the name of another one, CategoryNamedMeanwhile
+        for a category that has neither the expected name nor this one, and CategoryNotFound for one that has
+        lost the expected name.
         """
         check_category_name(name)
 
@@ -54,6 +61,7 @@ class Categories(Repository):
                 ((named,),) = yield _COUNT, ()
                 check_room(named)
             if before != name:
+                check_unique(name, category_id, [Category(*row) for row in (yield _ALL, ())])
                 yield _NAME, (category_id, name)
                 old = None if before is None else {"name": before}
                 yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})

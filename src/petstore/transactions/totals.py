@@ -6,11 +6,15 @@ from petstore.core.durations import DAY_MS
 from petstore.core.limits.usage import DailyUsage
 from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
-from petstore.core.totals import NAMED_MAX, NearLimit, Totals
+from petstore.core.totals import CATEGORIES_MAX, NAMED_MAX, NearLimit, Totals
 from petstore.transactions.script import Script, statement
 from petstore.transactions.usage import BANNED, deprecated_callers
 
 _PETS = statement("SELECT status, count(*) FROM pets GROUP BY status")
+_CATEGORIES = statement(
+    "SELECT category_id, count(*) AS animals FROM pets GROUP BY category_id"
+    " ORDER BY animals DESC, category_id LIMIT $1"
+)
 _ORDERS = statement("SELECT status, count(*) FROM orders GROUP BY status")
 _ACCOUNTS = statement(
     "SELECT count(*), count(closed_at_ms),"
@@ -33,6 +37,7 @@ def totals(now_ms: int) -> Script[Totals]:
     """Each sum is of its own moment."""
     today = now_ms // DAY_MS
     pets = yield _PETS, ()
+    categories = yield _CATEGORIES, (CATEGORIES_MAX,)
     orders = yield _ORDERS, ()
     ((accounts, closed, suspended),) = yield _ACCOUNTS, ()
     ((*used,),) = yield _TODAY, (today,)
@@ -41,6 +46,7 @@ def totals(now_ms: int) -> Script[Totals]:
     deprecated = yield from deprecated_callers(now_ms)
     return Totals(
         dict.fromkeys(PetStatus, 0) | {PetStatus(status): count for status, count in pets},
+        dict(map(tuple, categories)),
         dict.fromkeys(OrderStatus, 0) | {OrderStatus(status): count for status, count in orders},
         {"active": accounts - closed - suspended, "suspended": suspended, "closed": closed},
         DailyUsage(today, *used),

@@ -93,14 +93,28 @@ class TestName:
             versions.append((await store.versions.current()).catalogue)
         assert len(set(versions)) == 4
 
+    async def test_no_two_categories_have_one_name(self, backend: SharedData, store: Store) -> None:
+        """Whatever its capitals; also when two come at once. What an earlier release wrote stays."""
+        await store.categories.name(1, "Cats", ACTOR)
+        with pytest.raises(Conflict, match="Category 1 is called Cats already"):
+            await store.categories.name(2, " cATS", ACTOR)
+        both = [backend.open().categories.name(number, "Dogs", ACTOR) for number in (3, 4)]
+        outcomes = await asyncio.gather(*both, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes].count(Conflict) == 1
+        backend.execute("INSERT INTO categories VALUES (5, 'Cats')")
+        with pytest.raises(Conflict):
+            await store.categories.name(1, "cats", ACTOR)
+        await store.categories.name(5, "Big cats", ACTOR)
+        await store.categories.name(1, "CATS", ACTOR)
+
     async def test_at_most_a_thousand(self, backend: SharedData, store: Store) -> None:
         """The list is one answer. Then there are new names for named ones only, until one is taken away;
         also when two come at once."""
         backend.execute(
             "INSERT INTO categories WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-            f" WHERE i < {CATEGORIES_MAX - 1}) SELECT i, 'c' FROM n"
+            f" WHERE i < {CATEGORIES_MAX - 1}) SELECT i, 'c' || i FROM n"
         )
-        both = [backend.open().categories.name(number, "x", ACTOR) for number in (-1, -2)]
+        both = [backend.open().categories.name(number, f"x{number}", ACTOR) for number in (-1, -2)]
         outcomes = await asyncio.gather(*both, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes].count(Conflict) == 1
         with pytest.raises(Conflict, match="1,000"):

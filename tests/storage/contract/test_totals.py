@@ -31,6 +31,7 @@ async def test_an_empty_store_has_a_zero_for_everything(store: Store, clock: Man
     """Each state is there, so that a page needs no other case."""
     assert await store.totals.count(clock.now_ms()) == Totals(
         {PetStatus.AVAILABLE: 0, PetStatus.PENDING: 0, PetStatus.SOLD: 0},
+        {},
         dict.fromkeys(OrderStatus, 0),
         {"active": 0, "suspended": 0, "closed": 0},
         DailyUsage(clock.now_ms() // DAY_MS),
@@ -48,11 +49,13 @@ async def test_animals_orders_and_accounts_by_state(store: Store, clock: ManualC
     await store.accounts.close("a3", ACTOR)
     for status in (PetStatus.AVAILABLE, PetStatus.AVAILABLE, PetStatus.AVAILABLE, PetStatus.SOLD):
         await store.pets.add(NewPet("Rex", 1, status), ACTOR)
+    await store.pets.add(NewPet("Rex", -7), ACTOR)
     for pet_id in (1, 2):
         await store.orders.place(1, NewOrder(pet_id), ACTOR)
     await store.orders.change(2, ACTOR, status=OrderStatus.APPROVED)
     counted = await store.totals.count(clock.now_ms())
-    assert counted.pets == {PetStatus.AVAILABLE: 1, PetStatus.PENDING: 2, PetStatus.SOLD: 1}
+    assert counted.pets == {PetStatus.AVAILABLE: 2, PetStatus.PENDING: 2, PetStatus.SOLD: 1}
+    assert list(counted.categories.items()) == [(1, 4), (-7, 1)]
     assert counted.orders == dict.fromkeys(OrderStatus, 0) | {
         OrderStatus.PLACED: 1,
         OrderStatus.APPROVED: 1,
