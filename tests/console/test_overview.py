@@ -76,10 +76,11 @@ async def test_it_refreshes_itself(viewer: Visitor) -> None:
 
 
 async def test_it_stops_when_the_session_ends(viewer: Visitor) -> None:
-    """The page is loaded anew then, which leads to the sign-in page."""
+    """The browser goes to the sign-in page then; from a search that goes on with what was typed."""
     viewer.cookies.clear()
-    answer = await viewer.get(headers=FRAGMENT, follow=False)
-    assert (answer.status, answer.headers["hx-refresh"]) == (401, "true")
+    for page, sign_in in (("", "./console/sign-in"), ("pets?q=re", "../console/sign-in?next=pets%3Fq%3Dre")):
+        answer = await viewer.get(page, headers=FRAGMENT, follow=False)
+        assert (answer.status, answer.headers["hx-redirect"], answer.body) == (401, sign_in, b"")
 
 
 async def test_a_refresh_keeps_no_session_alive(shop: Shop, viewer: Visitor) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import apsw
 import pytest
@@ -176,18 +177,21 @@ async def test_the_table_is_what_is_served(shop: Shop) -> None:
 async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(shop: Shop) -> None:
     """Whatever the page; only signing in and one-time links need no session. A key is no session."""
     stranger = Visitor(shop)
+    pages = {address_of(view) for view in VIEWS if view.method == "GET"}
     key = ("authorization", f"Bearer {shop.key}")
     for view in VIEWS:
         if LEAST[view.method, view.path] is None:
             continue
         shown = await asks(stranger, view)
+        assert shown.status == 303, named(view)
+        sign_in, _, page = shown.headers["location"].partition("?next=")
+        assert (sign_in.endswith("/console/sign-in"), unquote(page) in pages) == (True, True), named(view)
+        headers = [("accept", "*/*"), key]
         if view.method == "GET":
-            assert shown.status == 303, named(view)
-            assert "/console/sign-in" in shown.headers["location"], named(view)
-            program = await stranger.get(address_of(view), headers=[("accept", "*/*"), key], follow=False)
-            assert program.status == 401, named(view)
+            program = await stranger.get(address_of(view), headers=headers, follow=False)
         else:
-            assert shown.status == 401, named(view)
+            program = await stranger.post(address_of(view), {}, headers=headers, follow=False)
+        assert program.status == 401, named(view)
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.STAFF])

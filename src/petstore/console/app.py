@@ -74,7 +74,7 @@ class Console:
         chunks = ChunkMaker(slots)
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
         renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots, options.is_staging)
-        self._guard = Guard(desk, renderer)
+        self._guard = Guard(desk, renderer, frozenset(view.path for view in VIEWS if view.method == "GET"))
 
     async def close(self) -> None:
         """End background work."""

@@ -10,9 +10,9 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.browser import check_csrf
+from petstore.console.browser import FormExpired, check_csrf
 from petstore.console.rendering import Renderer
-from petstore.console.visit import Desk, View, Visit
+from petstore.console.visit import HEADERS, Desk, View, Visit
 from petstore.core.errors import (
     Forbidden,
     InternalError,
@@ -30,16 +30,20 @@ _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
 _CSRF_FIELD = "csrf"
 _UNATTENDED = "x-unattended"
+# Of forms that a script sends; see forms.js.
+_BY_SCRIPT = "x-by-script"
+_SIGNED_OUT = "You are signed out, so nothing was saved. Sign in, and fill in the form once more."
 
 _log = structlog.get_logger("petstore.console")
 
 
 class Guard:
-    """Turns a request into a Visit, or refuses it."""
+    """Turns a request into a Visit, or refuses it. `pages` are the paths with a GET."""
 
-    def __init__(self, desk: Desk, renderer: Renderer) -> None:
+    def __init__(self, desk: Desk, renderer: Renderer, pages: frozenset[str]) -> None:
         self._desk = desk
         self._renderer = renderer
+        self._pages = pages
 
     def endpoint(self, views: Sequence[View]) -> Callable[[Request], Awaitable[Response]]:
         """The endpoint of one path; the views are its methods."""
@@ -51,6 +55,8 @@ class Guard:
             try:
                 visit = Visit(self._desk, request)
                 response = await self._answer(visit, by_method[request.method])
+                if _BY_SCRIPT in request.headers:
+                    _show_to_script(response)
                 return await self._renderer.finish(request, response)
             except Exception as error:
                 _log.error("unexpected error", exc_info=error)
@@ -68,27 +74,41 @@ class Guard:
             unattended = _UNATTENDED in request.headers
             session = await self._desk.store.sign_ins.session(token, unattended=unattended) if token else None
         except PetstoreError as error:
-            return _refusal(visit, error)
+            return _refusal(visit, error, self._page_of(visit, view))
         if session is not None:
             visit.recognize(session.person, token)
         elif view.role is not None:
-            return _sign_in_first(visit)
+            return _sign_in_first(visit, self._page_of(visit, view))
         else:
             visit.recognize(None, visit.browser.form_secret())
         try:
-            if view.role is not None and not visit.may(view.role):
-                raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
-            if request.method == "POST":
-                visit.browser.check_origin()
-            if request.method == "POST" and view.reads_form:
-                visit.form = await self._read_form(request)
-                check_csrf(visit.secret, visit.form.get(_CSRF_FIELD, ""))
-            response = await view.handler(visit)
+            response = await self._act(visit, view)
         except PetstoreError as error:
-            response = _refusal(visit, error)
+            response = _refusal(visit, error, self._page_of(visit, view))
         if session is None:
             visit.browser.keep_form_secret(response, visit.secret)
         return response
+
+    async def _act(self, visit: Visit, view: View) -> Response:
+        request = visit.request
+        if view.role is not None and not visit.may(view.role):
+            raise Forbidden(f"This takes the role {view.role}; yours is {visit.person.role}.")
+        if request.method == "POST":
+            visit.browser.check_origin()
+            asks_first = _BY_SCRIPT in request.headers and (view.shows_once or not view.reads_form)
+            if view.reads_form or asks_first:
+                visit.form = await self._read_form(request)
+                check_csrf(visit.secret, visit.form.get(_CSRF_FIELD, ""))
+            if asks_first:
+                return Response(status_code=204, headers=HEADERS)
+        return await view.handler(visit)
+
+    def _page_of(self, visit: Visit, view: View) -> str:
+        """The page that has the form of this action, below the console; of a page, itself."""
+        path = view.path
+        while path not in self._pages:
+            path = path.rpartition("/")[0]
+        return "/".join(visit.page_path.split("/")[: path.count("/")])
 
     async def _read_form(self, request: Request) -> Mapping[str, str]:
         """Raises RequestTimeout, PayloadTooLarge and InvalidBody."""
@@ -123,21 +143,39 @@ def _check_no_key(request: Request) -> None:
         )
 
 
-def _sign_in_first(visit: Visit) -> Response:
-    """Redirect to the sign-in page, which leads on to the wanted page."""
-    request = visit.request
+def _show_to_script(response: Response) -> None:
+    """Make a redirect 204 with its Location, since a script can't read a redirect."""
+    if response.status_code == 303:
+        response.status_code = 204
+        del response.headers["content-length"]
+
+
+def _sign_in_first(visit: Visit, page: str) -> Response:
+    """Redirect to the sign-in page, which leads on to the wanted page, or to that of the sent form."""
+    request, is_form = visit.request, visit.request.method == "POST"
+    query = "" if is_form else request.scope["query_string"].decode("latin-1")
+    wanted = f"{page}?{query}" if query else page
+    sign_in = f"sign-in?next={quote(wanted)}" if page else "sign-in"
     if visit.wants_fragment:
-        return Response(status_code=401, headers={"hx-refresh": "true", "cache-control": "no-store"})
-    if request.method in ("GET", "HEAD") and prefers_html(request.headers.getlist("accept")):
-        query = request.scope["query_string"].decode("latin-1")
-        wanted = f"{visit.page_path}?{query}" if query else visit.page_path
-        return visit.redirect(f"sign-in?next={quote(wanted)}" if visit.page_path else "sign-in")
-    return _refusal(visit, Unauthorized("Sign in to the console first."))
+        leads_on = {"hx-redirect": visit.href(sign_in), "cache-control": "no-store"}
+        return Response(status_code=401, headers=leads_on)
+    if prefers_html(request.headers.getlist("accept")):
+        return visit.redirect(sign_in, flash=_SIGNED_OUT if is_form else "")
+    return _refusal(visit, Unauthorized("Sign in to the console first."), page)
 
 
-def _refusal(visit: Visit, error: PetstoreError) -> Response:
-    title = _TITLES.get(error.status, "That did not work")
-    return visit.page("refusal.html", title, error=error, message=error.public_message)
+def _refusal(visit: Visit, error: PetstoreError, page: str = "") -> Response:
+    is_form = visit.request.method == "POST"
+    return visit.page(
+        "refusal.html",
+        _TITLES.get(error.status, "That did not work"),
+        error=error,
+        message=error.public_message,
+        is_form=is_form,
+        form_page=page,
+        sends_again=is_form and error.status >= 500,
+        begins_anew=isinstance(error, Unauthorized | FormExpired),
+    )
 
 
 _TITLES = {401: "Sign in", 403: "Not allowed", 404: "Not found", 409: "Something has changed"}

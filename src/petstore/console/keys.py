@@ -255,10 +255,10 @@ async def _answer(
 VIEWS = [
     View("GET", "/accounts/{account_id}/keys", list_keys),
     View("GET", "/accounts/{account_id}/keys/new", ask_issue, Role.OPERATOR),
-    View("POST", "/accounts/{account_id}/keys/new", issue, Role.OPERATOR),
+    View("POST", "/accounts/{account_id}/keys/new", issue, Role.OPERATOR, shows_once=True),
     View("GET", "/keys/{key_id}", show),
     View("GET", "/keys/{key_id}/rotate", ask_rotation, Role.OPERATOR),
-    View("POST", "/keys/{key_id}/rotate", rotate, Role.OPERATOR),
+    View("POST", "/keys/{key_id}/rotate", rotate, Role.OPERATOR, shows_once=True),
     View("GET", "/keys/{key_id}/revoke", ask_revocation, Role.OPERATOR),
     View("POST", "/keys/{key_id}/revoke", revoke, Role.OPERATOR),
     View("POST", "/keys/{key_id}/unban", unban, Role.OPERATOR),

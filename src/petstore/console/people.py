@@ -145,7 +145,7 @@ _MAIL = Place("person", "/people/of/{name}", Role.OPERATOR, lambda visit: str(vi
 VIEWS = [
     *_MAIL.views(),
     *(
-        View(method, f"/people{path}", handler, Role.OPERATOR)
+        View(method, f"/people{path}", handler, Role.OPERATOR, shows_once=handler in (add, reset))
         for method, path, handler in (
             ("GET", "", show_all),
             ("GET", "/add", ask_add),

@@ -242,7 +242,8 @@ class View(msgspec.Struct, frozen=True):
     """One method of one page. `path` is below /console, such as `/pets/{pet_id}`; `""` is the overview.
 
     `role` is the least role that may use it; None needs no session. Without `reads_form` the handler reads
-    the body of a POST itself, and calls `check_csrf` before it changes anything.
+    the body of a POST itself, and calls `check_csrf` before it changes anything. `shows_once`: the answer to
+    the POST has a secret that no other page shows.
     """
 
     method: str
@@ -250,3 +251,4 @@ class View(msgspec.Struct, frozen=True):
     handler: Handler
     role: Role | None = Role.VIEWER
     reads_form: bool = True
+    shows_once: bool = False

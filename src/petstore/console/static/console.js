@@ -42,10 +42,25 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 document.addEventListener("htmx:configRequest", (event) => {
   if ((event.detail.elt.getAttribute("hx-trigger") || "").startsWith("every")) event.detail.headers["X-Unattended"] = "1";
 });
-// <p id="unanswered" hidden>: shown while a page that refreshes itself gets no answer.
-document.addEventListener("htmx:afterRequest", (event) => {
-  const warning = document.getElementById("unanswered");
-  if (warning) warning.hidden = event.detail.successful;
+// <p id="unanswered" hidden>: shown while a page that refreshes itself, or the list of a search, gets no answer. A search
+// is busy meanwhile, and asks again by itself.
+let again;
+const askAgain = (form) => {
+  again = setTimeout(() => { document.hidden ? askAgain(form) : htmx.trigger(form, "submit"); }, 5_000);
+};
+for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
+  document.addEventListener(name, ({ detail }) => {
+    document.getElementById("unanswered").hidden = false;
+    if (detail.elt.matches("form")) askAgain(detail.elt);
+  });
+}
+document.addEventListener("htmx:beforeSend", ({ detail }) => {
+  clearTimeout(again);
+  if (detail.elt.matches("form")) detail.target.setAttribute("aria-busy", "true");
+});
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  detail.target.removeAttribute("aria-busy");
+  if (detail.successful) document.getElementById("unanswered").hidden = true;
 });
 
 // "/" goes to the search field, as in other consoles.
