@@ -125,6 +125,32 @@ def test_the_next_view_is_the_page_alone(open_page: Open) -> None:
     assert weigh(watched.page, watched.base_url + "/console/orders").requests <= 2
 
 
+def test_a_list_that_follows_what_is_typed(open_page: Open) -> None:
+    """It is busy while it waits. It says when nothing answers, asks again, and ends with its session."""
+    watched = open_page()
+    page, asked = watched.page, "**/console/pets?q=*"
+    page.clock.install()
+    page.goto(watched.base_url + "/console/pets")
+    page.route(asked, lambda route: None)
+    page.fill("[name=q]", "b")
+    page.clock.run_for(300)
+    expect(page.locator("#rows")).to_have_attribute("aria-busy", "true")
+    page.unroute(asked)
+    page.route(asked, lambda route: route.abort())
+    page.fill("[name=q]", "be")
+    page.clock.run_for(300)
+    expect(page.locator("#unanswered")).to_be_visible()
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+    page.unroute(asked)
+    page.clock.run_for(5_000)
+    expect(page.locator("#unanswered")).to_be_hidden()
+    expect(page.locator("#rows")).to_contain_text("Sorted by name")
+    page.context.clear_cookies()
+    page.fill("[name=q]", "bel")
+    page.clock.run_for(300)
+    page.wait_for_url("**/console/sign-in?next=pets%3Fq%3Dbel*")
+
+
 def test_the_overview_refreshes_itself(open_page: Open) -> None:
     """Not while somebody is at a link in it. It says when nothing answers, and ends with its session."""
     watched = open_page()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser.conftest import OpenDesk
-from tests.console.browser.desk import Desk, Servers
+from tests.console.browser.desk import PASSWORD, Desk, Servers
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
@@ -25,6 +25,8 @@ def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     _stock_list(desk)
     _category(desk)
     if script:
+        _unanswered(desk)
+        _signed_out_meanwhile(desk, name)
         _show_from_memory(desk)
     desk.leave()
     desk.page.go_back()
@@ -39,6 +41,79 @@ def _show_from_memory(desk: Desk) -> None:
     expect(heading).to_be_hidden()
     desk.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
     expect(heading).to_be_visible()
+
+
+def _unanswered(desk: Desk) -> None:
+    """Without a network, and without the database, a form stays as it is; sent again, it acts once."""
+    page, form = desk.page, "**/console/pets/new"
+    desk.go("Animals")
+    desk.follow("Add an animal")
+    desk.fill(name="Nemo", category="1")
+    page.route(form, lambda route: route.abort())
+    desk.press("Add")
+    expect(page.get_by_role("alert")).to_contain_text("could not be reached. Your text is still here")
+    page.unroute(form)
+    # It acts, and its answer is lost.
+    page.route(form, lambda route: (route.fetch(max_redirects=0), route.fulfill(status=503)))
+    desk.press("Add")
+    expect(page.get_by_role("alert")).to_contain_text("could not be reached. Your text is still here")
+    page.unroute(form)
+    assert page.locator("[name=name]").input_value() == "Nemo"
+    desk.fill(category="none").press("Add")
+    expect(page.locator("[name=category]")).to_be_focused()
+    desk.complaints.clear()
+    desk.fill(category="1").press("Add")
+    desk.told("was added already")
+
+
+def _signed_out_meanwhile(desk: Desk, name: str) -> None:
+    """The form comes back to the same person, about what it showed; nothing of it to anybody else."""
+    page, number = desk.page, desk.page.url.rpartition("/")[2]
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.fill("[name=name]", "Dory")
+    other.get_by_role("button", name="Save", exact=True).click()
+    expect(other.locator(".good")).to_contain_text("Saved.")
+    assert "Nemo of" in _left_behind(desk, "Save", name=f"Nemo of {name}")
+    _come_back(desk, name)
+    assert page.locator("[name=name]").input_value() == f"Nemo of {name}"
+    desk.press("Save")
+    desk.see(f"Animal {number} has changed meanwhile")
+    desk.press("Save mine")
+    desk.told("Saved.")
+    assert desk.shop.key not in _left_behind(desk, "Save", name=f"Nemo {desk.shop.key}")
+    _come_back(desk, name)
+    page.goto(f"{desk.base_url}/console/me")
+    typed = {"present": PASSWORD, "password": PASSWORD, "again": PASSWORD}
+    assert PASSWORD not in _left_behind(desk, "Change the password", **typed)
+    page.goto(desk.shop.link_for("ben", "staff"))
+    desk.fill(password=PASSWORD, again=PASSWORD).press("Set the password and sign in")
+    desk.see("Overview")
+    assert _drafts(desk) == {}
+    desk.complaints.clear()
+
+
+def _left_behind(desk: Desk, button: str, **typed: str) -> str:
+    """What the browser keeps of a form that is sent after its session has ended."""
+    desk.fill(**typed)
+    desk.page.context.clear_cookies()
+    desk.press(button)
+    desk.see("Sign in")
+    expect(desk.page.get_by_role("alert")).to_contain_text("comes back when you have signed in again")
+    ((_, draft),) = _drafts(desk).items()
+    assert "csrf" not in draft
+    return draft
+
+
+def _come_back(desk: Desk, name: str) -> None:
+    desk.fill(name=name, password=PASSWORD).press("Sign in")
+    expect(desk.page.get_by_role("alert")).to_contain_text("Your text is here again; nothing was saved yet.")
+    assert _drafts(desk) == {}
+
+
+def _drafts(desk: Desk) -> dict[str, str]:
+    kept: dict[str, str] = desk.page.evaluate("({...sessionStorage})")
+    return {key: text for key, text in kept.items() if key.startswith("draft:")}
 
 
 def _animals(desk: Desk, name: str) -> None:

@@ -26,16 +26,16 @@
     const [action, typed] = JSON.parse(sessionStorage.getItem(key));
     forget([key]);
     const form = [...document.forms].find((each) => each.action === action);
-    const fields = [...(form?.elements ?? [])].filter((field) => field.matches("[name]:not(button)"));
-    for (const field of fields) {
+    if (!form) return;
+    let first = null;
+    for (const field of form.elements) {
       const given = typed.filter(([name]) => name === field.name).map(([, value]) => value);
       if (["checkbox", "radio"].includes(field.type)) field.checked = given.includes(field.value);
       else if (given.length) [field.value] = given;
+      if (given.length && !field.matches("[type=hidden], [hidden]")) first ??= field;
     }
-    const first = fields.find((field) => field.type !== "hidden");
-    if (!first) return;
-    say(form, "You were signed out. Your text is here again; nothing was saved yet.", "note");
-    first.focus();
+    say(form, `You were signed out. ${first ? "Your text is here again; nothing" : "Nothing"} was saved yet.`, "note");
+    first?.focus();
   };
 
   // The page that a form was answered with, at the form's own address: its links are relative to where it came from.
