@@ -117,7 +117,7 @@ class Desk(WatchedPage):
     def press(self, label: str) -> Page:
         """A button of the page, until its form is answered."""
         self.page.locator("main").get_by_role("button", name=label, exact=True).click()
-        expect(self.page.locator("button[aria-busy=true]")).to_have_count(0)
+        expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
         return self.page
 
     def follow(self, label: str) -> Page:

@@ -46,7 +46,7 @@ document.addEventListener("htmx:configRequest", (event) => {
 // is busy meanwhile, and asks again by itself.
 let again;
 const askAgain = (form) => {
-  again = setTimeout(() => { document.hidden ? askAgain(form) : htmx.trigger(form, "submit"); }, 5_000);
+  again = setTimeout(() => { document.hidden ? askAgain(form) : htmx.trigger(form, "input"); }, 5_000);
 };
 for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
   document.addEventListener(name, ({ detail }) => {

@@ -1,5 +1,5 @@
 // Nothing that was typed is lost: a form that was not accepted stays on its page, and if the session has ended it comes
-// back after the sign-in. Without this script a browser sends forms by itself.
+// back after the sign-in. Without this script, and in browsers before 2022, forms are sent by the browser itself.
 "use strict";
 
 {
@@ -8,8 +8,13 @@
   const drafts = () => Object.keys(sessionStorage).filter((name) => name.startsWith("draft:"));
   const forget = (names) => names.forEach((name) => sessionStorage.removeItem(name));
 
+  const mark = (form, button, isBusy) => {
+    for (const each of [form, button ?? form]) {
+      isBusy ? each.setAttribute("aria-busy", "true") : each.removeAttribute("aria-busy");
+    }
+  };
   const say = (form, text, kind = "fault") => {
-    const place = form.matches(".button") ? document.getElementById("content") : form;
+    const place = form.matches(".sheet") ? form : document.getElementById("content");
     const said = Object.assign(document.createElement("p"), { className: `${kind} said`, textContent: text, role: "alert" });
     place.querySelector(":scope > .said")?.remove();
     place.prepend(said);
@@ -71,7 +76,7 @@
       keep(form);
       return location.replace(location.pathname + location.search);
     }
-    button?.removeAttribute("aria-busy");
+    mark(form, button, false);
     if (refusal) say(form, `${refusal.textContent} Your text is still here.`);
     else if (main) show(page, main, answer.url);
     else throw new Error("not a page of the console");
@@ -79,15 +84,15 @@
 
   document.addEventListener("submit", async (event) => {
     const form = event.target, button = event.submitter;
-    if (!person || form.method !== "post" || passed.has(form)) return;
+    if (!person || form.method !== "post" || passed.has(form) || !form.requestSubmit || !AbortSignal.timeout) return;
     if (/\/console\/(me\/)?sign-out/.test(form.action)) return forget(drafts());
     event.preventDefault();
-    if (form.querySelector("[aria-busy=true]")) return;
-    button?.setAttribute("aria-busy", "true");
+    if (form.hasAttribute("aria-busy")) return;
+    mark(form, button, true);
     try {
       await send(form, button);
     } catch {
-      button?.removeAttribute("aria-busy");
+      mark(form, button, false);
       say(form, "The service could not be reached. Your text is still here; try again.");
     }
   });
