@@ -48,6 +48,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/me/sign-out-everywhere": "POST",
         **contacts("/me"),
         "/search": "GET POST",
+        "/pick/{kind}": "GET",
         "/pets": "GET",
         "/pets/{pet_id}": "GET",
         "/categories": "GET",

@@ -34,6 +34,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/billing": ("billing",),
     "/billing/bill": (),
     "/service": ("service",),
+    "/pick/{kind}": (),  # a list within a page
     "/search": ("search", "search?q=be", "search?q=nobody"),
     "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
     "/pets/new": ("pets/new",),

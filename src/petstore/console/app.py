@@ -20,6 +20,7 @@ from petstore.console import (
     overview,
     people,
     pets,
+    picks,
     search,
     service,
     sign_ins,
@@ -44,6 +45,7 @@ PREFIX = "/console"
 VIEWS = [
     *overview.VIEWS,
     *search.VIEWS,
+    *picks.VIEWS,
     *pets.VIEWS,
     *categories.VIEWS,
     *journal.VIEWS,

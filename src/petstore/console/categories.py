@@ -57,10 +57,6 @@ class CategoryNames:
             raise Invalid("category", f"Several categories have this name; write the number: {numbers}.")
         raise Invalid("category", "No category has this name. Choose one, or write a number.")
 
-    def choices(self) -> list[tuple[str, str]]:
-        """A pair for each category: the text that `read` takes, and its label. Sorted by name."""
-        return _sorted((self.written(category_id), name) for category_id, name in self._names.items())
-
     def numbered(self, also: Iterable[int | None] = ()) -> list[tuple[str, str]]:
         """A pair for each category: its number and its label. Sorted by name. `also` need no name."""
         ids = set(self._names) | {id_ for id_ in also if id_ is not None}

@@ -12,7 +12,9 @@ from starlette.responses import Response
 from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
+from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
+from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound, PetstoreError
 from petstore.core.moments import read_moment
 from petstore.core.orders import (
@@ -184,41 +186,54 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str 
     """The form of a new order. Pages link to it with an animal or an account: `?pet=7&account=shop`."""
     asked = visit.query.get
     typed = visit.sent(account=asked("account", ""), pet=asked("pet", ""), reference="")
-    pet_id = read_id(typed["pet"])
+    pet_id = read_number(typed["pet"])
     return visit.page(
         "orders_new.html",
         "Place an order",
         error=error,
         beside=beside,
         typed=typed,
+        choices=error.choices if isinstance(error, Unclear) else {"account": [], "pet": []},
         pet=None if pet_id is None else await visit.store.pets.get(pet_id),
         order_id=None if pet_id is None else await visit.store.pets.open_order(pet_id),
         once=mark_of(visit, used_up=isinstance(error, FormUsedUp)),
     )
 
 
-async def place(visit: Visit) -> Response:
-    """Sent twice, the form places one order."""
-    account, pet_id, orders = visit.typed("account"), read_id(visit.typed("pet")), visit.store.orders
-    reference = visit.typed("reference") or UNSET
-    faults = {}
-    if not account:
-        faults["account"] = "Whose order is it? Give an account's name or its number."
-    if pet_id is None:
-        faults["pet"] = "Expected an animal's number, such as 7."
+async def _read_new(visit: Visit) -> tuple[Account, NewOrder]:
+    """Raises Faults and Unclear."""
+    reference, faults = visit.typed("reference") or UNSET, dict[str, str]()
+    choices: dict[str, list[Choice]] = {}
     if reference is not UNSET and (fault := name_fault(reference)):
         faults["reference"] = sentence(fault)
-    if faults or pet_id is None:
-        return await ask_new(visit, Faults(faults))
+    owner, pet_id = None, None
     try:
-        owner = await visit.store.accounts.find(account)
+        owner = await read_account(visit, visit.typed("account"))
         check_customer(owner)
-    except (NotFound, Conflict) as error:
-        return await ask_new(visit, error, "account")
-    new, actor = NewOrder(pet_id, reference=reference), visit.actor
+    except Unclear as unclear:
+        choices |= unclear.choices
+    except (Invalid, NotFound, Conflict) as error:
+        faults["account"] = error.message
     try:
+        pet_id = await read_pet(visit, visit.typed("pet"))
+    except Unclear as unclear:
+        choices |= unclear.choices
+    except Invalid as error:
+        faults["pet"] = error.message
+    if choices:
+        raise Unclear(choices, faults)
+    if faults or owner is None or pet_id is None:
+        raise Faults(faults)
+    return owner, NewOrder(pet_id, reference=reference)
+
+
+async def place(visit: Visit) -> Response:
+    """Sent twice, the form places one order."""
+    orders, actor = visit.store.orders, visit.actor
+    try:
+        owner, new = await _read_new(visit)
         placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
-    except FormUsedUp as error:
+    except (Faults, FormUsedUp) as error:
         return await ask_new(visit, error)
     except Conflict as error:
         return await ask_new(visit, error, "pet")
