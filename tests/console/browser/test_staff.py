@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -21,7 +23,7 @@ def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     name = "anna"
     desk.arrive(name, "staff")
     _animals(desk, name)
-    _order(desk)
+    _order(desk, script=script)
     _stock_list(desk)
     _category(desk)
     if script:
@@ -134,12 +136,27 @@ def _animals(desk: Desk, name: str) -> None:
     desk.told("Saved.")
 
 
-def _order(desk: Desk) -> None:
-    """Sell that animal to an account: place, approve, deliver."""
+def _order(desk: Desk, *, script: bool) -> None:
+    """Sell that animal to an account: choose both by their names, or write them; place, approve, deliver."""
     number = desk.page.url.rpartition("/")[2]
     desk.go("Orders")
     desk.follow("Place an order")
-    desk.fill(account="local", pet=number).press("Place the order")
+    desk.fill(account="local", pet=number)
+    if script:
+        field = desk.page.get_by_role("combobox", name="Account")
+        field.fill("")
+        field.press_sequentially("oca")
+        expect(desk.page.get_by_role("option", name="local")).to_be_visible()
+        field.press("ArrowDown")
+        expect(field).to_have_attribute("aria-activedescendant", "account-picks-choice-1")
+        field.press("Enter")
+        expect(field).to_have_value("local")
+        pet = desk.page.get_by_role("combobox", name="Animal")
+        pet.fill(number)
+        desk.page.get_by_role("option").first.click()
+        expect(pet).to_have_value(re.compile(f"{number} · .+"))
+        expect(desk.page.get_by_role("listbox")).to_have_count(0)
+    desk.press("Place the order")
     desk.step()
     desk.press("Approve")
     desk.step()
