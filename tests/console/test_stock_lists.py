@@ -327,11 +327,13 @@ class TestMeanwhile:
     async def test_one_after_the_other(
         self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Without JavaScript the page loads itself again; who waits sees whose list is worked on."""
+        """Without JavaScript the page loads itself again, with it at first after half a second; who waits
+        sees whose list is worked on."""
         other = await Visitor(shop).sign_in_as("staff", "otto")
         shown = await send(staff)
         assert "This list waits to be checked." in shown.text
         assert b'http-equiv="refresh"' in shown.body
+        assert b'hx-trigger="load delay:500ms, every 2s"' in shown.body
         assert [form.buttons for form in shown.forms if "stock/1" in form.action] == [["Discard"]]
         await send(other)
         seen = []
@@ -350,6 +352,7 @@ class TestMeanwhile:
         assert [form.action for form in checking.forms if "stock/1" in form.action] == []
         assert "This list waits: a-staff is checking stock.csv." in waiting.text
         assert b'http-equiv="refresh"' in waiting.body
+        assert b'hx-trigger="every 2s"' in waiting.body
         assert "Would be added 2" in (await other.get("stock/2")).text
 
     async def test_storing(self, shop: Shop, staff: Visitor) -> None:
