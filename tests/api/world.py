@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
-from functools import partial
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import apsw
+
 from petstore.core.keys import Access, mint
 from petstore.transactions.rows import TABLES
-from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, shell
@@ -98,6 +98,7 @@ class World:
         self.keys: dict[str, str] = {}
         self.actors: dict[str, str] = {}
         self.event_id = ""
+        self._unknown = mint("test")
         self._execute = execute
 
     async def fill(self) -> None:
@@ -154,7 +155,7 @@ class World:
             "short": key[:-1],
             "upper": key.upper(),
             "swapped": key.swapcase(),
-            "unknown": mint("test"),
+            "unknown": self._unknown,
             "tail": key[10:],
             "rest": key[4:],
             "digest": hashlib.sha256(key.encode()).hexdigest(),
@@ -183,7 +184,7 @@ async def open_world(backend: str, folder: Path, *, stage: str = "") -> AsyncIte
     with ExitStack() as made:
         path = folder / "petstore.db"
         settings = {"stage": stage, "webhook_proxy": "http://127.0.0.1:1"}  # nobody listens there
-        execute: Execute = partial(execute_in_file, path)
+        execute: Execute
         if backend != "sqlite":
             url = made.enter_context(fresh_database(migrated=True))
             settings |= {"database_url": url, "valkey_url": emptied_url()}
@@ -191,6 +192,9 @@ async def open_world(backend: str, folder: Path, *, stage: str = "") -> AsyncIte
         application = application_for(path, clock, settings)
         shop = Shop(application, clock, path, steers_counters=backend == "sqlite")
         await shop.application.start()
+        if backend == "sqlite":  # one connection: to open one takes longer than to read a table
+            connection = made.enter_context(closing(apsw.Connection(str(path))))
+            execute = lambda sql: list(connection.execute(sql))  # noqa: E731
         try:
             world = World(shop, execute)
             await world.fill()
