@@ -39,18 +39,22 @@ document.addEventListener("securitypolicyviolation",
 # axe's rules that a dark page can break where the light one keeps them.
 COLOURS = ("color-contrast", "link-in-text-block")
 _UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (details.open = true))"
-# Keeps two of each shape: neighbours, and what an identifier that is there twice would show.
+# Keeps the first part of each list, and of lists that stand in the same kind of place, by names and classes,
+# two of each shape: neighbours, and what an identifier that is there twice would show.
 _THIN = """
 () => {
+  const name = (node) => `${node.localName}.${node.getAttribute("class") ?? ""}`;
   const shape = (node) => [
-    node.localName, node.getAttribute("class"), node.textContent.trim() !== "",
+    name(node), node.textContent.trim() !== "",
     [...node.attributes].map((attribute) => [attribute.name, attribute.value !== ""]),
     [...node.children].map(shape),
   ];
-  for (const list of document.querySelectorAll("tbody, pre code")) {
-    const seen = {};
-    for (const part of [...list.children]) {
-      const found = JSON.stringify(shape(part));
+  const seen = {};
+  for (const list of document.querySelectorAll("tbody, pre code, ul, .shared")) {
+    const place = [];
+    for (let node = list; node; node = node.parentElement) place.push(name(node));
+    for (const part of [...list.children].slice(1)) {
+      const found = JSON.stringify([place, shape(part)]);
       seen[found] = (seen[found] ?? 0) + 1;
       if (seen[found] > 2) part.remove();
     }
@@ -129,7 +133,7 @@ def unfold(page: Page) -> None:
 
 
 def thin(page: Page) -> None:
-    """Leave two of all rows of a table, and of all words of a sample, that differ in their text alone.
+    """Leave two of all rows of tables, parts of lists and words of samples that differ in their text alone.
 
     axe looks at each: this takes most of its time, and none of what it can find.
     """
