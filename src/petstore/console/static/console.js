@@ -63,6 +63,11 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   if (detail.successful) document.getElementById("unanswered").hidden = true;
 });
 
+// Who has searched writes on where the text ends.
+addEventListener("DOMContentLoaded", () => {
+  const find = document.activeElement;
+  if (find?.id === "find") find.setSelectionRange(find.value.length, find.value.length);
+});
 // "/" goes to the search field, as in other consoles.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
