@@ -74,12 +74,24 @@ class UploadFault(msgspec.Struct, frozen=True, array_like=True):
     row: str
 
 
+class Reading(msgspec.Struct, frozen=True):
+    """How a list was read: `notes` where that was not plain; the `names` of its columns (see
+    core.lists.columns), its headings and first rows, cut, and the `meanings` of its columns: a member of an
+    animal, `key`, or empty. A list of JSON, or of very many columns, has notes alone."""
+
+    notes: list[str]
+    names: list[str]
+    rows: list[list[str]]
+    meanings: list[str]
+
+
 class UploadReport(NamedTuple):
     """What a check has found; `rejects` is a file that `pack` wrote."""
 
     counts: UploadCounts
     faults: list[UploadFault]
     rejects: BinaryIO
+    reading: Reading
 
 
 class NewUpload(msgspec.Struct, frozen=True):
@@ -112,6 +124,7 @@ class Upload(msgspec.Struct, frozen=True):
     run: str
     done: int
     created_at_ms: int
+    reading: Reading | None = None
 
     @property
     def is_running(self) -> bool:

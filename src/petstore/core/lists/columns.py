@@ -1,0 +1,176 @@
+"""Which column of a supplier's list is which member of an animal, by its heading.
+
+A heading is compared without capitals, accents, spaces and signs. Where two could be meant, none is taken,
+and staff say it: what they have said once for these headings is remembered.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from petstore.core.errors import OperatorError
+from petstore.core.imports import Reading
+from petstore.core.pets import FIELDS, MEMBERS
+from petstore.core.printable import printable
+
+FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
+_NO_LETTERS = re.compile(r"[\W_]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SHOWN_MAX = 40
+_COLUMNS_SHOWN = 10
+COLUMNS_SAID_MAX = 60  # of a list about which staff can say what its columns mean
+_NAME_CHARACTERS_MAX = 60
+# In the order in which they are looked for: an earlier one is taken, though a later one is there too.
+_NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "name": (
+        ("pet", "pet name", "animal", "animal name"),
+        ("article", "article name", "item", "item name", "product", "product name", "designation", "title"),
+    ),
+    "categoryId": (("category", "category name"), ("species", "group", "type", "kind", "product group")),
+    "status": (("state", "availability", "stock status"),),
+}
+KEY = "key"  # what staff call the column of the source keys
+MEANINGS = (*MEMBERS, KEY)
+# By what `together` makes of a list's headings: what each of them was said to mean.
+Remembered = Mapping[str, Mapping[str, str]]
+REQUIRED = [field.member for field in FIELDS if field.is_required]
+_WORDS = {"categoryId": "category"}
+
+
+class ColumnsUnclear(OperatorError):
+    """Staff have to say which column is which. `reading` has the first rows of the list."""
+
+    def __init__(self, message: str, reading: Reading) -> None:
+        super().__init__(message)
+        self.reading = reading
+
+
+class Columns:
+    """The columns of a list by its headings: `at` has the place of each member that is there, and
+    `key_at` that of the source key. `left_out` are the headings without a meaning, `names` what they are
+    remembered by."""
+
+    def __init__(
+        self, headings: Sequence[str], key_name: str | None, remembered: Remembered | None = None
+    ) -> None:
+        self.headings = list(headings)
+        self.skipped = int(list(headings[:1]) == [FAULTS])
+        self.key_name = key_name
+        self.at: dict[str, int] = {}
+        self.unclear: dict[str, list[str]] = {}
+        self.names = distinct(headings[self.skipped : self.skipped + COLUMNS_SAID_MAX + 1])
+        self.said = (remembered or {}).get(together(self.names))
+        self.key_at = self._look() if self.said is None else self._take(self.said)
+        self.missing = [self.key_name] if self.key_name is not None and self.key_at is None else []
+        self.missing += [member for member in REQUIRED if member not in self.at]
+        self.used = [*self.at.values()] + ([self.key_at] if self.key_at is not None else [])
+        self.left_out = [
+            heading
+            for place, heading in enumerate(self.headings)
+            if place >= self.skipped and place not in self.used and heading.strip()
+        ]
+
+    def _take(self, said: Mapping[str, str]) -> int | None:
+        """What staff have said; the place of the source key."""
+        places = {said.get(name, ""): place for place, name in enumerate(self.names, self.skipped)}
+        self.at = {member: places[member] for member in MEMBERS if member in places}
+        if KEY in places:
+            self.key_name = self.key_name or KEY
+        return places.get(KEY)
+
+    def _look(self) -> int | None:
+        """What the headings say; the place of the source key."""
+        plain = [""] * self.skipped + [plain_heading(heading) for heading in self.headings[self.skipped :]]
+        key_at = None
+        if self.key_name is not None:
+            key_at = self._find(self.key_name, plain, [(plain_heading(self.key_name),)])
+            if key_at is not None:
+                plain[key_at] = ""
+        for member in MEMBERS:
+            at = self._find(member, plain, [(plain_heading(member),), *_NAMES.get(member, ())])
+            if at is not None:
+                self.at[member] = at
+        return key_at
+
+    def meanings(self) -> list[str]:
+        """Of each column behind that of faults; empty for one without a meaning."""
+        by_place = {place: member for member, place in self.at.items()}
+        if self.key_at is not None:
+            by_place[self.key_at] = KEY
+        return [by_place.get(place, "") for place in range(self.skipped, len(self.headings))]
+
+    @property
+    def are_clear(self) -> bool:
+        return not (self.missing or self.unclear)
+
+    @property
+    def count_known(self) -> int:
+        return len(self.at) + (self.key_at is not None)
+
+    def _find(self, member: str, plain: list[str], names: Sequence[tuple[str, ...]]) -> int | None:
+        for alike in names:
+            found = [place for place, heading in enumerate(plain) if heading and heading in alike]
+            if len(found) > 1:
+                self.unclear[member] = [self.headings[place] for place in found]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def fault(self) -> str:
+        """Why it is not clear which column is which."""
+        faults = [
+            f"which one is the {word(member)}, {' or '.join(map(quoted, headings[:_COLUMNS_SHOWN]))}?"
+            for member, headings in self.unclear.items()
+        ]
+        faults += [
+            f"no column is the {word(member)}{_such_as(member)}."
+            for member in self.missing
+            if member not in self.unclear
+        ]
+        shown = [quoted(heading) for heading in self.headings[self.skipped :] if heading.strip()]
+        more = ", …" if len(shown) > _COLUMNS_SHOWN else ""
+        return (
+            f"The columns of this list are not clear: {' '.join(faults)} The list has"
+            f" {', '.join(shown[:_COLUMNS_SHOWN]) or 'no names of columns'}{more}. Nothing was stored."
+        )
+
+
+def plain_heading(heading: str) -> str:
+    """A heading as it is compared: `Catégorie_Nr` and `catégorieNr` are `categorie nr`."""
+    letters = unicodedata.normalize("NFKD", _HUMP.sub(" ", heading)).casefold()
+    plain = "".join(each for each in letters if not unicodedata.combining(each))
+    return _NO_LETTERS.sub(" ", plain).strip() or heading.strip()
+
+
+def distinct(headings: Sequence[str]) -> list[str]:
+    """A name for each heading, by which it is remembered; one without a text has its number."""
+    names: list[str] = []
+    for number, heading in enumerate(headings, 1):
+        name = plain_heading(heading)[:_NAME_CHARACTERS_MAX] or f"column {number}"
+        while name in names:
+            name += "+"
+        names.append(name)
+    return names
+
+
+def together(names: Sequence[str]) -> str:
+    """The names of a list's headings as one text, whatever their order."""
+    return "\n".join(sorted(names))
+
+
+def word(member: str) -> str:
+    """How people call a member."""
+    return _WORDS.get(member, member)
+
+
+def quoted(text: str) -> str:
+    """A text of a list in quotation marks, bounded and safe to show: it may be a whole line."""
+    shown = printable(text)
+    return f"'{shown}'" if len(shown) <= _SHOWN_MAX else f"'{shown[:_SHOWN_MAX]}…'"
+
+
+def _such_as(member: str) -> str:
+    names = [name for alike in _NAMES.get(member, ()) for name in alike if " " not in name]
+    return f" (call it {', '.join([member, *names][:5])})" if names else ""
