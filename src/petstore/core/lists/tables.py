@@ -14,7 +14,7 @@ from petstore.core.lists.spreadsheets import read_cell
 
 HEADING_ROWS = 10  # the names of the columns stand in one of them
 _SEPARATORS = ",;\t|"
-_SAID = re.compile('"?sep=(.)"?[\r\n]*')  # as Excel is told the separator
+_SAID = re.compile('"?sep=(.)"?[\r\n]*')  # names the separator for Excel
 
 # How many columns of a row have a name that is known.
 CountKnown = Callable[[Sequence[str]], int]

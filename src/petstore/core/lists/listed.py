@@ -1,0 +1,92 @@
+"""The rows of a stock list: what every reader of lists makes, and what it may know of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from petstore.core.categories import Category
+from petstore.core.fields import Value
+from petstore.core.imports import Reading
+from petstore.core.lists.columns import Remembered
+from petstore.core.pets import FIELDS, MEMBERS
+from petstore.core.stock import StockRow
+
+
+class Known(NamedTuple):
+    """What the store knows for reading a list: its named categories, and what staff have said of columns."""
+
+    categories: Sequence[Category] = ()
+    columns: Remembered = MappingProxyType({})
+
+
+NOTHING_KNOWN = Known()
+
+
+class Record(NamedTuple):
+    """A row of a file: `row` when it keeps every rule, else its `fault`; and how it stands there."""
+
+    line: int
+    row: StockRow | None
+    fault: str
+    raw: Sequence[str] | bytes
+
+
+class StockList(Protocol):
+    """An open stock list. Raises OperatorError for a file that can't be read to its end. `key_name` is the
+    column of its source keys, None without one."""
+
+    key_name: str | None
+
+    def records(self) -> Iterator[Record]:
+        """Every row, in the order of the file."""
+        ...
+
+    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
+        """A bad row for the file of rejected rows."""
+        ...
+
+    def text(self, raw: Sequence[str] | bytes) -> bytes:
+        """How a row stands in a file, with its line end."""
+        ...
+
+    def raw(self, row: StockRow) -> Sequence[str] | bytes:
+        """How a row stands that kept every rule of the file."""
+        ...
+
+    def heading(self) -> bytes:
+        """The beginning of the file of rejected rows."""
+        ...
+
+    def reading(self) -> Reading:
+        """How the list was read. Ask after the records."""
+        ...
+
+    def meaning(self) -> str:
+        """What of the store the rows were read by: a list means the same while this is the same."""
+        ...
+
+
+def row_of(line: int, read: Any) -> StockRow:
+    """A row of what the schema has read."""
+    values = [getattr(read, field.name) for field in FIELDS]
+    return StockRow(line, getattr(read, "source_key", None), tuple(map(_plain, values)))
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, StrEnum):
+        return value.value
+    return None if value is msgspec.UNSET else value
+
+
+def members_of(row: StockRow, key_name: str | None) -> dict[str, object]:
+    """The members of a row that are there, with its source key unless that has no name."""
+    named = zip(MEMBERS, row.values, strict=True)
+    members: dict[str, object] = {member: value for member, value in named if value is not None}
+    if key_name is not None:
+        members[key_name] = row.source_key
+    return members
