@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,7 +22,14 @@ from petstore.cli.output import echo_err, json_option, row_progress, write_json
 from petstore.cli.types import INT64, PET_STATUS, checked
 from petstore.core.errors import OperatorError
 from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.reading import FORMATS, SUFFIXES, StockList, check_key_column
+from petstore.core.lists.listed import Known, StockList
+from petstore.core.lists.reading import (
+    FORMATS,
+    SENT_SUFFIXES,
+    SUFFIXES,
+    check_key_column,
+    open_list,
+)
 from petstore.core.lists.writing import written_list
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockImport, StockPlan
@@ -30,7 +38,10 @@ if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 format_option = click.option(
-    "--format", "kind", type=click.Choice(list(FORMATS)), help="Of the list, unless its name says it."
+    "--format",
+    "kind",
+    type=click.Choice(list(FORMATS)),
+    help="Of the list, unless its name says it: csv is Excel too when a list is read.",
 )
 
 
@@ -83,19 +94,20 @@ def import_pets(
 ) -> None:
     """Add the animals of a stock list, or bring them up to date.
 
-    FILE, or - for standard input, is CSV with the columns name, categoryId and status in any order, or a
-    JSON object with these members in each line. A missing status is available. All rows are stored in one
-    transaction, or none: every bad row is reported with its line, and the exit code is 1.
+    FILE, or - for standard input, is Excel (.xlsx) or CSV with columns such as name, category and status, or
+    a JSON object with name, categoryId and status in each line. A missing status is available. All rows are
+    stored in one transaction, or none: every bad row is reported with its line, and the exit code is 1.
     """
-    chosen = FORMATS[_format_of(file.name, kind)]
+    form = _format_of(file.name, kind, SENT_SUFFIXES)
     _check_apart(file, rejects)
+    known = with_store(session, _known)
     with (
+        _told_where_room_is_missing(),
         _opened(file) as stream,
         rejects_file(None if dry_run else rejects) as kept,
-        _told_where_room_is_missing(),
         tempfile.TemporaryFile() as spooled,
     ):
-        listed, good = chosen(stream, key_name), Spool(spooled)
+        listed, good = open_list(form, stream, key_name, known), Spool(spooled)
         bad = BadRows(listed, kept)
         read = _read(listed, good, bad)
 
@@ -103,13 +115,13 @@ def import_pets(
             return not dry_run and (not rejected or _synced(kept))
 
         async def work(store: Store) -> Summary:
-            async with store.stock.importing(session.actor, key_name) as load:
+            async with store.stock.importing(session.actor, listed.key_name) as load:
                 await _stage(load, good, read - bad.count)
                 plan, locked_seconds = await plan_and_store(load, bad, stores=stores)
             return Summary(read, plan.added, plan.changed, plan.unchanged, bad.count, locked_seconds)
 
         summary = with_store(session, work)
-    _show(bad)
+    _show(listed, bad)
     _report(summary, as_json, dry_run, rejects)
 
 
@@ -127,8 +139,21 @@ def _told_where_room_is_missing() -> Iterator[None]:
         ) from error
 
 
-def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
-    return nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb")
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    """The list, to be read from its beginning as often as it takes to tell what it is."""
+    if str(file) != "-":
+        with file.open("rb") as opened:
+            yield opened
+        return
+    with tempfile.TemporaryFile() as copied:
+        shutil.copyfileobj(sys.stdin.buffer, copied)
+        copied.seek(0)
+        yield copied
+
+
+async def _known(store: Store) -> Known:
+    return Known(await store.categories.all(), await store.uploads.columns())
 
 
 def _check_apart(file: Path, rejects: Path | None) -> None:
@@ -137,9 +162,9 @@ def _check_apart(file: Path, rejects: Path | None) -> None:
         raise click.UsageError("The rejected rows need a file of their own.", click.get_current_context())
 
 
-def _format_of(name: str, kind: str | None) -> str:
+def _format_of(name: str, kind: str | None, suffixes: Mapping[str, str]) -> str:
     """The format that the option or the end of the file's name says."""
-    found = kind or SUFFIXES.get(Path(name).suffix.lower())
+    found = kind or suffixes.get(Path(name).suffix.lower())
     if found is None:
         raise click.UsageError(
             "Say what the list is: --format csv or --format jsonl.", click.get_current_context()
@@ -159,8 +184,10 @@ async def _stage(load: StockImport, good: Spool, count: int) -> None:
         await stage_rows(load, good, progress)
 
 
-def _show(bad: BadRows) -> None:
-    """Print the first bad rows, by their lines, and how many more there are."""
+def _show(listed: StockList, bad: BadRows) -> None:
+    """Print how the list was read, the first bad rows, by their lines, and how many more there are."""
+    for note in listed.reading().notes:
+        echo_err(note)
     shown = bad.first()
     for fault in shown:
         echo_err(f"line {fault.line}: {fault.fault}")
@@ -235,7 +262,7 @@ def export_pets(
     which an import takes off again.
     """
     to_terminal = str(file) == "-"
-    chosen = kind or "csv" if to_terminal else _format_of(file.name, kind)
+    chosen = kind or "csv" if to_terminal else _format_of(file.name, kind, SUFFIXES)
     query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
 
     async def write(store: Store, out: BinaryIO) -> None:

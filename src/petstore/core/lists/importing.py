@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from petstore.core.lists.reading import StockList
+from petstore.core.lists.listed import StockList
 from petstore.core.stock import StockImport, StockPlan, StockRow
 
 FAULTS_SHOWN = 100
