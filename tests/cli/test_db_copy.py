@@ -100,6 +100,7 @@ def shop(cli: Cli) -> Cli:
     outside = apsw.Connection(str(cli.database))
     outside.execute(
         "DELETE FROM pets WHERE id = 5; INSERT INTO categories VALUES (-7, 'Cats');"
+        "INSERT INTO stock_columns VALUES ('tier', '{\"tier\":\"name\"}', 1);"
         "INSERT INTO pet_sources VALUES ('chip-1', 1);"
         "INSERT INTO people (name, role, password, created_at_ms) VALUES ('anna', 'staff', 'hash', 1);"
         "INSERT INTO orders (account_id, pet_id, status, created_at_ms, reference)"

@@ -26,8 +26,10 @@ from petstore.core.imports import (
     pack,
     unpack,
 )
+from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows, Fault, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.reading import FORMATS, StockList
+from petstore.core.lists.listed import Known, StockList
+from petstore.core.lists.reading import open_list
 from petstore.core.printable import printable
 from petstore.core.stock import StockPlan
 from petstore.transactions.imports import IMPORT
@@ -45,6 +47,7 @@ class Imports:
     def __init__(self, store: Parts) -> None:
         self._stock = store.stock
         self._uploads = store.uploads
+        self._categories = store.categories
 
     async def sweep(self) -> None:
         await self._uploads.adopt()
@@ -55,6 +58,9 @@ class Imports:
             return
         try:
             await self._import(upload, progress)
+        except ColumnsUnclear as error:
+            run = UploadRun(upload.id, upload.run)
+            await self._uploads.end(run, UploadState.WAITING, str(error), reading=error.reading)
         except OperatorError as error:  # the list itself
             await self._end(upload, UploadState.REFUSED, str(error))
         except PetstoreError as error:
@@ -75,19 +81,20 @@ class Imports:
             sent.seek(0)
             good = Spool(spooled)
             # When this is cancelled, its files are closed, which ends the thread.
-            bad, read = await asyncio.to_thread(_check, upload, sent, good, rejects, progress)
+            known = Known(await self._categories.all(), await self._uploads.columns())
+            listed, bad, read = await asyncio.to_thread(_check, upload, known, sent, good, rejects, progress)
             progress.done = 0
             is_agreed = upload.state is UploadState.STORING
             found: UploadCounts | None = None
 
             def stores(plan: StockPlan, rejected: int) -> bool:
                 nonlocal found
-                digest = _digest(rejects)
+                digest = _digest(rejects, listed.meaning())
                 found = UploadCounts(read, plan.added, plan.changed, plan.unchanged, rejected, digest)
                 return is_agreed and found == upload.counts
 
             run = UploadRun(upload.id, upload.run)
-            async with self._stock.importing(upload.worked_by, upload.key_name, run) as load:
+            async with self._stock.importing(upload.worked_by, listed.key_name, run) as load:
                 await stage_rows(load, good, progress.add)
                 await plan_and_store(load, bad, stores=stores)
             if is_agreed and found == upload.counts:
@@ -95,16 +102,21 @@ class Imports:
             assert found is not None
             if bad.count:
                 await asyncio.to_thread(pack, rejects, packed)
-            report = UploadReport(found, [_shown(fault) for fault in bad.first()], packed)
+            report = UploadReport(found, [_shown(fault) for fault in bad.first()], packed, listed.reading())
             await self._uploads.end(run, UploadState.CHECKED, CHANGED if is_agreed else "", report)
 
 
 def _check(
-    upload: Upload, sent: BinaryIO, good: Spool, rejects: BinaryIO, progress: Progress
-) -> tuple[BadRows, int]:
-    listed: StockList = FORMATS[upload.form](sent, upload.key_name)
+    upload: Upload,
+    known: Known,
+    sent: BinaryIO,
+    good: Spool,
+    rejects: BinaryIO,
+    progress: Progress,
+) -> tuple[StockList, BadRows, int]:
+    listed = open_list(upload.form, sent, upload.key_name, known)
     bad = BadRows(listed, rejects)
-    return bad, check_rows(listed, good, bad, progress.add)
+    return listed, bad, check_rows(listed, good, bad, progress.add)
 
 
 def _before(upload: Upload) -> UploadState:
@@ -117,9 +129,9 @@ def _shown(fault: Fault) -> UploadFault:
     return UploadFault(fault.line, fault.fault, row[:_SHOWN_CHARACTERS])
 
 
-def _digest(file: BinaryIO) -> str:
+def _digest(file: BinaryIO, meaning: str) -> str:
     file.seek(0)
-    found = hashlib.sha256()
+    found = hashlib.sha256(meaning.encode())
     while piece := file.read(CHUNK_BYTES):
         found.update(piece)
     return found.hexdigest()

@@ -6,7 +6,7 @@ stored once, even if two programs work on it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -19,6 +19,7 @@ from petstore.core.imports import (
     RUNNING,
     FileKind,
     NewUpload,
+    Reading,
     Upload,
     UploadCounts,
     UploadFault,
@@ -30,7 +31,7 @@ from petstore.core.imports import (
 )
 from petstore.core.journal import STORE
 from petstore.transactions.jobs import Job, add_job, remove_job
-from petstore.transactions.journal import record
+from petstore.transactions.journal import encode, record
 from petstore.transactions.rows import UPLOAD, select
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -44,13 +45,15 @@ from petstore.transactions.script import (
 
 IMPORT = "import"  # the kind of job
 _RECENT = 50
+_REMEMBERED = 500  # sets of headings, of 2 KB at most
 _OPEN = ", ".join(f"'{state}'" for state in OPEN)
 _RUNNING = ", ".join(f"'{state}'" for state in RUNNING)
 # One count of what is there at a time. SQLite has one writer.
 _ALONE = Statement("SELECT 1", "LOCK TABLE stock_uploads IN SHARE ROW EXCLUSIVE MODE")
 _DONE = f"coalesce((SELECT j.done FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = stock_uploads.id), 0)"
 _WHOLE = select([_DONE if column == "done" else column for column in UPLOAD])
-_WITHOUT_FAULTS = select(["'[]'" if column == "faults" else column for column in UPLOAD])
+_LEFT_OUT = {"faults": "'[]'", "reading": "NULL"}
+_WITHOUT_FAULTS = select([_LEFT_OUT.get(column, column) for column in UPLOAD])
 _FIND = statement(f"SELECT {_WHOLE} FROM stock_uploads WHERE id = $1", lock=" FOR UPDATE")
 _NEWEST = statement(
     f"SELECT {_WITHOUT_FAULTS} FROM stock_uploads WHERE state <> 'arriving' ORDER BY id DESC LIMIT {_RECENT}"
@@ -83,6 +86,12 @@ _END = statement(
     f" WHERE id = $1 AND run = $2 AND state IN ({_RUNNING}) RETURNING id"
 )
 _REPORT = statement("UPDATE stock_uploads SET counts = $2, faults = $3 WHERE id = $1")
+_READING = statement("UPDATE stock_uploads SET reading = $2 WHERE id = $1")
+_COLUMNS = statement(f"SELECT headings, meanings FROM stock_columns ORDER BY at_ms DESC LIMIT {_REMEMBERED}")
+_SAY_COLUMNS = statement(
+    "INSERT INTO stock_columns (headings, meanings, at_ms) VALUES ($1, $2, $3)"
+    " ON CONFLICT (headings) DO UPDATE SET meanings = excluded.meanings, at_ms = excluded.at_ms"
+)
 _STORED = statement(
     "UPDATE stock_uploads SET state = 'stored' WHERE id = $1 AND run = $2 AND state = 'storing' RETURNING id"
 )
@@ -100,6 +109,8 @@ _LEFT = statement(
 )
 _decode_faults = msgspec.json.Decoder(list[UploadFault]).decode
 _decode_counts = msgspec.json.Decoder(UploadCounts).decode
+_decode_reading = msgspec.json.Decoder(Reading).decode
+_decode_meanings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def _read(row: Sequence[Any]) -> Upload:
@@ -108,6 +119,8 @@ def _read(row: Sequence[Any]) -> Upload:
     counts = values["counts"]
     values["counts"] = None if counts is None else _decode_counts(counts)
     values["faults"] = _decode_faults(values["faults"])
+    if values["reading"] is not None:
+        values["reading"] = _decode_reading(values["reading"])
     values["state"] = UploadState(values["state"])
     return Upload(**values)
 
@@ -207,8 +220,10 @@ class Uploads(Repository):
         state: UploadState,
         message: str = "",
         report: UploadReport | None = None,
+        reading: Reading | None = None,
     ) -> Script[bool]:
         """The work has ended; without a report the last one stays. A refused list is removed, its row stays.
+        `reading` is that of a list whose columns are not clear.
 
         False: another run has begun, or it is stored.
         """
@@ -216,6 +231,8 @@ class Uploads(Repository):
             return False
         if state is UploadState.REFUSED:
             yield _CLEAR, (run.upload_id, FileKind.LIST.value)
+        if reading := report.reading if report is not None else reading:
+            yield _READING, (run.upload_id, msgspec.json.encode(reading).decode())
         if report is not None:
             found = [msgspec.json.encode(value).decode() for value in (report.counts, report.faults)]
             yield _REPORT, (run.upload_id, *found)
@@ -223,6 +240,20 @@ class Uploads(Repository):
             yield from _keep(run.upload_id, FileKind.REJECTS, report.rejects)
         yield from _record_end(run.upload_id, now_ms)
         return True
+
+    @read
+    def columns(self) -> Script[dict[str, dict[str, str]]]:
+        """What staff have said of columns; see core.lists.columns.Remembered."""
+        return {headings: _decode_meanings(meanings) for headings, meanings in (yield _COLUMNS, ())}
+
+    @write(NO_EFFECT)
+    def say_columns(
+        self, now_ms: int, headings: str, meanings: Mapping[str, str], actor: str
+    ) -> Script[None]:
+        """Remember what the columns of these headings mean; the last word counts."""
+        yield _SAY_COLUMNS, (headings, encode(meanings), now_ms)
+        said = {name: meaning for name, meaning in meanings.items() if meaning}
+        yield from record(now_ms, actor, STORE, 0, "columns_said", None, said)
 
     @write(NO_EFFECT)
     def discard(self, _now_ms: int, upload_id: int) -> Script[None]:

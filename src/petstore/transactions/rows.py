@@ -89,6 +89,7 @@ TABLES = (
     Table("pets", PET),
     Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),
     Table("categories", CATEGORY, has_identity=False),
+    Table("stock_columns", ("headings", "meanings", "at_ms"), "headings", has_identity=False),
     Table("accounts", ACCOUNT),
     Table(
         "api_keys",
