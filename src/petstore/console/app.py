@@ -25,6 +25,7 @@ from petstore.console import (
     service,
     sign_ins,
     stock,
+    stock_columns,
     webhooks,
 )
 from petstore.console.guard import Guard
@@ -61,6 +62,7 @@ VIEWS = [
     *bans.VIEWS,
     *billing.VIEWS,
     *stock.VIEWS,
+    *stock_columns.VIEWS,
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))

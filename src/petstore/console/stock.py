@@ -30,7 +30,7 @@ from petstore.core.errors import (
     RequestTimeout,
 )
 from petstore.core.imports import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
-from petstore.core.lists.reading import FORMATS, SUFFIXES, check_key_column
+from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, check_key_column
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
@@ -166,9 +166,9 @@ async def _pieces(request: Request, piece_seconds: float) -> AsyncGenerator[byte
 def _read_new(fields: Mapping[str, str], file: str, size: int) -> NewUpload:
     """Raises Invalid, with the field at fault, and PayloadTooLarge."""
     name = printable(PurePath(file.replace("\\", "/")).name) or "list"
-    form = fields.get("form", "") or SUFFIXES.get(PurePath(name).suffix.lower(), "")
-    if form not in SUFFIXES.values():
-        raise Invalid("form", "The file's name does not say what it is: choose CSV or JSON lines.")
+    form = fields.get("form", "") or SENT_SUFFIXES.get(PurePath(name).suffix.lower(), "")
+    if form not in FORMATS:
+        raise Invalid("form", "The file's name does not say what it is: choose Excel or CSV, or JSON lines.")
     key_name = fields.get("key_name", "").strip() or None
     if key_name is not None:
         check_key_column(key_name)
@@ -204,6 +204,7 @@ async def show(visit: Visit) -> Response:
         upload=upload,
         ahead=next((each for each in others if each.is_running), None),
         goes_on=upload.is_running or upload.is_queued,
+        asks=upload.state is UploadState.WAITING and bool(upload.message and upload.reading),
     )
 
 
