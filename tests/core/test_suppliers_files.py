@@ -1,0 +1,307 @@
+"""Suppliers' files as their programs write them: each is read rightly, or refused with advice."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from petstore.core.categories import Category
+from petstore.core.errors import OperatorError
+from petstore.core.lists import sheets
+from petstore.core.lists.columns import ColumnsUnclear
+from petstore.core.lists.importing import BadRows
+from petstore.core.lists.listed import Known, Record, StockList
+from petstore.core.lists.reading import open_list
+
+KNOWN = Known([Category(1, "Dogs"), Category(2, "Cats"), Category(3, "Birds"), Category(9, "cats ")])
+REX = [("Rex", 1, "sold")]
+# A row, or a part of its fault.
+Found = tuple[object, ...] | str
+
+
+def read(content: bytes, key_name: str | None = None, known: Known = KNOWN) -> tuple[StockList, list[Record]]:
+    listed = open_list("csv", io.BytesIO(content), key_name, known)
+    return listed, list(listed.records())
+
+
+def refusal(content: bytes) -> str:
+    with pytest.raises(OperatorError) as refused:
+        read(content)
+    return str(refused.value)
+
+
+def check(records: list[Record], expected: Sequence[Found]) -> None:
+    assert len(records) == len(expected), records
+    for record, found in zip(records, expected, strict=True):
+        if isinstance(found, str):
+            assert found in record.fault, record
+        else:
+            assert record.row is not None, record
+            assert record.row.values == found
+
+
+def workbook(fill: Callable[[Any], None], *, others: int = 0) -> bytes:
+    """An .xlsx file with a sheet `Stock`, after so many empty ones."""
+    book = Workbook()
+    book.active.title = "Cover"
+    for number in range(others - 1):
+        book.create_sheet(f"Empty {number}")
+    sheet = book.create_sheet("Stock") if others else book.active
+    sheet.title = "Stock"
+    fill(sheet)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def rows(*each: list[object]) -> Callable[[Any], None]:
+    def fill(sheet: Any) -> None:
+        for row in each:
+            sheet.append(row)
+
+    return fill
+
+
+def expanded(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """A workbook whose sheet was changed, as its XML."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            text = old.read(part)
+            new.writestr(part.filename, change(text) if "worksheets/sheet" in part.filename else text)
+    return out.getvalue()
+
+
+TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
+    "semicolons of Excel in Europe": ("Name;Category;Status\r\nRex;Dogs;Sold\r\n", REX),
+    "tabs": ("name\tspecies\tstate\nRex\tdogs\tsold\n", REX),
+    "bars": ("pet|group|availability\nRex|DOGS|sold\n", REX),
+    "a mark and CRLF": ("\ufeffName,Category,Status\r\nRex,Dogs,sold\r\n", REX),
+    "lines of old Macs": ("name,category,status\rRex,Dogs,sold\r", REX),
+    "UTF-16 as Excel's Unicode text": ("Name\tCategory\tStatus\r\nRex\tDogs\tsold\r\n".encode("utf-16"), REX),
+    "Windows-1252": ("Désignation;Category\nÜnal;Dogs\n".encode("cp1252"), [("Ünal", 1, None)]),
+    "a line that says the separator": ("sep=;\r\nname;category;a,b,c\r\nRex;Dogs;1\r\n", [("Rex", 1, None)]),
+    "another order, columns left out": (
+        "Price,STATUS , Animal,category id\n9.99,in stock,Rex,1\n",
+        [("Rex", 1, "available")],
+    ),
+    "cells of several lines": (
+        'name;category;notes\nRex;Dogs;"shy;\nvery ""so"""\nMia;Dogs;\n',
+        [("Rex", 1, None), ("Mia", 1, None)],
+    ),
+    "separators at the end": (
+        "name;category;;\nRex;Dogs;;\n;;;\nMia;Dogs;;;;\n",
+        [("Rex", 1, None), ("Mia", 1, None)],
+    ),
+    "titles above": ("Paws Ltd.;;\nStock of May;;\n\nName;Category;Status\nRex;Dogs;sold\n", REX),
+    "a category by a number of Excel": ("name,category\nRex,1.0\n", [("Rex", 1, None)]),
+    "thousands": ('name,category\nRex,"1,234"\nRex,1.234\n', ["nothing between its digits"] * 2),
+    "names of categories": (
+        "name,category,status\nRex,Hamster,sold\nRex,CATS,sold\nRex,,sold\nRex,Dogs,maybe\n,Dogs,sold\n",
+        [
+            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs. (categoryId:",
+            "Several categories are called 'CATS': write the number, 2 or 9.",
+            "The category is missing.",
+            "'maybe' is no status: write available, pending, sold. (status:",
+            "The name is missing. (name:",
+        ],
+    ),
+    "a row that lost a cell": ("name;category;status\nRex;Dogs\n", ["Expected 3 cells as in the first"]),
+    "headings alone": ("name;category\n", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_text_is_read(kind: str) -> None:
+    """Whatever separates its cells, ends its lines and encodes its letters."""
+    content, expected = TEXTS[kind]
+    check(read(content if isinstance(content, bytes) else content.encode())[1], expected)
+
+
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "The list is empty"),
+    "empty lines": (b"\r\n\r\n", "The list is empty"),
+    "two columns of one name": (b"name;category;Name\nRex;1;Max\n", "the name, 'name' or 'Name'?"),
+    "headings that nobody knows": (b"Bezeichnung;Tierart\nRex;Hund\n", "has 'Bezeichnung', 'Tierart'."),
+    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 9, "as .xlsx without a password, or as CSV"),
+    "a PDF": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "This is a PDF"),
+    "gzip": (b"\x1f\x8b\x08\0\0\0\0\0", "Unpack it"),
+    "a web page": (b"<!DOCTYPE html><table>", "This is a web page or XML."),
+    "bytes": (b"name,category\n\0\1\2", "This file is no text."),
+    "an archive": (b"PK\x03\x04" + b"\0" * 50, "This Excel workbook can't be read"),
+    "two codes": ("name,category\nÜnal,1\n".encode() + b"\xdc,1\n", "in UTF-8, line 3 is not"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_list_is_refused(kind: str) -> None:
+    """With what to do about it."""
+    content, said = REFUSED[kind]
+    message = refusal(content)
+    assert said in message
+    assert message.endswith("Nothing was stored.")
+
+
+class Endless(io.RawIOBase):
+    """A line without an end, which counts what was read of it."""
+
+    def __init__(self) -> None:
+        self.read_bytes = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return 0
+
+    def read(self, size: int = -1) -> bytes:
+        self.read_bytes += size
+        return b"x" * size
+
+
+def test_a_line_of_500_mb_is_refused_at_its_beginning() -> None:
+    """However long it is, less than 1 MiB of it is read."""
+    endless = Endless()
+    tracemalloc.start()
+    with pytest.raises(OperatorError, match="Line 1 is longer than 65,536 bytes"):
+        open_list("csv", endless, None)  # type: ignore[arg-type]
+    assert (endless.read_bytes < 1 << 20, tracemalloc.get_traced_memory()[1] < 8 << 20) == (True, True)
+    tracemalloc.stop()
+
+
+def test_how_it_was_read_is_said() -> None:
+    """What was left out, the encoding, and where the columns have their names."""
+    listed, _ = read("Paws;\nName;Category;Price\nÜnal;Dogs;9\n".encode("cp1252"))
+    reading = listed.reading()
+    assert reading.notes == [
+        "The text was read as Windows-1252.",
+        "The names of the columns stand in line 2.",
+        "Left out: 'Price'.",
+    ]
+    assert (reading.names, reading.meanings) == (["name", "category", "price"], ["name", "categoryId", ""])
+    assert reading.rows == [["Name", "Category", "Price"], ["Ünal", "Dogs", "9"]]
+
+
+def test_rejects_are_read_again() -> None:
+    """In the order and with the names of the supplier's columns; the faults in front are skipped."""
+    listed, records = read(b"Price;Species;Animal\n9;Hamster;Rex\n")
+    out = io.BytesIO()
+    bad = BadRows(listed, out)
+    for record in records:
+        bad.add(record.line, record.fault, record.raw)
+    assert out.getvalue().startswith(b"faults,Price,Species,Animal\r\n\"line 2: 'Hamster' is no category")
+    check(read(out.getvalue().replace(b",Hamster,", b",Dogs,"))[1], [("Rex", 1, None)])
+
+
+class TestRemembered:
+    """What staff have said of columns counts for every list with these headings."""
+
+    def test_it_is_used_in_any_order(self) -> None:
+        """Also the column of keys, and it is part of what was agreed to."""
+        with pytest.raises(ColumnsUnclear) as asked:
+            read(b"Art-Nr;Bezeichnung;Tierart\n7;Rex;Dogs\n")
+        assert asked.value.reading.rows == [["Art-Nr", "Bezeichnung", "Tierart"], ["7", "Rex", "Dogs"]]
+        said = {"art nr": "key", "bezeichnung": "name", "tierart": "categoryId"}
+        known = KNOWN._replace(columns={"art nr\nbezeichnung\ntierart": said})
+        listed, records = read(b"TIERART,art nr,Bezeichnung\nDogs,7,Rex\n", known=known)
+        check(records, [("Rex", 1, None)])
+        assert (listed.key_name, records[0].row and records[0].row.source_key) == ("key", "7")
+        assert listed.meaning() == "categoryIdkeynamedogs=1\n"
+
+    def test_columns_of_one_name_and_of_none(self) -> None:
+        """Are told apart by their place."""
+        known = KNOWN._replace(columns={"column 3\nname\nname+": {"name+": "name", "column 3": "categoryId"}})
+        check(read(b"name;name;\nx;Rex;Dogs\n", known=known)[1], [("Rex", 1, None)])
+
+
+class TestExcel:
+    def test_a_sheet(self) -> None:
+        """Numbers that Excel has made of identifiers, dates, empty rows and cells at the end."""
+        content = workbook(
+            rows(
+                ["Name", "Category", "SKU", None, "Status"],
+                ["Rex", 1.0, 4711.0, None, "sold"],
+                [],
+                [dt.date(2026, 5, 1), "dogs", "007"],
+                [True, 2, 12.5],
+            )
+        )
+        _, records = read(content, "sku")
+        check(records, [("Rex", 1, "sold"), ("2026-05-01", 1, None), ("TRUE", 2, None)])
+        assert [(each.line, each.row and each.row.source_key) for each in records] == [
+            (2, "4711"), (4, "007"), (5, "12.5"),
+        ]  # fmt: skip
+
+    def test_a_workbook_called_csv_is_known_by_its_bytes(self) -> None:
+        """And of several sheets the first one with rows is read, which the report says."""
+        listed, records = read(workbook(rows(["name", "category"], ["Rex", "Dogs"]), others=2))
+        check(records, [("Rex", 1, None)])
+        assert listed.reading().notes == ["Of 3 sheets the first one with rows was read, 'Stock'."]
+
+    def test_formulas(self) -> None:
+        """What Excel has computed is read; where it has not, or where it failed, the row has a fault."""
+        content = workbook(
+            rows(["name", "category", "x"], ["=A9", "Dogs", "=1"], ["=A8", "Dogs"], ["Rex", "#N/A"])
+        )
+        computed = {b"<f>A9</f><v />": b"<f>A9</f><v>Rex</v>", b'<c r="A2">': b'<c r="A2" t="str">'}
+
+        def compute(xml: bytes) -> bytes:
+            for old, new in computed.items():
+                assert old in xml
+                xml = xml.replace(old, new)
+            return xml
+
+        faults = ["column 1 is a formula without a value: open the file in Excel", "an error, #N/A"]
+        check(read(expanded(content, compute))[1], [("Rex", 1, None), *faults])
+
+    def test_merged_headings(self) -> None:
+        """A heading of two rows names all its columns; a status in the first of them is not lost."""
+
+        def fill(sheet: Any) -> None:
+            rows(
+                ["Our animals"],
+                ["Animal", None, "Status"],
+                ["Name", "Species", None],
+                ["Rex", "Dogs", "sold"],
+            )(sheet)
+            sheet.merge_cells("A1:C1")
+            sheet.merge_cells("A2:B2")
+            sheet.merge_cells("C2:C3")
+
+        check(read(workbook(fill))[1], REX)
+
+    def test_a_bomb_is_refused_before_it_is_expanded(self) -> None:
+        """By what the archive's directory says: nothing of it is read."""
+        content = workbook(rows(["name", "category"]))
+        bomb = expanded(content, lambda xml: xml + b" " * (8 << 20))
+        tracemalloc.start()
+        assert "Unpacked it would be too large" in refusal(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        tracemalloc.stop()
+
+    def test_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of rows, columns and sheets; what a sheet says of its own size does not count."""
+        many = workbook(rows(["name", "category"], *[["Rex", 1]] * 20))
+        check(read(expanded(many, lambda xml: xml.replace(b'ref="A1:B21"', b'ref="A1:XFD1048576"')))[1],
+              [("Rex", 1, None)] * 20)  # fmt: skip
+        monkeypatch.setattr(sheets, "ROWS_MAX", 20)
+        assert "more than 20 rows" in refusal(many)
+        assert "more than 200 columns" in refusal(workbook(rows(["name"] * 201)))
+        assert "It has 51 sheets" in refusal(workbook(rows([]), others=50))
+
+    def test_a_broken_workbook_is_refused(self) -> None:
+        """Cut off, with bad XML, or an archive of something else."""
+        content = workbook(rows(["name", "category"]))
+        for broken in (content[:-200], expanded(content, lambda xml: xml[:-50])):
+            assert "open it in Excel, save it as .xlsx or as CSV" in refusal(broken)
+        other = io.BytesIO()
+        with zipfile.ZipFile(other, "w") as archive:
+            archive.writestr("list.csv", "name,category\n")
+        assert "no Excel workbook" in refusal(other.getvalue())
