@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from petstore.cli.files import whole_file
-from petstore.core.lists.reading import CsvList
+from petstore.core.lists.table_lists import TableList
 from petstore.core.values import NAME
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
@@ -76,12 +76,12 @@ class TestCsv:
         assert listed(store) == [("Ünal", 1, "available")]
 
     def test_every_fault_has_its_line(self, store: Cli) -> None:
-        """The interface's messages, and the line where the row begins, also after cells of several lines."""
+        """In a shop's words and the interface's, also after cells of several lines."""
         text = (
             "name,status,categoryId\n"
             '"Multi\nline",,1\n'
             ",available,x\n"
-            "Rex,AVAILABLE,1.5\n"
+            "Rex,lost,1.5\n"
             "Rex,sold,99999999999999999999\n"
             "Rex,,\n"
             "Rex,,01\n"
@@ -92,16 +92,20 @@ class TestCsv:
             f"{'x' * 256},sold,1\n"
         )
         integer = "categoryId: expected an integer"
+        unknown = "is no category of this store. No category has a name yet, so write its number."
         assert bad_lines(store, text) == [
             "line 2: name: control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed.",
-            f"line 4: name: expected 1 to 255 characters, got 0; {integer}, got a string.",
-            f"line 5: {integer}, got a number with a fraction or an exponent; status: expected one of"
-            " available, pending, sold.",
-            f"line 6: {integer} from -9223372036854775808 to 9223372036854775807.",
-            "line 7: categoryId: required.",
-            f"line 8: {integer}, got a string.",
-            f"line 9: {integer}, got a string.",
-            f"line 10: {integer}, got a string.",
+            f"line 4: The name is missing. 'x' {unknown} (name: expected 1 to 255 characters, got 0;"
+            f" {integer}, got a string.)",
+            "line 5: '1.5' can't be the number of a category. 'lost' is no status: write available, pending,"
+            f" sold. ({integer}, got a number with a fraction or an exponent; status: expected one of"
+            " available, pending, sold.)",
+            "line 6: '99999999999999999999' can't be the number of a category."
+            f" ({integer} from -9223372036854775808 to 9223372036854775807.)",
+            "line 7: The category is missing. (categoryId: required.)",
+            f"line 8: '01' {unknown} ({integer}, got a string.)",
+            f"line 9: '+1' {unknown} ({integer}, got a string.)",
+            f"line 10: '\uff11' {unknown} ({integer}, got a string.)",
             "line 11: Expected 3 cells as in the first line, got 2.",
             "line 12: Expected 3 cells as in the first line, got 4.",
             "line 13: name: expected 1 to 255 characters, got 256.",
@@ -111,18 +115,12 @@ class TestCsv:
         ("text", "said"),
         [
             (b"", "The list is empty"),
-            (b"name;categoryId\nRex;1\n", "Save the list with commas between its columns."),
-            (b"name,status\nRex,sold\n", "categoryId: missing"),
-            (b"name,categoryId,color\nRex,1,red\n", "'color': a column without a meaning"),
-            (b"name,categoryId,name\nRex,1,Rex\n", "name: more than one column"),
-            (b"id,name,categoryId\n1,Rex,1\n", "'id': a column without a meaning"),
-            (b"name,categoryId,\nRex,1,\n", "status: '': a column without a meaning"),
-            (b" name,categoryId\nRex,1\n", "' name': a column without a meaning"),
-            (b"name\tcategoryId\nRex\t1\n", "Save the list with commas between its columns."),
-            (b"x" * 60_000 + b"\n", "'" + "x" * 40 + "'…: a column"),
-            (b"name,categoryId\rRex,1\r", "seen in unquoted field. Nothing"),
-            ("name,categoryId\nÜnal,1\n".encode("latin-1"), "Line 2 is not UTF-8 (byte 1)"),
-            ("name,categoryId\nRex,1\n".encode("utf-16"), "The list is in UTF-16"),
+            (b"name,status\nRex,sold\n", "no column is the category"),
+            (b"name,categoryId,name\nRex,1,Rex\n", "which one is the name, 'name' or 'name'?"),
+            (b"x" * 60_000 + b"\n", "The list has '" + "x" * 40 + "…'. Nothing"),
+            ("name,categoryId\nÜnal,1\n".encode() + b"\xdcnal,1\n", "Line 2 is in UTF-8, line 3 is not"),
+            (b"name,categoryId\n\x81,1\n", "Line 2 is neither UTF-8 nor Windows-1252"),
+            (b"\xff\xfen\x00\x00\xd8n\x00", "The list is in broken UTF-16"),
             (b'name,categoryId\nRex,1\n"Mia,1\n', "Line 3 is not CSV"),
             (b'name,categoryId\n"Mia"x,1\n', "Line 2 is not CSV"),
             (b"name,categoryId\n" + b"x" * 70_000 + b",1\n", "Line 2 is longer than 65,536 bytes"),
@@ -217,7 +215,7 @@ class TestRefusals:
         for arguments in (
             ["nowhere.csv"],
             [str(store.folder)],
-            [put(store, HEADER, "stock.txt")],
+            [put(store, HEADER, "stock.pdf")],
             ["-"],
             [path, "--source-key", "name"],
             [path, "--source-key", "faults"],
@@ -252,11 +250,11 @@ class TestRefusals:
     def test_an_interruption(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl+C while the list is read ends with 130; nothing is stored and no file is left."""
 
-        def interrupted(self: CsvList) -> Any:
+        def interrupted(self: TableList) -> Any:
             yield from ()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(CsvList, "records", interrupted)
+        monkeypatch.setattr(TableList, "records", interrupted)
         path = put(store, HEADER)
         result = store.run("pets", "import", path, "--skip-bad", str(store.folder / "rejects.csv"))
         assert result.exit_code == 130
@@ -291,11 +289,12 @@ class TestSkipBad:
         summary = json.loads(result.stdout)
         assert summary.pop("lockedSeconds") >= 0
         assert summary == {"read": 4, "added": 1, "changed": 0, "unchanged": 0, "rejected": 3}
-        fault = "categoryId: expected an integer, got a string."
+        unknown = "is no category of this store. No category has a name yet, so write its number."
+        detail = "(categoryId: expected an integer, got a string.)"
         assert rejects.read_bytes().decode().splitlines() == [
             "faults,status,name,categoryId",
-            f'"line 3: {fault.replace(", got", ", got")}",sold,\'=1+1,x',
-            f'"line 4: {fault}",,\'=2,y',
+            f"\"line 3: 'x' {unknown} {detail}\",sold,'=1+1,x",
+            f"\"line 4: 'y' {unknown} {detail}\",,'=2,y",
             '"line 5: Expected 3 cells as in the first line, got 2.",sold,Short',
         ]
         corrected = rejects.read_text().replace(",x", ",8").replace(",y", ",9").replace("Short", "Short,7")
@@ -382,7 +381,7 @@ class TestSourceKey:
 
     def test_a_list_without_the_column_is_refused(self, store: Cli) -> None:
         """Else each night would add all animals anew."""
-        assert "sku: missing" in store.refused(
+        assert "no column is the sku" in store.refused(
             1, "pets", "import", put(store, HEADER + "Rex,1,\n"), "--source-key", "sku"
         )
 

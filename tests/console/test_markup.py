@@ -59,7 +59,7 @@ async def hostile(shop: Shop) -> Visitor:
     await store.counters.save(LimiterState({}, bans), UsageChanges())
     rejected = f'{{"name":"{evil("row")}","categoryId":1,"{evil("fault")}":2}}\n'.replace("'\"", "'\\\"")
     await add_upload(store, "console:olga", evil("file"), "jsonl", rejected.encode())
-    await add_upload(store, "console:olga", content=f"{evil('message')[3:]},name\r\n".encode())
+    await add_upload(store, "console:olga", content=f"name,{evil('message')[3:]}\r\n".encode())
     await Visitor(shop).sign_in_as("staff", "nils")
     with closing(apsw.Connection(str(shop.path))) as connection:
         connection.execute("UPDATE accounts SET name = ? WHERE name = 'customer'", [evil("account")])

@@ -160,9 +160,35 @@ class TestDay:
 
     async def test_a_list_that_can_not_be_read(self, shop: Shop, staff: Visitor) -> None:
         """It is refused with the reason and what to do; there is nothing to agree to."""
-        shown = await check(staff, b"name;categoryId;status\r\nRex;1;\r\n")
-        assert "Save the list with commas between its columns." in shown.text
+        shown = await check(staff, b"%PDF-1.7\n")
+        assert "Ask the supplier for the list as CSV or Excel." in shown.text
         assert [form.action for form in shown.forms if "stock" in form.action] == []
+
+    async def test_columns_that_nobody_knows(self, shop: Shop, staff: Visitor, viewer: Visitor) -> None:
+        """A person says which is which, once: the next list with these columns goes straight on, for all.
+
+        What they mean is part of what is agreed to.
+        """
+        text = "Nr;Bezeichnung;Tierart\n7;Rex;1\n".encode("utf-16")
+        shown = await check(staff, text, "list.txt")
+        assert "no column is the category" in shown.text
+        page = await staff.get("stock/1/columns")
+        assert "Bezeichnung Rex" in page.text
+        fault = await staff.submit(page, "/columns", column1="name", column2="name")
+        assert "Another column is the name already." in fault.text
+        assert "Choose the column that is the name." in (await staff.submit(page, "/columns")).text
+        told = await staff.submit(page, "/columns", column0="key", column1="name", column2="categoryId")
+        again = await worked_on(told, staff)
+        assert "Would be added 1" in again.text
+        assert (await viewer.get("stock/1/columns")).status == 403
+        other = await Visitor(shop).sign_in_as("staff", "otto")
+        done = await store(await check(other, b"Tierart,Nr,Bezeichnung\n1,7,Rex\n"), other)
+        assert "Added 1" in done.text
+        assert (await staff.get("stock/1")).links["Change the columns"].endswith("stock/1/columns")
+        same = await worked_on(await staff.submit(again, "/store"), staff)
+        assert "would do something else now" in same.text
+        assert "Unchanged 1" in same.text
+        assert await names(shop) == ["Rex"]
 
     async def test_others_may_read(self, staff: Visitor, viewer: Visitor, shop: Shop) -> None:
         """A viewer sees lists and reports without buttons; other staff may go on with them."""
@@ -183,8 +209,8 @@ class TestRefusals:
             (b"", "stock.csv", {}, "The file is empty."),
             (b"", "", {}, "Choose a file first."),
             (LIST, None, {}, "Choose a file first."),
-            (LIST, "stock.xlsx", {}, "choose CSV or JSON lines"),
-            (LIST, "stock.csv", {"form": "xml"}, "choose CSV or JSON lines"),
+            (LIST, "stock.pdf", {}, "choose Excel or CSV, or JSON lines"),
+            (LIST, "stock.csv", {"form": "xml"}, "choose Excel or CSV, or JSON lines"),
             (LIST, "stock.csv", {"key_name": "name"}, "can't be the column of the source keys"),
         ],
     )

@@ -80,6 +80,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/orders/{order_id}/deliver": "POST",
         "/orders/{order_id}/cancel": "GET POST",
         "/stock": "POST",
+        "/stock/{upload_id}/columns": "GET POST",
         "/stock/{upload_id}/check": "POST",
         "/stock/{upload_id}/store": "POST",
         "/stock/{upload_id}/discard": "POST",

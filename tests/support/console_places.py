@@ -56,6 +56,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/stock/export": (),
     "/stock/{upload_id}": ("stock/1",),
     "/stock/{upload_id}/rejects": (),
+    "/stock/{upload_id}/columns": ("stock/1/columns",),
     "/journal": ("journal", "journal?actor=console:nobody"),
     "/events": ("events", "events?type=order.*&account={account}"),
 }

@@ -86,6 +86,17 @@ async def content(store: Store, upload_id: int, kind: FileKind) -> bytes:
     return b"".join([unpack(chunk) async for chunk in store.uploads.chunks(upload_id, kind)])
 
 
+async def test_what_is_said_of_columns(store: Store) -> None:
+    """The last word counts, for every list with these headings; each is in the journal."""
+    for meaning in ("name", "status"):
+        await store.uploads.say_columns("art\ntier", {"art": meaning, "tier": ""}, OTTO)
+    assert await store.uploads.columns() == {"art\ntier": {"art": "status", "tier": ""}}
+    said = await entries(store, "store")
+    assert [(entry.actor, entry.type, entry.after) for entry in said] == [
+        (OTTO, "store.columns_said", {"art": meaning}) for meaning in ("name", "status")
+    ]
+
+
 class TestCheck:
     async def test_nothing_is_stored(self, store: Store, backend: SharedData) -> None:
         """A check says what storing would do, and changes no animal: the journal says that it ended."""
@@ -99,7 +110,11 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("form", "sent", "rejects"),
         [
-            ("csv", LIST + b"C,=1+1,x,\r\n", b'faults,sku,name,categoryId,status\r\n"line 4: category'),
+            (
+                "csv",
+                LIST + b"C,=1+1,x,\r\n",
+                b"faults,sku,name,categoryId,status\r\n\"line 4: 'x' is no category",
+            ),
             (
                 "jsonl",
                 b'{"sku":"A","name":"Rex","categoryId":1}\n{"sku":"B","name":7,"categoryId":1}\n{"sku":"C","name":"x","categoryId":1}\n',
@@ -120,9 +135,9 @@ class TestCheck:
         ("sent", "message"),
         [
             (b"", "The list is empty"),
-            (b"\xff\xfen\x00", "UTF-16"),
-            (b"name,categoryId,colour\r\n", "a column without a meaning"),
-            (b"sku,name,categoryId\r\nA,\xff,1\r\n", "Line 2 is not UTF-8"),
+            (b"\xff\xfen\x00\x00\xd8n\x00", "UTF-16"),
+            (b"%PDF-1.7", "This is a PDF"),
+            (b"sku,name,categoryId\r\nA,\x81,1\r\n", "Line 2 is neither UTF-8"),
         ],
     )
     async def test_a_list_that_can_not_be_read(self, store: Store, sent: bytes, message: str) -> None:

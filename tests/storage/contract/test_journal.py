@@ -220,12 +220,14 @@ READS = {
     *("sign_ins.end_sessions", "totals.count", "pets.read_page"),
     # Nor is a list that waits: `stock.importing` stores it.
     *("uploads.add", "uploads.find", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
-    *("uploads.end", "uploads.discard", "uploads.adopt", "uploads.purge"),
+    *("uploads.end", "uploads.discard", "uploads.columns", "uploads.adopt", "uploads.purge"),
     # It writes an entry, and changes no object: test_events.py.
     "events.note_restore",
     # They write entries of facts, and change no object: test_facts.py.
     *("facts.state", "facts.tell_counted", "facts.tell_timed"),
     *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
+    # It writes an entry, and changes no object: test_imports.py.
+    "uploads.say_columns",
     # They write an entry, and change no object: test_webhooks.py.
     *("deliveries.test", "deliveries.redeliver"),
     # A delivery changes no object; `settle` writes the entry when it disables a webhook.
