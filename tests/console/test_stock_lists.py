@@ -107,6 +107,25 @@ class TestDay:
         assert {entry.actor for entry in await entries(shop.store, "pet:1")} == {"console:a-staff"}
         assert done.links["See the entries in the journal"].endswith("journal?actor=console%3Aa-staff")
 
+    async def test_an_import_is_one_line_of_the_journal(self, shop: Shop, staff: Visitor) -> None:
+        """On the overview too; it leads to the entries of its animals, and earlier ones follow, however many
+        it has."""
+        await shop.store.pets.add(NewPet("Older", 1), ACTOR)
+        many = b"name,category\n" + b"".join(b"Rex %d,1\n" % number for number in range(700))
+        await store(await check(staff, many, "dogs.csv"), staff)
+        await shop.store.pets.add(NewPet("Newer", 1), ACTOR)
+        page = await staff.get("journal")
+        assert page.text.count("Animal added") == 2
+        assert "700 animals from a list dogs.csv added: 700" in page.text
+        assert "Earlier entries" not in page.links
+        assert "700 animals from a list" in (await staff.get("")).text
+        its = await staff.get(page.links["dogs.csv"].removeprefix("../console/"))
+        assert "700 animals from a list, dogs.csv, by a-staff" in its.text
+        assert "Rex 699" in its.text
+        earlier = await staff.get(its.links["Earlier entries"].removeprefix("../console/"))
+        assert "Rex 649" in earlier.text
+        assert (await staff.get("journal?list=1")).status == 404
+
     async def test_rejects_are_corrected_and_sent(self, shop: Shop, staff: Visitor) -> None:
         """The download has the list's format; with its column of faults it is taken as it is."""
         shown = await check(staff)

@@ -18,7 +18,15 @@ from petstore.console.journal_filters import read_filter
 from petstore.console.visit import View, Visit, address
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound, PetstoreError
-from petstore.core.journal import STORE, About, Entry, JournalPage, JournalQuery, people_of
+from petstore.core.journal import (
+    STORE,
+    About,
+    Entry,
+    JournalPage,
+    JournalQuery,
+    animals_of_list,
+    people_of,
+)
 from petstore.core.moments import read_day, read_moment
 from petstore.core.people import Role
 
@@ -55,6 +63,8 @@ _TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none", "types": "
 
 async def show(visit: Visit) -> Response:
     """A page of entries, newest first. A filter's fault is shown beside it."""
+    if visit.asked("list")["list"]:
+        return await _show_list(visit)
     asked, before_id = visit.asked("about", "actor", "since", "until"), visit.place("before")
     page = JournalPage([], has_more=False)
     error: PetstoreError | None = None
@@ -77,9 +87,48 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def page_of_lines(visit: Visit, query: JournalQuery) -> JournalPage:
-    """A page of as many lines as the query's limit; see `lines_with_names`."""
+async def _show_list(visit: Visit) -> Response:
+    """The entries of the animals of an import, newest first; `list` is the entry of its end."""
+    list_id, before_id = visit.place("list"), visit.place("before")
+    found = await visit.store.journal.page(JournalQuery(1, About(STORE, "0"), before_id=list_id + 1))
+    finished = next((each for each in found.entries if each.id == list_id and animals_of_list(each)), None)
+    if finished is None:
+        raise NotFound("The journal has no such import.")
+    at_ms = finished.at_ms
+    query = JournalQuery(_PAGE_LIMIT, None, finished.actor, at_ms, before_id or list_id, at_ms + 1)
     page = await visit.store.journal.page(query)
+    asked, further = {"list": list_id}, page.go_on_before if page.has_more else None
+    return visit.page(
+        "journal_list.html",
+        "Import",
+        line=(await lines_with_names(visit, [finished]))[0],
+        lines=lines(page.entries),
+        first=address("journal", asked) if before_id else "",
+        next=address("journal", {**asked, "before": further}) if further else "",
+    )
+
+
+async def page_of_lines(visit: Visit, query: JournalQuery) -> JournalPage:
+    """A page of as many lines as the query's limit; see `lines_with_names`. An import is one of them."""
+    page = await visit.store.journal.page(query)
+    place = next((at for at, entry in enumerate(page.entries) if animals_of_list(entry)), None)
+    if place is None or query.about is not None:
+        return await _folded_page(visit, query, page)
+    finished, shown = page.entries[place], page.entries[: place + 1]
+    if not query.is_searched:
+        shown += await visit.store.journal.beside(finished)
+    first_id = finished.id - animals_of_list(finished)
+    left = query.limit - len(_folded(shown))
+    if left <= 0:
+        return JournalPage(shown, has_more=True, skipped_from=first_id)
+    rest = await page_of_lines(visit, replace(query, limit=left, before_id=first_id))
+    # On PostgreSQL others write meanwhile, so that some of its entries are before those.
+    others = [each for each in rest.entries if (each.at_ms, each.actor) != (finished.at_ms, finished.actor)]
+    return replace(rest, entries=[*shown, *others])
+
+
+async def _folded_page(visit: Visit, query: JournalQuery, page: JournalPage) -> JournalPage:
+    """The page with as many more entries as make it full."""
     if not page.has_more or len(_folded(page.entries)) == query.limit:
         return page
     page = await visit.store.journal.page(replace(query, limit=_FOLDED_MAX))
@@ -190,6 +239,8 @@ async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
 def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     place, _, name = entry.actor.partition(":")
     subject = _NAMES.get(entry.subject, entry.subject)
+    if animals := animals_of_list(entry):
+        return _line_of_list(entry, animals, name, place)
     action = entry.action.replace("_", " ")
     before, after = entry.before or {}, entry.after or {}
     is_person = entry.subject == "person"
@@ -207,6 +258,22 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
             _change(member, before, after, texts)
             for member in dict.fromkeys((*before, *after))  # the members of both, in this order
         ],
+    )
+
+
+def _line_of_list(entry: Entry, animals: int, name: str, place: str) -> Line:
+    """An import with the animals that it added and changed."""
+    assert entry.after is not None
+    counts = {what: entry.after[what] for what in ("added", "changed", "rejected") if entry.after[what]}
+    return Line(
+        entry=entry,
+        who=name,
+        place=_PLACES.get(place, ""),
+        what=f"{animals:,} {'animal' if animals == 1 else 'animals'} from a list",
+        about=str(entry.after["list"]),
+        page=f"journal?list={entry.id}",
+        shown_to=Role.VIEWER,
+        changes=[Change(what, [f"{count:,}"], is_moment=False) for what, count in counts.items()],
     )
 
 

@@ -59,6 +59,14 @@ class Entry(msgspec.Struct, frozen=True):
         return self.subject if self.subject == STORE else f"{self.subject}:{self.subject_id}"
 
 
+def animals_of_list(entry: Entry) -> int:
+    """How many animals an import has added and changed, whose end the entry is; their entries are just before
+    it. 0 of any other entry."""
+    if entry.type != "store.list_finished" or entry.after is None or entry.after.get("state") != "stored":
+        return 0
+    return int(entry.after["added"]) + int(entry.after["changed"])
+
+
 def people_of(entries: Iterable[Entry]) -> set[int]:
     """The identifiers of the people that entries are about."""
     return {entry.subject_id for entry in entries if entry.subject == "person"}
@@ -123,16 +131,20 @@ class JournalPage(msgspec.Struct, frozen=True):
     """`has_more`: there are matching entries before the last one.
 
     `scan_end`: the page ends there because it read as many entries as it may; there may be matching ones
-    before it. None when the page is full, or nothing is left.
+    before it. None when the page is full, or nothing is left. `skipped_from`: the page ends with an import,
+    whose first entry this is.
     """
 
     entries: list[Entry]
     has_more: bool
     scan_end: ScanEnd | None = None
+    skipped_from: int | None = None
 
     @property
     def go_on_before(self) -> int | None:
         """The entry before which the next page begins; None at the end."""
+        if self.skipped_from is not None:
+            return self.skipped_from
         if self.scan_end is not None:
             return self.scan_end.id
         return self.entries[-1].id if self.has_more else None

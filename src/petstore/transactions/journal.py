@@ -6,12 +6,19 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.core.journal import JournalPage, JournalQuery
+from petstore.core.journal import Entry, JournalPage, JournalQuery, animals_of_list
 from petstore.transactions.journal_pages import page
-from petstore.transactions.rows import ENTRY, select
-from petstore.transactions.script import Repository, Script, read, statement
+from petstore.transactions.rows import ENTRY, read_entry, select
+from petstore.transactions.script import Repository, Script, Statement, read, statement
 
 RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+
+# In SQLite nobody else writes while a list is stored.
+_BESIDE = Statement(
+    "SELECT 1 WHERE false AND (?1, ?2) = (?3, ?4)",
+    f"SELECT {select(ENTRY)} FROM journal WHERE id >= $1 AND id < $2 AND NOT (at_ms = $3 AND actor = $4)"
+    " ORDER BY id DESC LIMIT 50",
+)
 
 # A struct stands for its members under their names in JSON.
 Members = Mapping[str, object] | msgspec.Struct | None
@@ -56,3 +63,9 @@ class Journal(Repository):
     def page(self, query: JournalQuery) -> Script[JournalPage]:
         """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
         return page(query)
+
+    @read
+    def beside(self, finished: Entry) -> Script[list[Entry]]:
+        """The newest 50 entries that others wrote while a list was stored, among those of its animals."""
+        among = finished.id - animals_of_list(finished), finished.id, finished.at_ms, finished.actor
+        return [read_entry(row) for row in (yield _BESIDE, among)]

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from petstore.background import imports
 from petstore.background.imports import Imports
@@ -17,6 +18,7 @@ from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpa
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.stock import StockImport, StockPlan
+from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS, Job
@@ -185,6 +187,16 @@ class TestStore:
         assert b"Expected 4 cells" in await content(store, upload_id, FileKind.REJECTS)
         with pytest.raises(Conflict, match="stored already"):
             await store.uploads.ask(upload_id, STORING, ANNA, seen=upload.run)
+
+    async def test_what_others_write_meanwhile_is_found_in_the_journal(self, store: Store) -> None:
+        """Among the entries of its animals, which a page leaves out. Nobody writes meanwhile in SQLite."""
+        await store.pets.add(NewPet("Mia", 1), OTTO)
+        await work(store, (await sent_and_checked(store)).id, STORING)
+        finished = (await entries(store, "store"))[-1]
+        assert await store.journal.beside(finished) == []
+        one_more = replace(finished, after={**(finished.after or {}), "added": 4})
+        is_alone = isinstance(store.stock, SqliteStock)
+        assert [each.actor for each in await store.journal.beside(one_more)] == ([] if is_alone else [OTTO])
 
     async def test_two_who_store_at_once(self, store: Store, backend: SharedData) -> None:
         """One of two clicks counts, also on two processes; without source keys it would add all twice."""

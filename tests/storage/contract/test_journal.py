@@ -202,6 +202,7 @@ READS = {
         "events.page",
         "events.newest",
         "events.latest",
+        "journal.beside",
         "events.news",
         "deliveries.receivers",
         "categories.all",
