@@ -38,6 +38,7 @@ HEADERS = {
 # For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
+NOTHING_CHANGED = "Nothing was changed."  # a flash message that is no good news
 _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 
 
@@ -179,9 +180,10 @@ class Visit:
         error: PetstoreError | None = None,
         beside: str = "",
         fragment: str = "",
+        named: str = "",
         **values: Any,
     ) -> Response:
-        """A page; for htmx only its block `fragment`.
+        """A page; for htmx only its block `fragment`. `named`: what the thing that it shows is called.
 
         It has the status of the error. Its `faults` are messages by field: the error's stands beside its own
         field, else `beside`; the empty name is the form as a whole.
@@ -190,6 +192,7 @@ class Visit:
         flash = "" if block else self.browser.flash()
         given = {
             "title": title,
+            "named": named,
             "person": self._person,
             "may": self.may,
             "href": self.href,
@@ -198,6 +201,7 @@ class Visit:
             "now_ms": self.now_ms,
             "csrf": csrf_token(self.secret),
             "flash": flash,
+            "is_change": flash != NOTHING_CHANGED,
             "faults": _faults_of(error, beside),
             **values,
         }
