@@ -69,7 +69,7 @@ class TestChange:
         """No entry in the journal."""
         before = await written(shop.store)
         shown = await staff.fill("pets/1", "pets/1")
-        assert "Nothing was changed." in shown.text
+        assert '<p class="told" role="status">Nothing was changed.' in shown.body.decode()
         assert await written(shop.store) == before
 
     async def test_only_allowed_moves_are_offered(self, shop: Shop, staff: Visitor) -> None:
@@ -232,6 +232,22 @@ async def test_it_adds_an_animal(shop: Shop, staff: Visitor) -> None:
     assert "Animal 1 is added." in shown.text
     assert await all_pets(shop) == [Pet(1, "Mia", -7, PetStatus.SOLD)]
     assert [entry.actor for entry in await entries(shop.store, "pet:1")] == ["console:a-staff"]
+
+
+async def test_a_form_has_the_focus_where_it_is_filled_in_next(staff: Visitor) -> None:
+    """The first field on arrival and for another one; after an error the first wrong one, and the title says
+    that there is one."""
+    for fields, focus, title in (
+        ({}, ["name"], "<title>Add an animal"),
+        ({"name": "Mia", "category": "?", "status": "?"}, ["category"], "<title>Error: Add an animal"),
+        ({"name": "Mia", "category": "1", "then": "another"}, ["name"], "<title>Add an animal"),
+    ):
+        shown = await staff.get("pets/new")
+        if fields:
+            shown = await staff.post("pets/new", {**shown.form("pets/new").fields, **fields})
+        page = shown.body.decode()
+        assert re.findall(r'<(?:input|select) id="(\w+)"[^>]* autofocus>', page) == focus
+        assert title in page
 
 
 async def test_then_another_one(shop: Shop, staff: Visitor) -> None:
@@ -409,7 +425,7 @@ class TestLive:
         asked = [("hx-request", "true")]
         shown = await viewer.get("pets?q=re", headers=asked)
         assert names(shown) == ["rexa", "Rex"]
-        assert shown.body.startswith(b'<div id="rows">')
+        assert shown.body.startswith(b'<div id="rows"')
         assert shown.body.strip() in (await viewer.get("pets?q=re")).body
 
     async def test_the_way_back_leads_to_a_whole_page(self, viewer: Visitor) -> None:

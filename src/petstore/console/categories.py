@@ -147,6 +147,7 @@ async def show(
     return visit.page(
         "categories_rename.html",
         f"Rename category {category.id}",
+        named=category.name,
         error=error,
         beside="name",
         category=category,

@@ -78,7 +78,7 @@ async def show(visit: Visit) -> Response:
     key, account = await _find(visit)
     return visit.page(
         "key.html",
-        f"Key {key.id}",
+        f"Key {key.id} · {account.name}",
         key=key,
         account=account,
         ban=(await _bans_of(visit, [key])).get(key.id),
