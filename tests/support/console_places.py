@@ -32,6 +32,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/webhooks/{webhook_id}": ("webhooks/{webhook}",),
     "/bans": ("bans",),
     "/billing": ("billing",),
+    "/accounts/{account_id}/bill": ("accounts/{account}/bill",),
     "/billing/bill": (),
     "/service": ("service",),
     "/pick/{kind}": (),  # a list within a page
@@ -39,6 +40,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
     "/pets/new": ("pets/new",),
     "/pets/{pet_id}": ("pets/{pet}",),
+    "/pets/{pet_id}/label": ("pets/{pet}/label",),
     "/pets/{pet_id}/remove": ("pets/{pet}/remove",),
     "/categories": ("categories",),
     "/categories/{category_id}": ("categories/1",),
@@ -46,6 +48,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/orders": ("orders", "orders?state=delivered"),
     "/orders/new": ("orders/new",),
     "/orders/{order_id}": ("orders/{order}", "orders/{open_order}"),
+    "/orders/{order_id}/note": ("orders/{order}/note",),
     "/orders/{order_id}/cancel": ("orders/{open_order}/cancel",),
     "/people": ("people",),
     "/people/add": ("people/add",),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit, address
-from petstore.core.billing import row_members
+from petstore.core.billing import BilledDay, row_members
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
@@ -62,6 +62,32 @@ async def export(visit: Visit) -> Response:
     return visit.download(name, written_bill(bill, visit.store.billing.accounts, form))
 
 
+async def show_account(visit: Visit) -> Response:
+    """The bill of one account and month, for paper: without a month, of the last one. Raises NotFound."""
+    account = await visit.store.accounts.find(str(visit.id_of("account")))
+    today, error = visit.now_ms // DAY_MS, None
+    month = visit.asked("month")["month"] or _month_before(today)
+    rows, days, is_final = list[BilledDay](), None, True
+    try:
+        bill, is_final = _read_bill({"month": month, "first": "", "last": "", "sum": ""}, today)
+        days = iso_day(bill.first), iso_day(bill.last)
+        read = await visit.store.billing.accounts(bill.first, bill.last, account.id - 1, 1)
+        rows = [day for each in read for day in each.bill(bill.first, bill.last)]
+    except Invalid as fault:
+        error = fault
+    return visit.page(
+        "billing_account.html",
+        f"Bill of {account.name}",
+        error=error,
+        account=account,
+        month=month,
+        days=days,
+        rows=rows,
+        sums=[sum(getattr(row, name) for row in rows) for name in ("requests", "refused", "deprecated")],
+        is_final=is_final,
+    )
+
+
 async def _first_rows(visit: Visit, bill: Bill) -> list[dict[str, str | int]]:
     """The rows of the first accounts. A row of sums over a year reads 366 days."""
     rows: list[dict[str, str | int]] = []
@@ -111,5 +137,6 @@ def _month_before(today: int) -> str:
 
 VIEWS = [
     View("GET", "/billing", show, Role.OPERATOR),
+    View("GET", "/accounts/{account_id}/bill", show_account, Role.OPERATOR),
     View("GET", "/billing/bill", export, Role.OPERATOR),
 ]

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import UNSET
 from starlette.responses import Response
 
+from petstore.console.categories import names_in
 from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
@@ -128,7 +129,7 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
     account = await visit.store.accounts.find(str(order.account_id))
     return visit.page(
         "orders_one.html",
-        f"Order {order.id}",
+        f"Order {order.id} · {account.name}",
         error=error,
         order=order,
         account=account,
@@ -136,6 +137,20 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
         ship_date=visit.typed("ship_date") if isinstance(error, Invalid) else "",
+    )
+
+
+async def show_note(visit: Visit) -> Response:
+    """The delivery note, for paper. Raises OrderNotFound."""
+    order = await visit.store.orders.get(visit.id_of("order"))
+    pet = await visit.store.pets.get(order.pet_id)
+    return visit.page(
+        "orders_note.html",
+        f"Delivery note of order {order.id}",
+        order=order,
+        account=await visit.store.accounts.find(str(order.account_id)),
+        pet=pet,
+        names=await names_in(visit),
     )
 
 
@@ -247,6 +262,7 @@ VIEWS = [
     View("GET", "/orders/new", ask_new, Role.STAFF),
     View("POST", "/orders/new", place, Role.STAFF),
     View("GET", "/orders/{order_id}", show),
+    View("GET", "/orders/{order_id}/note", show_note),
     View("POST", "/orders/{order_id}/approve", partial(_move, status=OrderStatus.APPROVED), Role.STAFF),
     View("POST", "/orders/{order_id}/deliver", deliver, Role.STAFF),
     View("GET", "/orders/{order_id}/cancel", ask_cancellation, Role.STAFF),

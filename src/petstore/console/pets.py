@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
+from petstore.console.barcodes import barcode
 from petstore.console.categories import CategoryNames, names_in, with_animals
 from petstore.console.formats import choose, sentence
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
@@ -21,7 +22,7 @@ from petstore.console.pet_forms import (
     typed_in,
     typed_of,
 )
-from petstore.console.visit import Faults, View, Visit, address
+from petstore.console.visit import NOTHING_CHANGED, Faults, View, Visit, address
 from petstore.core.errors import Conflict, Invalid, PetNotFound, PetstoreError
 from petstore.core.people import Role
 from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet, PetChange, PetChangedMeanwhile
@@ -170,6 +171,7 @@ async def show(visit: Visit, edit: Edit | None = None, error: PetstoreError | No
     return visit.page(
         "pet.html",
         title,
+        named=pet.name,
         error=error,
         pet=pet,
         edit=edit,
@@ -188,7 +190,7 @@ async def change(visit: Visit) -> Response:
     except Faults as error:
         return await show(visit, edit, error)
     if change == PetChange():
-        return visit.redirect(f"pets/{pet_id}", flash="Nothing was changed.")
+        return visit.redirect(f"pets/{pet_id}", flash=NOTHING_CHANGED)
     try:
         await visit.store.pets.change(pet_id, change, visit.actor, expected=edit.before)
     except PetChangedMeanwhile as error:
@@ -210,6 +212,7 @@ async def _changed_meanwhile(
         "pets_changed.html",
         f"Animal {present.id} has changed meanwhile",
         409,
+        named=present.name,
         faults=faults,
         pet=present,
         sent=edit.typed,
@@ -234,6 +237,7 @@ async def ask_removal(visit: Visit, error: Conflict | None = None) -> Response:
     return visit.page(
         "pets_remove.html",
         f"Remove animal {pet_id}?",
+        named=pet.name,
         error=error,
         pet=pet,
         names=await names_in(visit),
@@ -252,12 +256,29 @@ async def remove(visit: Visit) -> Response:
     return visit.redirect("pets", flash=f"Animal {pet_id} is removed.")
 
 
+async def show_label(visit: Visit) -> Response:
+    """The label of its cage, for paper."""
+    pet_id = visit.id_of("animal")
+    pet = await visit.store.pets.get(pet_id)
+    if pet is None:
+        raise PetNotFound(pet_id)
+    return visit.page(
+        "pets_label.html",
+        f"Label of animal {pet_id}",
+        named=pet.name,
+        pet=pet,
+        names=await names_in(visit),
+        barcode=barcode(pet_id),
+    )
+
+
 VIEWS = [
     View("GET", "/pets", search),
     View("GET", "/pets/new", ask_new, Role.STAFF),
     View("POST", "/pets/new", add, Role.STAFF),
     View("GET", "/pets/{pet_id}", show),
     View("POST", "/pets/{pet_id}", change, Role.STAFF),
+    View("GET", "/pets/{pet_id}/label", show_label),
     View("GET", "/pets/{pet_id}/remove", ask_removal, Role.STAFF),
     View("POST", "/pets/{pet_id}/remove", remove, Role.STAFF),
 ]
