@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from petstore.core.clock import SystemClock
 from petstore.storage.backend import backend_for
@@ -35,6 +35,7 @@ pytestmark = [
 
 _DAYS = 3
 _MOST_BYTES = 100_000
+_A4: ViewportSize = {"width": 680, "height": 1_000}  # within its margins
 # The ground, and the rules that are looked at; the dark differs in its colours.
 _SCHEMES: dict[Literal["light", "dark"], tuple[str, tuple[str, ...]]] = {
     "light": ("rgb(255, 255, 255)", ()),
@@ -113,6 +114,32 @@ def test_a_page_is_light_and_accessible_everywhere(
                 assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == paper
                 assert violations(page, rules) == []
         assert watched.faults() == []
+
+
+@pytest.mark.parametrize("path", ["pets", "orders?state=all", "accounts", "journal"])
+def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path: str) -> None:
+    """On a phone the first row stands in the upper half, and filters unfold; a desk has them without. On paper
+    there is no menu and no form, and no table is cut. A focus is an outline, which forced colours keep."""
+    watched = open_page()
+    page = watched.page
+    page.set_viewport_size(PHONE)
+    watched.open(f"/console/{path}")
+    first, filters = page.locator("main tbody tr").first, page.locator("details.more [name]").first
+    assert first.evaluate("row => row.getBoundingClientRect().top") < PHONE["height"] / 2
+    expect(filters).to_be_hidden()
+    page.get_by_text("Filters", exact=True).click()
+    expect(filters).to_be_visible()
+    page.get_by_text("Filters", exact=True).click()
+    page.set_viewport_size(DESKTOP)
+    expect(filters).to_be_visible()
+    page.emulate_media(forced_colors="active")
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.emulate_media(media="print", forced_colors="none")
+    page.set_viewport_size(_A4)
+    for gone in ("nav.side", "form.filters", ".actions"):
+        expect(page.locator(gone).first).to_be_hidden()
+    assert fits(page)
 
 
 def test_the_next_view_is_the_page_alone(open_page: Open) -> None:
