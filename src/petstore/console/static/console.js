@@ -40,7 +40,7 @@ document.addEventListener("click", (event) => {
 // A search that follows what is typed tells a reader who does not see the list what it shows now.
 document.addEventListener("htmx:afterSettle", () => {
   const said = document.getElementById("said"), rows = document.getElementById("rows");
-  if (said && rows) said.textContent = rows.dataset.said;
+  if (said && rows) said.textContent = rows.dataset.said ?? "";
 });
 
 // A page that nobody looks at asks for nothing; where somebody is at a link, nothing moves away below them.
