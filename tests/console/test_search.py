@@ -48,7 +48,7 @@ async def test_everything_is_found_by_what_people_write(filled: Shop, viewer: Vi
     assert "Nothing matches nobody." in (await sent(viewer, "nobody")).text
     assert "Write a part of a name" in (await viewer.get("search")).text
     live = await viewer.get("search?q=capt", headers=[("hx-request", "true")])
-    assert live.body.startswith(b'<div id="rows">')
+    assert live.body.startswith(b'<div id="rows"')
 
 
 async def test_only_operators_find_people(filled: Shop, viewer: Visitor, operator: Visitor) -> None:
