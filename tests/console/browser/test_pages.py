@@ -118,8 +118,8 @@ def test_a_page_is_light_and_accessible_everywhere(
 
 @pytest.mark.parametrize("path", ["pets", "orders?state=all", "accounts", "journal"])
 def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path: str) -> None:
-    """On a phone the first row stands in the upper half, and filters unfold; a desk has them without. On paper
-    there is no menu and no form, and no table is cut. A focus is an outline, which forced colours keep."""
+    """On a phone the first row stands in the upper half, and filters unfold; a desk has them without that. On
+    paper there is no menu and no form, and nothing is cut. Focus is an outline, which forced colours keep."""
     watched = open_page()
     page = watched.page
     page.set_viewport_size(PHONE)
