@@ -57,7 +57,7 @@ class TestPage:
         """There is no button; an operator has them, at failed tries alone."""
         assert "Send again" not in (await viewer.get("webhooks/1")).text
         actions = [form.action for form in (await operator.get("webhooks/1")).forms]
-        assert [each.rpartition("/")[2] for each in actions] == ["sign-out", "disable", "retry"]
+        assert [each.rpartition("/")[2] for each in actions] == ["search", "sign-out", "disable", "retry"]
 
     async def test_pages_of_fifty_tries(self, shop: Shop, viewer: Visitor) -> None:
         """The newest first; of one that arrived it says so."""
