@@ -261,6 +261,7 @@ def test_no_table_is_forgotten(cli: Cli) -> None:
         "stock_uploads",
         "stock_upload_parts",
         "jobs",
+        "refusals",
     )
     for own in ("versions", "schema_steps", "data_set", "deliverers", *ends):
         tables.pop(own)

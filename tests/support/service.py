@@ -230,7 +230,7 @@ async def open_shop(folder: Path, clock: ManualClock | None = None, **settings: 
 
 
 # Written in batches by the flusher; what they count comes from quota.py and is tested by the headers.
-COUNTERS = {"account_windows", "key_standings", "key_activity", "usage_days"}
+COUNTERS = {"account_windows", "key_standings", "key_activity", "usage_days", "refusals"}
 _ACCOUNT = ("tests", "enterprise", 1_000_000, 10_000_000, Access.MANAGE)
 _opened: list[tuple[bytes, str, int]] = []
 

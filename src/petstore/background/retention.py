@@ -20,7 +20,7 @@ _EVERY_SECONDS = HOUR_MS / SECOND_MS
 _REST = 20
 # Bills of a whole year are made when it is over.
 USAGE_KEPT_MS = 400 * DAY_MS
-TRIES_KEPT_MS = 30 * DAY_MS
+TRIES_KEPT_MS = REFUSALS_KEPT_MS = 30 * DAY_MS
 
 _T = TypeVar("_T")
 _log = structlog.get_logger("petstore.jobs")
@@ -37,16 +37,19 @@ async def run(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
 
 
 async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
-    """Remove failed tries of webhooks older than TRIES_KEPT_MS, and with a `keep_ms` entries that are older
+    """Remove failed tries of webhooks older than TRIES_KEPT_MS, refused requests older than
+    REFUSALS_KEPT_MS, and with a `keep_ms` entries that are older
     than that, and usage that is older than that and USAGE_KEPT_MS.
 
     Of several processes the last one that begins goes on. Raises StoreUnavailable.
     """
-    removed = Counter(entries=0, usage_days=0, webhook_tries=0)
+    removed = Counter(entries=0, usage_days=0, webhook_tries=0, refusals=0)
     now_ms = clock.now_ms()
     try:
         while tries := await _gently(clock, retention.remove_tries(now_ms - TRIES_KEPT_MS)):
             removed["webhook_tries"] += tries
+        while refusals := await _gently(clock, retention.remove_refusals(now_ms - REFUSALS_KEPT_MS)):
+            removed["refusals"] += refusals
         if keep_ms is not None:
             await _remove_journal(retention, clock, now_ms - keep_ms, removed)
     finally:

@@ -20,6 +20,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
 from petstore.transactions.account_pages import page_of_accounts, uses_of
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
+from petstore.transactions.refusals import remove_refusals_of
 from petstore.transactions.revocations import end_keys_of
 from petstore.transactions.rows import ACCOUNT, places, read_account, select
 from petstore.transactions.script import (
@@ -197,13 +198,14 @@ class Accounts(Repository):
 
     @write(REVOCATION)
     def close(self, now_ms: int, reference: str, actor: str) -> Script[Account]:
-        """Revoke all keys of the account, which never gets new ones. Deletes nothing."""
+        """Revoke all keys of the account, which never gets new ones. Deletes its refused requests alone."""
         account = yield from find_account(reference)
         if account.closed_at_ms is not None:
             return account
         changed = replace(account, closed_at_ms=now_ms)
         yield from _set_state(account, changed, "closed", actor, now_ms)
         yield from end_keys_of(account.id, actor, now_ms)
+        yield from remove_refusals_of(account.id)
         return changed
 
 

@@ -1,4 +1,4 @@
-"""Removes in small steps what is kept no longer: entries of the journal, and the usage of days.
+"""Removes in small steps what is kept no longer: entries of the journal, the usage of days, and others.
 
 A step notes up to where events are gone in the transaction that removes their entries, and a page of events
 (events.py) looks there after it has read: a follower gets each event, or EventsGone.
@@ -54,6 +54,11 @@ _REMOVE_DAYS = statement(
 _REMOVE_TRIES = statement(
     "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
     " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT $2) RETURNING 1"
+)
+# Nearly in the order of their times. Of the oldest rows those of a clock that was ahead stay.
+_REMOVE_REFUSALS = statement(
+    "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT $2) AND at_ms < $1"
+    " RETURNING 1"
 )
 
 
@@ -113,6 +118,11 @@ class Retention(Repository):
     def remove_tries(self, _now_ms: int, before_ms: int) -> Script[int]:
         """Remove some tries of webhooks that failed before a time; how many, 0 when none is left."""
         return len((yield _REMOVE_TRIES, (before_ms, STEP_MAX)))
+
+    @write(NO_EFFECT)
+    def remove_refusals(self, _now_ms: int, before_ms: int) -> Script[int]:
+        """Remove some refused requests before a time; how many, 0 when none is left."""
+        return len((yield _REMOVE_REFUSALS, (before_ms, STEP_MAX)))
 
 
 def _last_before(at_ms: int) -> Script[Position]:

@@ -84,7 +84,7 @@ BAN_STATE = BanState.__struct_fields__
 DAILY_USAGE = DailyUsage.__struct_fields__
 
 # In the order of their references. SQLite's table of versions and PostgreSQL's notes are their own, and
-# sessions, links, tries and uploads end with the database that they began in.
+# sessions, links, tries of passwords, uploads and refusals end with the database that they began in.
 TABLES = (
     Table("pets", PET),
     Table("pet_sources", ("source_key", "pet_id"), "source_key", has_identity=False),

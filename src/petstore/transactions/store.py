@@ -23,6 +23,7 @@ from petstore.transactions.notifications import Notifications
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
+from petstore.transactions.refusals import Refusals
 from petstore.transactions.retention import Retention
 from petstore.transactions.script import Database
 from petstore.transactions.search import Search
@@ -71,6 +72,7 @@ class Parts:
         self.stages = Stages(database, clock)
         self.staging = Staging(database, clock)
         self.usage = Usage(database, clock)
+        self.refusals = Refusals(database, clock)
         self.billing = Billing(database, clock)
         self.people = People(database, clock)
         self.sign_ins = SignIns(database, clock)

@@ -26,7 +26,7 @@ _ALL_WINDOWS = statement(f"SELECT account_id, {select(ACCOUNT_WINDOWS)} FROM acc
 _ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
 _WINDOWS = statement(f"SELECT {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE account_id = $1")
 _BANS_WHERE = (
-    "SELECT k.id, k.display, s.level, s.banned_until_ms"
+    "SELECT k.id, k.display, s.level, s.banned_until_ms, s.banned_from_ms"
     " FROM api_keys k JOIN key_standings s ON s.key_id = k.id"
     " WHERE s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms AND"
 )

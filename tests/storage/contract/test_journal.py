@@ -246,9 +246,11 @@ READS = {
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
     *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
-    "retention.remove_tries",
+    *("retention.remove_tries", "retention.remove_refusals"),
     # A step writes the index alone: test_search.py.
     *("search.find", "search.step", "events.entries", "accounts.uses", "keys.ending"),
+    # Requests that changed nothing.
+    *("refusals.add", "refusals.last"),
 }
 
 

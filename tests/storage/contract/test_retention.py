@@ -303,6 +303,7 @@ async def test_a_removal_says_once_what_left(
             "entries": 5,
             "usage_days": 0,
             "webhook_tries": 0,
+            "refusals": 0,
             "kept_since": "2027-03-26T08:00:00.000Z",
         }
     ]

@@ -90,7 +90,7 @@ class TestReport:
         }
         await store.counters.save(LimiterState({}, bans), UsageChanges())
         shown = (await store.keys.key(1)).display
-        assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1)]
+        assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1, now_ms)]
 
     async def test_standing_bans_of_all_accounts(self, store: Store, clock: ManualClock) -> None:
         """Only what an operator can lift: not a ban that is over or pardoned, nor a key that has ended.

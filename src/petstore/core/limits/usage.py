@@ -78,6 +78,7 @@ class KeyBan(msgspec.Struct, frozen=True):
     display: str
     level: int
     banned_until_ms: int
+    banned_from_ms: int
 
 
 class BannedKey(msgspec.Struct, frozen=True):

@@ -1,0 +1,70 @@
+"""The last refused requests of each account, for both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import astuple
+
+from petstore.core.refusals import KEPT, Refusal
+from petstore.transactions.rows import select
+from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
+
+_COLUMNS = Refusal.__struct_fields__[:-1]
+_NUMBERS = {"account_id", "at_ms", "key_id", "status"}
+_ROWS = (
+    f"INSERT INTO refusals ({select(_COLUMNS)}) SELECT {{}} FROM {{}}"
+    " WHERE EXISTS (SELECT 1 FROM accounts a WHERE a.id = {} AND a.closed_at_ms IS NULL) ORDER BY 2"
+)
+_VALUES = [f"value ->> {at}" for at, _ in enumerate(_COLUMNS)]
+_TYPED = [
+    f"({value})::{'bigint' if column in _NUMBERS else 'text'}"
+    for column, value in zip(_COLUMNS, _VALUES, strict=True)
+]
+# One statement for all rows, a JSON array of arrays; their identifiers go by time.
+_ADD = Statement(
+    _ROWS.format(select(_VALUES), "json_each(?1)", _VALUES[0]),
+    _ROWS.format(select(_TYPED), "json_array_elements($1::text::json) AS rows (value)", _TYPED[0]),
+)
+# The older ones of these accounts.
+_OLDER = (
+    "DELETE FROM refusals WHERE id IN (SELECT id FROM"
+    " (SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY id DESC) AS place FROM refusals"
+    f" WHERE account_id IN (SELECT {{}})) AS ranked WHERE place > {KEPT})"
+)
+_TRIM = Statement(
+    _OLDER.format("value FROM json_each(?1)"),
+    _OLDER.format("value::text::bigint FROM json_array_elements($1::text::json) AS accounts (value)"),
+)
+_LAST = statement(
+    f"SELECT {select([f'r.{column}' for column in _COLUMNS])}, coalesce(k.display, '')"
+    " FROM refusals r LEFT JOIN api_keys k ON k.id = r.key_id WHERE r.account_id = $1"
+    f" ORDER BY r.id DESC LIMIT {KEPT}"
+)
+_REMOVE_OF = statement("DELETE FROM refusals WHERE account_id = $1")
+
+
+class Refusals(Repository):
+    """The last KEPT refused requests of each account that is not closed."""
+
+    @write(NO_EFFECT)
+    def add(self, _now_ms: int, refused: Sequence[Refusal]) -> Script[None]:
+        """Add some, and remove those that are then too many."""
+        yield _ADD, (_json([astuple(each)[:-1] for each in refused]),)
+        yield _TRIM, (_json(sorted({each.account_id for each in refused})),)
+
+    @read
+    def last(self, account_id: int) -> Script[list[Refusal]]:
+        """Those of an account, newest first; processes save theirs about once a second."""
+        found = [Refusal(*row) for row in (yield _LAST, (account_id,))]
+        return sorted(found, key=lambda refusal: refusal.at_ms, reverse=True)
+
+
+def remove_refusals_of(account_id: int) -> Script[None]:
+    """As its account is closed."""
+    yield _REMOVE_OF, (account_id,)
+
+
+def _json(values: Sequence[object]) -> str:
+    return msgspec.json.encode(values).decode()
