@@ -63,17 +63,39 @@ class _Fields(msgspec.Struct, gc=False):
     status: int
 
 
+class Addresses:
+    """Clients' addresses as the log shows them: `shown` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or
+    off."""
+
+    def __init__(self, trusted_proxies: Networks = (), shown: str = "full") -> None:
+        self._trusted = trusted_proxies
+        self._is_network = shown == "network"
+        self.are_shown = shown != "off"
+
+    def read(self, peer: str, forwarded_for: bytes) -> str | None:
+        """The client behind trusted proxies, normalized; None where none is shown. `forwarded_for` is the end
+        of the header, of FORWARDED_MAX_BYTES."""
+        if not self.are_shown:
+            return None
+        text = forwarded_for.decode("latin-1")
+        if len(text) >= FORWARDED_MAX_BYTES:
+            text = UNKNOWN_CLIENT + "," + text.partition(",")[2]  # the first hop may be cut
+        address = parse_address(client_address(peer, text, self._trusted))
+        if address is None:
+            return UNKNOWN_CLIENT
+        if self._is_network:
+            return str(ip_network((address.packed, 24 if address.version == 4 else 48), strict=False))
+        return str(ip_address(address.packed))  # without the zone, which is text of the client
+
+
 class AccessFormat:
-    """Formats entries. `addresses` is PETSTORE_LOG_ADDRESS: full, network (/24, /48) or off; `mark` begins
-    each line of text."""
+    """Formats entries. `addresses` is as Addresses takes it; `mark` begins each line of text."""
 
     def __init__(
         self, *, trusted_proxies: Networks = (), addresses: str = "full", worker: int = 0, mark: str = ""
     ) -> None:
         self._mark = mark
-        self._trusted = trusted_proxies
-        self._is_network = addresses == "network"
-        self._shows_addresses = addresses != "off"
+        self._addresses = Addresses(trusted_proxies, addresses)
         self._worker = worker
         self._fields = lru_cache(_RECURRING_KEPT)(self._read)
         self._as_json = lru_cache(_RECURRING_KEPT)(self._encode)
@@ -121,19 +143,7 @@ class AccessFormat:
 
     def _read(self, recurring: tuple[Any, ...]) -> _Fields:
         peer, forwarded_for, *others = recurring
-        return _Fields(self._read_address(peer, forwarded_for) if self._shows_addresses else None, *others)
-
-    def _read_address(self, peer: str, forwarded_for: bytes) -> str:
-        """The client behind trusted proxies, normalized."""
-        text = forwarded_for.decode("latin-1")
-        if len(text) >= FORWARDED_MAX_BYTES:
-            text = UNKNOWN_CLIENT + "," + text.partition(",")[2]  # the first hop may be cut
-        address = parse_address(client_address(peer, text, self._trusted))
-        if address is None:
-            return UNKNOWN_CLIENT
-        if self._is_network:
-            return str(ip_network((address.packed, 24 if address.version == 4 else 48), strict=False))
-        return str(ip_address(address.packed))  # without the zone, which is text of the client
+        return _Fields(self._addresses.read(peer, forwarded_for), *others)
 
 
 def _recurring(entry: AccessEntry) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Saves counters and usage about once a second, and at a clean stop.
+"""Saves counters, usage and refused requests about once a second, and at a clean stop.
 
 A kill loses at most about one second of counts. The same loop drives the store's purge, the metrics of
 workers and the ends of incidents.
@@ -43,6 +43,7 @@ class CounterFlusher:
         self._limiter = limiter
         self._meter = meter
         self._save = save
+        self._further: list[Callable[[], Awaitable[None]]] = []
         self._purge = purge
         self._try_write = try_write
         self._each_round = each_round
@@ -67,6 +68,10 @@ class CounterFlusher:
             return None
         return f"not for {seconds:.0f} s: {self._reason or 'the disk or the server does not answer.'}"
 
+    def also_save(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Await `step` after the counters are saved, each time. It may raise StoreUnavailable."""
+        self._further.append(step)
+
     async def save(self) -> None:
         """Write all pending changes. Raises StoreUnavailable and ConfigurationError, and keeps them."""
         self._state.update(self._limiter.drain())
@@ -79,6 +84,8 @@ class CounterFlusher:
             self._limiter.saved()
         elif self._saved_at is None or self._reason:  # an idle service does not write
             await self._try_write()
+        for step in self._further:
+            await step()
         self.saved_ms = now_ms
 
     async def run(self) -> None:

@@ -11,12 +11,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.core.limits.plans import WINDOWS
 from petstore.core.stages import REHEARSED
 from petstore.ops.access_log import FORWARDED_MAX_BYTES, METHODS, OTHER_METHOD, AccessEntry
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
+from petstore.ops.refusals import RefusalNotes
 
 _log = structlog.get_logger("petstore.api")
 
@@ -61,10 +63,17 @@ class ApiObserver:
     """Implements api.pipeline.app.Observer. `logs_addresses`: the access log shows clients' addresses."""
 
     def __init__(
-        self, counts: Counts, incidents: Incidents, access_log: LogWriter | None, *, logs_addresses: bool
+        self,
+        counts: Counts,
+        incidents: Incidents,
+        refusals: RefusalNotes,
+        access_log: LogWriter | None,
+        *,
+        logs_addresses: bool,
     ) -> None:
         self._counts = counts
         self._incidents = incidents
+        self._refusals = refusals
         self._latencies: dict[tuple[str, int], Histogram] = {}
         self._access_log = access_log
         self._logs_addresses = logs_addresses
@@ -83,8 +92,8 @@ class ApiObserver:
             worked = seconds - request.waited
             latencies.counts[bisect_left(LATENCY_BOUNDS, worked)] += 1  # Histogram.observe without the call
             latencies.total += worked
-            if status in {401, 429}:
-                self._count_refusal(status, decision, caller, request.cause)
+            if status in {401, 403, 429}:
+                self._count_refusal(request, operation.path, status, decision)
         if self._incidents.bans and caller is not None and isinstance(decision, Decision):
             self._incidents.answered(caller, decision)
         if self._access_log is not None:
@@ -115,17 +124,27 @@ class ApiObserver:
         return latencies
 
     def _count_refusal(
-        self, status: int, decision: Decision | AddressDecision, caller: Caller | None, cause: str | None
+        self, request: Request, path: str | None, status: int, decision: Decision | AddressDecision
     ) -> None:
-        if status == 401 and cause is not None:
-            self._counts.unauthorized[cause] += 1
-        elif isinstance(decision, Decision):
-            window = "ban" if decision.banned else decision.binding.name
+        caller = request.caller
+        if status == 401:
+            if request.cause is not None:
+                self._counts.unauthorized[request.cause] += 1
+            return
+        if status == 429:
+            if isinstance(decision, AddressDecision):
+                self._counts.refused(decision.binding.name, ban_began=False)
+                return
+            window = "ban" if decision.banned else WINDOWS[decision.binding_at].name
             self._counts.refused(window, ban_began=decision.ban_began)
             if decision.ban_began and caller is not None:
                 self._incidents.ban_began(caller, decision)
-        else:
-            self._counts.refused(decision.binding.name, ban_began=False)
+        if caller is not None:
+            forwarded_for = request.headers.get(b"x-forwarded-for")
+            if forwarded_for is not None:
+                forwarded_for = forwarded_for[-FORWARDED_MAX_BYTES:]
+            last = self._refusals.of.get(caller.account_id) or self._refusals.begin(caller.account_id)
+            last.append((decision, request.method, path, caller, request.exchange.client, forwarded_for))
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")

@@ -24,6 +24,7 @@ from petstore.core.limits.usage import UsageMeter
 from petstore.core.stages import foreign_to
 from petstore.http.asgi import AsgiBridge
 from petstore.limiter.address_limiter import AddressLimiter
+from petstore.ops.access_log import Addresses
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.flusher import CounterFlusher
@@ -33,6 +34,7 @@ from petstore.ops.history import ServiceHistory
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
 from petstore.ops.metrics import Metrics
+from petstore.ops.refusals import RefusalNotes
 from petstore.ops.status import CallersStatus
 from petstore.ops.supervision import read_metrics
 from petstore.ops.telemetry import ApiObserver, LimiterWatch, SiteWatch
@@ -130,6 +132,7 @@ class _Counting(NamedTuple):
     """What notes requests, and the loop that saves and shares it about once a second."""
 
     meter: UsageMeter
+    refusals: RefusalNotes
     incidents: Incidents
     history: ServiceHistory
     status: CallersStatus
@@ -139,6 +142,8 @@ class _Counting(NamedTuple):
 def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
     """The second stage."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
+    addresses = Addresses(process.settings.trusted_proxies, process.settings.log_address)
+    refusals = RefusalNotes(addresses)
     history = ServiceHistory(process.metrics.total, process.clock.monotonic)
     status = CallersStatus(
         process.metrics.own, process.metrics.total, process.clock, process.settings.replicas
@@ -157,7 +162,13 @@ def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
         each_round=each_round,
         clock=process.clock,
     )
-    return _Counting(meter, incidents, history, status, flusher)
+
+    async def save_refusals() -> None:
+        if refused := refusals.drain():
+            await storage.store.refusals.add(refused)
+
+    flusher.also_save(save_refusals)
+    return _Counting(meter, refusals, incidents, history, status, flusher)
 
 
 def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
@@ -229,6 +240,7 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
     observer = ApiObserver(
         metrics.counts,
         counting.incidents,
+        counting.refusals,
         process.access_log,
         logs_addresses=settings.log_address != "off",
     )

@@ -14,10 +14,11 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
 from petstore.http.exchange import Exchange
-from petstore.ops.access_log import AccessEntry, AccessFormat
+from petstore.ops.access_log import AccessEntry, AccessFormat, Addresses
 from petstore.ops.counts import Counts
 from petstore.ops.incidents import Incidents
 from petstore.ops.log_writers import LogWriter
+from petstore.ops.refusals import RefusalNotes
 from petstore.ops.telemetry import ApiObserver
 
 NOW_MS = 1_800_000_030_000
@@ -39,7 +40,9 @@ def _answer(benchmark: BenchmarkFixture, exchange: Exchange, log: Kept | None) -
     request = read_request(exchange)
     request.caller = CALLER
     decision = decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
-    observer = ApiObserver(Counts(), Incidents(SystemClock()), log, logs_addresses=True)
+    observer = ApiObserver(
+        Counts(), Incidents(SystemClock()), RefusalNotes(Addresses()), log, logs_addresses=True
+    )
     response = make_response(200, b"[]")
     benchmark(observer.answered, request, NO_ROUTE.otherwise, response, 0.001, decision)
 

@@ -15,10 +15,11 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import WINDOWS
-from petstore.core.limits.windows import EACH_WINDOW, AccountWindows, ceil_seconds, flat, follow_clock, roll
+from petstore.core.limits.windows import AccountWindows, ceil_seconds, flat, follow_clock, roll
 from petstore.core.versions import NO_VERSIONS, Versions
 
 _Numbers = tuple[int, ...]
+_NONE_LEFT = (0,) * len(WINDOWS)
 _one_more: Callable[[_Numbers, None], _Numbers] = flat("a[{0}] + 1")
 _left: Callable[[_Numbers, _Numbers], _Numbers] = flat("a[{0}] - b[{0}]")
 _more: Callable[[_Numbers, int], _Numbers] = flat("a[{0}] + b")
@@ -34,8 +35,8 @@ def ban_decision(
         now_ms=now_ms,
         versions=versions,
         limits=caller.limits,
-        remaining=tuple(0 for _ in EACH_WINDOW),
-        reset_at=tuple(reset_at for _ in EACH_WINDOW),
+        remaining=_NONE_LEFT,
+        reset_at=(reset_at,) * len(WINDOWS),
         binding_at=0,
         retry_after_seconds=max(1, ceil_seconds(ban.banned_until_ms - now_ms)),
         banned=True,

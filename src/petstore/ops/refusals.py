@@ -1,0 +1,72 @@
+"""Notes the last refused requests of accounts until they are saved, about once a second.
+
+However many there are, a process notes KEPT of an account and those of ACCOUNTS_MAX accounts between two
+savings: 1,000 rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from petstore.core.errors import AccountSuspended, Forbidden, KeyBanned, PetstoreError, RateLimited
+from petstore.core.keys import Caller
+from petstore.core.limits.decision import AddressDecision, Decision
+from petstore.core.refusals import KEPT, Refusal
+from petstore.ops.access_log import METHODS, OTHER_METHOD, Addresses
+
+ACCOUNTS_MAX = 50
+
+# Decision, method, template of the path, caller, peer, X-Forwarded-For.
+Noted = tuple[Decision | AddressDecision, str, str | None, Caller, tuple[str, int], bytes | None]
+
+
+class RefusalNotes:
+    """The notes of one process; `addresses` reads those of clients.
+
+    `of` has them by account. Under attack each refused request appends one: what can wait is left to `drain`.
+    """
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._addresses = addresses
+        self._nowhere: deque[Noted] = deque(maxlen=0)
+        self.of: dict[int, deque[Noted]] = {}
+
+    def begin(self, account_id: int) -> deque[Noted]:
+        """Where those of an account go that has none yet."""
+        if len(self.of) >= ACCOUNTS_MAX:
+            return self._nowhere
+        return self.of.setdefault(account_id, deque(maxlen=KEPT))
+
+    def drain(self) -> list[Refusal]:
+        """Those since the last call, of each account the oldest first."""
+        noted, self.of = self.of, {}
+        return [self._read(*each) for last in noted.values() for each in last]
+
+    def _read(
+        self,
+        decision: Decision | AddressDecision,
+        method: str,
+        path: str | None,
+        caller: Caller,
+        peer: tuple[str, int],
+        forwarded_for: bytes | None,
+    ) -> Refusal:
+        error: type[PetstoreError] = Forbidden
+        window = None
+        if isinstance(decision, AddressDecision):  # nothing was taken
+            error = AccountSuspended
+        elif decision.banned:
+            error = KeyBanned
+        elif not decision.allowed:
+            error, window = RateLimited, decision.binding.name
+        return Refusal(
+            caller.account_id,
+            decision.now_ms,
+            caller.key_id,
+            METHODS.get(method, OTHER_METHOD),
+            path,
+            error.status,
+            error.code,
+            window,
+            self._addresses.read(peer[0], forwarded_for or b""),
+        )
