@@ -41,12 +41,21 @@ class TestReport:
         shop.issue("shop")
         shop.issue("shop")
         ban(shop, 2)
-        first, second = shop.json("usage", "shop")["keys"]
+        report = shop.json("usage", "shop")
+        first, second = report["keys"]
         assert (first["state"], first["bannedUntil"]) == ("active", None)
         assert (second["id"], second["bannedUntil"]) == (2, "2027-01-15T08:01:30.000Z")
         assert second["display"] == shop.json("keys", "list", "shop")[1]["display"]
+        (cause,) = report["refusedNow"]
+        assert (cause["then"], cause["until"]) == (
+            "each of its requests is answered 429",
+            second["bannedUntil"],
+        )
+        said = f"{cause['what']} since 2027-01-15 08:00:30Z: {cause['then']} until 2027-01-15 08:01:30Z."
+        assert said in shop.ok("usage", "shop")
         shop.clock.advance(60)
-        assert shop.json("usage", "shop")["keys"][1]["bannedUntil"] is None
+        report = shop.json("usage", "shop")
+        assert (report["keys"][1]["bannedUntil"], report["refusedNow"]) == (None, [])
 
     def test_last_thirty_days(self, shop: Cli) -> None:
         """Newest first, with the calls of the deprecated operation; older days are left out."""

@@ -29,6 +29,7 @@ from petstore.core.limits.quota import view
 from petstore.core.limits.usage import DEPRECATED_DAYS, UsageReport
 from petstore.core.lists.bills import Bill
 from petstore.core.moments import iso_day
+from petstore.core.refusals import Cause, causes_now
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -167,8 +168,10 @@ def _report(session: Session, account: str, days: int, as_json: bool) -> None:
 def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageReport) -> dict[str, Any]:
     """The windows are as the account's next request would find them."""
     banned_until = {ban.key_id: moment(ban.banned_until_ms) for ban in report.bans}
+    windows = view(report.windows, account.plan.limits, now_ms)
     return {
         "account": account_record(account),
+        "refusedNow": list(map(_cause_record, causes_now(account, keys, report.bans, windows, now_ms))),
         "windows": [
             {
                 "name": window.name,
@@ -176,7 +179,7 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
                 "remaining": window.remaining,
                 "resetAt": moment(window.reset_at * SECOND_MS),
             }
-            for window in view(report.windows, account.plan.limits, now_ms)
+            for window in windows
         ],
         "keys": [
             {
@@ -199,10 +202,18 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
     }
 
 
+def _cause_record(cause: Cause) -> dict[str, Any]:
+    since, until = moment(cause.since_ms), moment(cause.until_ms)
+    return {"what": cause.what, "since": since, "then": cause.then, "until": until}
+
+
 def _write(record: dict[str, Any], days: int) -> None:
     account = record["account"]
     state = "" if account["state"] == "active" else f", {account['state']}"
     write_line(f"{account['name']} (id {account['id']}), plan {account['plan']}{state}\n")
+    for cause in record["refusedNow"]:
+        since, until = (f" {word} {cause[word]}" if cause[word] else "" for word in ("since", "until"))
+        write_line(f"{cause['what']}{since}: {cause['then']}{until}.\n")
     write_table(
         record["windows"],
         {"WINDOW": "name", "LIMIT": "limit", "REMAINING": "remaining", "RESETS": "resetAt"},
