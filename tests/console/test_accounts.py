@@ -84,8 +84,8 @@ class TestNew:
             "accounts/new",
             name="zoo",
             plan="enterprise",
-            per_minute=5000,
-            per_day=2000000,
+            per_minute="5,000",
+            per_day="2 000 000",
         )
         account = await shop.store.accounts.find("zoo")
         assert account.plan.limits == (5_000, 2_000_000)

@@ -32,7 +32,7 @@ FORMS = [
     ("accounts/new", "new", {"name": "12"}, 400, "can't name an account"),
     ("accounts/new", "new", {"name": "zoo"}, 409, "There is an account 'zoo' already; choose another name."),
     ("accounts/new", "new", {**_ENTERPRISE, "per_day": "5"}, 400, "needs both agreed numbers"),
-    ("accounts/new", "new", {**_ENTERPRISE, "per_minute": "1e3"}, 400, "Write a whole number in digits"),
+    ("accounts/new", "new", {**_ENTERPRISE, "per_minute": "1e3"}, 400, "Write a whole number, such as"),
     ("accounts/new", "new", {**_ENTERPRISE, "per_minute": "0", "per_day": "5"}, 400, "must be from 1 to"),
     ("accounts/new", "new", {"name": "den", "per_minute": "7"}, 400, "The free plan has fixed limits"),
     ("accounts/new", "new", {"name": "den", "plan": "gold"}, 400, "There is no plan 'gold'"),

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import msgspec
 from starlette.responses import Response
 
+from petstore.console import refusals
 from petstore.console.contacts import Place
+from petstore.console.formats import ungrouped
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
 from petstore.core.accounts import Account
@@ -53,6 +55,7 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
     days = every_day(report.days, today, _DAYS, windows[-1].used)
     keys = (await visit.store.keys.keys(str(account.id), newest=KEYS_READ))[::-1]
     ended = [key for key in keys if key.state(visit.now_ms) != "active"]
+    history = await history_of(visit, "account", account.id)
     return visit.page(
         "account.html",
         account.name,
@@ -70,7 +73,10 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
         bans={ban.key_id: ban for ban in report.bans},
         webhooks=await visit.store.webhooks.of_account(account.id),
         mail=await _MAIL.block(visit, account.id),
-        history=await history_of(visit, "account", account.id),
+        history=history,
+        **await refusals.block(
+            visit, account, keys, report.bans, windows, history, are_all=len(keys) < KEYS_READ
+        ),
     )
 
 
@@ -155,9 +161,9 @@ def _read_plan(visit: Visit) -> Plan:
     limits, faults = [], {}
     for column in LIMIT_COLUMNS:
         text = visit.typed(column)
-        limits.append(read_int64(text) if text else None)
+        limits.append(read_int64(ungrouped(text)) if text else None)
         if text and limits[-1] is None:
-            faults[column] = "Write a whole number in digits, such as 5000."
+            faults[column] = "Write a whole number, such as 5,000."
     if faults:
         raise Faults(faults)
     return resolve_plan(visit.form.get("plan", ""), *limits)

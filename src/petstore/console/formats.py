@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,8 @@ from markupsafe import Markup
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.moments import iso_day, iso_moment
 
+_GROUPED = re.compile(r"[0-9]{1,3}(?:([,.'\u2019\s])[0-9]{3}(?:\1[0-9]{3})*)")
+_SEPARATORS = re.compile(r"[^0-9]")
 _UNITS = ((DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"))
 
 
@@ -43,6 +46,11 @@ def size(length_bytes: float) -> str:
         units.pop(0)
     is_whole = units[0] == "bytes" or length_bytes >= 100
     return f"{length_bytes:,.{0 if is_whole else 1}f} {units[0]}"
+
+
+def ungrouped(text: str) -> str:
+    """A typed number without the separators of its thousands: `1,000`, `1 000`, `1.000` or `1'000`."""
+    return _SEPARATORS.sub("", text) if _GROUPED.fullmatch(text) else text
 
 
 def sentence(phrase: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from petstore.console.accounts import account_of
-from petstore.console.formats import choose
+from petstore.console.formats import choose, ungrouped
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.visit import Faults, View, Visit, address
@@ -157,7 +157,7 @@ def _read_expiry(days: str, until: str, now_ms: int) -> int | None:
     if days and until:
         raise Invalid("until", "Give either a number of days or a last day, not both.")
     if days:
-        count = read_id(days)
+        count = read_id(ungrouped(days))
         if count is None or count > _DAYS_MAX:
             raise Invalid("days", f"Write a whole number from 1 to {_DAYS_MAX:,}.")
         return now_ms + count * DAY_MS

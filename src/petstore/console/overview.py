@@ -123,7 +123,7 @@ def notices_of(totals: Totals, days: int) -> Iterator[Notice]:
             f"{banned:,} {'keys are' if many else 'key is'} banned:"
             f" {'their programs' if many else 'its program'} went on after refusals.",
             [("bans", "All bans")],
-            "Tell the customer to wait as Retry-After says, then lift the ban.",
+            "Tell the customer to wait as Retry-After says; an operator can lift the ban.",
         )
     if totals.near_limit:
         yield Notice(

@@ -1,0 +1,46 @@
+"""Why an account's requests are refused now, and the last ones that were. templates/refusal_parts.html shows
+both on the account's page."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from petstore.console.journal import History
+from petstore.console.visit import Visit
+from petstore.core.accounts import Account
+from petstore.core.errors import AccountSuspended, Forbidden, KeyBanned, RateLimited
+from petstore.core.keys import ApiKey
+from petstore.core.limits.decision import Window
+from petstore.core.limits.usage import KeyBan
+from petstore.core.refusals import Refusal, causes_now
+
+_REASONS = {
+    RateLimited.code: "no request left in the {}",
+    KeyBanned.code: "key banned",
+    AccountSuspended.code: "account suspended",
+    Forbidden.code: "key's level too low",
+}
+
+
+async def block(
+    visit: Visit,
+    account: Account,
+    keys: Collection[ApiKey],
+    bans: Collection[KeyBan],
+    windows: Collection[Window],
+    history: History,
+    *,
+    are_all: bool,
+) -> dict[str, Any]:
+    """The values of refusal_parts.html. `keys`: the newest ones, unless they `are_all`."""
+    by = next((line.who for line in history.lines if line.entry.action in ("suspended", "closed")), "")
+    return {
+        "causes": causes_now(account, keys, bans, windows, visit.now_ms, are_all=are_all, by=by),
+        "refused": [(each, _reason(each)) for each in await visit.store.refusals.last(account.id)],
+    }
+
+
+def _reason(refusal: Refusal) -> str:
+    """In words; the code itself where a later release wrote another one."""
+    return _REASONS.get(refusal.code, refusal.code).format(refusal.of_window)
