@@ -8,6 +8,7 @@ from email.headerregistry import Address
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -94,6 +95,11 @@ ROWS: dict[str, Row] = {
         ],
     ),
     "console": ("auto", [("on", "on"), ("off", "off")], [("yes", "one of auto, on, off")]),
+    "time_zone": (
+        ZoneInfo("UTC"),
+        [("Europe/Berlin", ZoneInfo("Europe/Berlin"))],
+        [(text, "name of a time zone, such as Europe/Berlin") for text in ("", "Berlin", "UTC+1", "../UTC")],
+    ),
     "ops_networks": (
         LOOPBACK,
         [("10.1.2.3", (ip_network("10.1.2.3/32"),)), ("", ())],

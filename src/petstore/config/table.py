@@ -7,6 +7,7 @@ from datetime import datetime
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -29,6 +30,7 @@ from petstore.config.values import (
     sealing_keys,
     stage,
     switch,
+    time_zone,
 )
 from petstore.core.client_address import Networks
 from petstore.core.durations import parse_duration
@@ -104,6 +106,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         choice("auto", "on", "off"),
         "Pages for staff and operators; auto: on a loopback address without a proxy.",
     )
+    time_zone: ZoneInfo = _setting("UTC", time_zone, "The shop's time zone, for the console's pages.")
     ops_networks: Networks = _setting(
         "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."
     )

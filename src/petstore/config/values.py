@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
+from zoneinfo import ZoneInfo
 
 from petstore.core.client_address import Networks
 from petstore.core.contacts import is_address
 from petstore.core.durations import parse_duration
 from petstore.core.mails import MailServer
 from petstore.core.stages import Stage
+from petstore.core.zones import read_zone
 
 if TYPE_CHECKING:
     from email.headerregistry import Address
@@ -173,6 +175,13 @@ def date(text: str) -> datetime:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         raise ValueError("expected a date such as 2030-12-05") from None
+
+
+def time_zone(text: str) -> ZoneInfo:
+    zone = read_zone(text)
+    if zone is None:
+        raise ValueError("expected the name of a time zone, such as Europe/Berlin or UTC")
+    return zone
 
 
 def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
