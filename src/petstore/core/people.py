@@ -28,7 +28,10 @@ _RANK = {role: rank for rank, role in enumerate(Role)}
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A user of the console. Without a password only a one-time link opens a session."""
+    """A user of the console. Without a password only a one-time link opens a session.
+
+    `time_zone` is the IANA name of their own choice; None: the shop's.
+    """
 
     id: int
     name: str
@@ -36,6 +39,7 @@ class Person(msgspec.Struct, frozen=True):
     has_password: bool
     created_at_ms: int
     disabled_at_ms: int | None = None
+    time_zone: str | None = None
 
     @property
     def actor(self) -> str:

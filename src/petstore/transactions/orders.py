@@ -55,6 +55,7 @@ _ADD = statement(
     f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (pet_id) WHERE status IN ('placed', 'approved') DO NOTHING RETURNING id"
 )
+_SALE_OF = statement(f"{_ORDERS} WHERE pet_id = $1 AND status = 'delivered' ORDER BY id DESC LIMIT 1")
 _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")
 
 
@@ -77,6 +78,12 @@ class Orders(Repository):
     def get(self, order_id: int, account_id: int | None = None) -> Script[Order]:
         """Raises OrderNotFound."""
         return _find(order_id, account_id)
+
+    @read
+    def sale_of(self, pet_id: int) -> Script[Order | None]:
+        """The newest delivered order of an animal."""
+        rows = yield _SALE_OF, (pet_id,)
+        return read_order(rows[0]) if rows else None
 
     async def place(
         self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None

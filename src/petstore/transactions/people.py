@@ -8,9 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from petstore.core.contacts import check_addresses
-from petstore.core.errors import Conflict, PersonNotFound
+from petstore.core.errors import Conflict, Invalid, PersonNotFound
 from petstore.core.people import Person, Role, SignInLink, check_person_name
 from petstore.core.sign_ins import LINK_VALID_MS, new_token, token_digest
+from petstore.core.zones import read_zone
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record
 from petstore.transactions.rows import PERSON
@@ -41,6 +42,7 @@ _ADD = statement(
 )
 _SET_ROLE = statement("UPDATE people SET role = $2 WHERE id = $1")
 _SET_DISABLED = statement("UPDATE people SET disabled_at_ms = $2 WHERE id = $1")
+_SET_TIME_ZONE = statement("UPDATE people SET time_zone = $2 WHERE id = $1")
 _SET_PASSWORD = statement("UPDATE people SET password = $2 WHERE id = $1")
 _ADD_LINK = statement(
     "INSERT INTO sign_in_links (digest, person_id, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4)"
@@ -54,8 +56,8 @@ ENDS_ACCESS = Effect(ends_access=True)
 
 def read_person(row: Sequence[Any]) -> Person:
     """A person from the columns PERSON, without the password's hash."""
-    person_id, name, role, password, created_at_ms, disabled_at_ms = row
-    return Person(person_id, name, Role(role), password is not None, created_at_ms, disabled_at_ms)
+    person_id, name, role, password, *rest = row
+    return Person(person_id, name, Role(role), password is not None, *rest)
 
 
 def find_person(name: str) -> Script[Person]:
@@ -196,6 +198,19 @@ class People(Repository):
         before, after = {"role": person.role}, {"role": role}
         yield from record(now_ms, actor, "person", person.id, "role_changed", before, after)
         return replace(person, role=role)
+
+    @write(NO_EFFECT)
+    def set_time_zone(self, now_ms: int, name: str, zone: str | None, actor: str) -> Script[Person]:
+        """Choose the person's own zone by its IANA name; None takes the choice back. Raises Invalid."""
+        if zone is not None and read_zone(zone) is None:
+            raise Invalid("time_zone", f"There is no time zone {zone!r}; write a name such as Europe/Berlin.")
+        person = yield from find_person(name)
+        if person.time_zone == zone:
+            return person
+        yield _SET_TIME_ZONE, (person.id, zone)
+        before, after = {"timeZone": person.time_zone}, {"timeZone": zone}
+        yield from record(now_ms, actor, "person", person.id, "changed", before, after)
+        return replace(person, time_zone=zone)
 
     @write(ENDS_ACCESS)
     def reset(self, now_ms: int, name: str, actor: str) -> Script[SignInLink]:

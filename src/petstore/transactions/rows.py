@@ -70,7 +70,7 @@ CONTACT = (
     "fault_at_ms",
 )
 MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", "tries", "begun")
-PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms")
+PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "time_zone")
 WEBHOOK = Webhook.__struct_fields__
 # Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
 PLACE = ("data_set", "after_transaction", "after_id")

@@ -73,6 +73,7 @@ async def switches_by_token(store: Store) -> object:
 ITS: tuple[Subject, str, str, str] = ("account", "1", "shop@example.com", ACTOR)
 HERS: tuple[Subject, str, str, str] = ("person", "anna", "anna@example.com", ACTOR)
 OFF = ("plan.changed",)
+TOKYO = ("anna", "Asia/Tokyo", ACTOR)
 
 # Each line after the ones before: a method that changes something, what it does, the types of its entries.
 # The second of two equal calls changes nothing.
@@ -173,6 +174,8 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("contacts.remove", lambda s: s.contacts.remove(*HERS), ["person.contact_removed"]),
     ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), ["person.role_changed"]),
     ("people.set_role", lambda s: s.people.set_role("anna", Role.OPERATOR, ACTOR), []),
+    ("people.set_time_zone", lambda s: s.people.set_time_zone(*TOKYO), ["person.changed"]),
+    ("people.set_time_zone", lambda s: s.people.set_time_zone(*TOKYO), []),
     ("sign_ins.redeem", lambda s: s.sign_ins.redeem(LINKS[-1], "hash", "::1"), ["person.password_set"]),
     ("sign_ins.redeem", lambda s: s.sign_ins.redeem(LINKS[-1], "hash", "::1"), []),
     ("sign_ins.change_password", changes_password, ["person.password_set"]),
@@ -218,7 +221,7 @@ READS = {
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
-    *("sign_ins.end_sessions", "totals.count", "pets.read_page"),
+    *("sign_ins.end_sessions", "orders.sale_of", "totals.count", "pets.read_page"),
     # Nor is a list that waits: `stock.importing` stores it.
     *("uploads.add", "uploads.find", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
     *("uploads.end", "uploads.discard", "uploads.columns", "uploads.adopt", "uploads.purge"),
