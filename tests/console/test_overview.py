@@ -43,7 +43,7 @@ async def test_the_store_in_numbers(shop: Shop, viewer: Visitor) -> None:
     text = (await viewer.get()).text
     assert "Animals 1 available 1 pending, 1 sold" in text
     assert "Orders 1 waiting 1 to approve, 0 to deliver" in text
-    assert "Requests today 1,207 7 of them refused, 3 deprecated" in text
+    assert "Requests today (UTC) 1,207 7 of them refused, 3 deprecated" in text
     assert "Accounts 1 active 1 suspended, 0 closed" in text
     assert "Counted less than a second ago." in text
 
@@ -219,7 +219,7 @@ async def test_operators_see_who_is_signed_in(
     await sign_ins.accept(await sign_ins.take_try("a-viewer", "::1"), "::1")
     shop.clock.advance(60)
     shown = await operator.get()
-    began, then, now = (f"2027-01-15 08:{minute}:30 UTC" for minute in ("00", "01", "02"))
+    began, then, now = "2 minutes ago", "1 minute ago", "now"
     assert f"a-operator operator {began} {now} 1 a-viewer viewer {began} {then} 2 Open a person" in shown.text
     assert b'<td><a href="./console/people/of/a-viewer">a-viewer</a></td>' in shown.body
     assert "Signed in now" not in (await viewer.get()).text

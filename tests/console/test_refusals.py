@@ -53,7 +53,7 @@ FORMS = [
     ("accounts/1/keys/new", "new", {"days": "0"}, 400, "Write a whole number from 1 to 3,650."),
     ("accounts/1/keys/new", "new", {"days": "9999"}, 400, "Write a whole number from 1 to 3,650."),
     ("accounts/1/keys/new", "new", {"until": "2000-01-01"}, 400, "Choose today or a day within 10 years."),
-    ("accounts/1/keys/new", "new", {"until": "tomorrow"}, 400, "Write a day such as 2027-01-31."),
+    ("accounts/1/keys/new", "new", {"until": "tomorrow"}, 400, "write it like 2026-11-22."),
     ("accounts/1/keys/new", "new", {"days": "5", "until": "2030-01-01"}, 400, "or a last day, not both."),
     ("accounts/1/keys/new", "new", {"once": "again"}, 400, _INCOMPLETE),
     ("accounts/1/keys", "keys", {"number": "2"}, 404, "tests has no key '2'."),  # another account's

@@ -46,6 +46,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/me/password": "POST",
         "/me/sessions/{session}/end": "POST",
         "/me/sign-out-everywhere": "POST",
+        "/me/time-zone": "POST",
         **contacts("/me"),
         "/search": "GET POST",
         "/pick/{kind}": "GET",

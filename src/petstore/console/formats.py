@@ -3,25 +3,67 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.moments import iso_day, iso_moment
+from petstore.core.zones import clock_at
 
 _GROUPED = re.compile(r"[0-9]{1,3}(?:([,.'\u2019\s])[0-9]{3}(?:\1[0-9]{3})*)")
 _SEPARATORS = re.compile(r"[^0-9]")
 _UNITS = ((DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"))
+_DAYS_SHOWN = 30
+_DASH = Markup("&ndash;")
+_TIME = Markup('<time datetime="{}" title="{}">{}</time>')
+_AGO = Markup('<time datetime="{}" title="{}" data-ago>{}</time>')
+_UTC = ZoneInfo("UTC")
 
 
-def moment(at_ms: int | None) -> Markup:
-    """A Unix time as `2026-11-22 07:15:00 UTC` in a `time` element; a dash for None."""
+def moment_text(at_ms: int, zone: ZoneInfo) -> str:
+    """A Unix time such as `2026-11-22 08:15:00 CET`."""
+    shown = clock_at(at_ms, zone)
+    name = shown.tzname() or ""
+    return f"{_clock_text(shown)} {name if name[:1].isalpha() else f'UTC{name}'}"
+
+
+def moment(context: Mapping[str, Any], at_ms: int | None) -> Markup:
+    """A Unix time as `moment_text` in a `time` element with UTC in its title; a dash for None."""
     if at_ms is None:
-        return Markup("&ndash;")
-    iso = iso_moment(at_ms)
-    return Markup('<time datetime="{}">{}</time>').format(iso, f"{iso[:10]} {iso[11:19]} UTC")
+        return _DASH
+    return _TIME.format(iso_moment(at_ms), moment_text(at_ms, _UTC), moment_text(at_ms, context["zone"]))
+
+
+def clock(context: Mapping[str, Any], at_ms: int) -> Markup:
+    """As `moment`, without the zone: for a column whose title has it."""
+    shown = _clock_text(clock_at(at_ms, context["zone"]))
+    return _TIME.format(iso_moment(at_ms), moment_text(at_ms, _UTC), shown)
+
+
+def ago(context: Mapping[str, Any], at_ms: int | None) -> Markup:
+    """Such as `3 days ago` or `in 2 hours`; farther than 30 days away the day. A dash for None.
+
+    The title has the moment in the zone and in UTC. console.js keeps the text up to date.
+    """
+    if at_ms is None:
+        return _DASH
+    zone, away_ms = context["zone"], at_ms - context["now_ms"]
+    if abs(away_ms) > _DAYS_SHOWN * DAY_MS:
+        text = _clock_text(clock_at(at_ms, zone))[:10]
+    elif abs(away_ms) < SECOND_MS:
+        text = "now"
+    else:
+        text = f"in {duration(away_ms)}" if away_ms > 0 else f"{duration(-away_ms)} ago"
+    titles = dict.fromkeys((moment_text(at_ms, zone), moment_text(at_ms, _UTC)))
+    return _AGO.format(iso_moment(at_ms), ", ".join(titles), text)
+
+
+def _clock_text(shown: datetime) -> str:
+    return shown.replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 def duration(length_ms: int) -> str:
@@ -64,9 +106,10 @@ def choose(names: Iterable[str]) -> str:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "moment": moment,
     "duration": duration,
     "number": number,
     "size": size,
     "day": iso_day,
 }
+# They take the context of the page, which has `zone` and `now_ms`, first.
+FILTERS_OF_PAGE: dict[str, Callable[..., Any]] = {"moment": moment, "clock": clock, "ago": ago}

@@ -9,14 +9,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, groupby
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.journal_filters import read_filter
+from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit, address
-from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, NotFound, PetstoreError
 from petstore.core.journal import (
     STORE,
@@ -27,8 +28,9 @@ from petstore.core.journal import (
     animals_of_list,
     people_of,
 )
-from petstore.core.moments import read_day, read_moment
+from petstore.core.moments import read_moment
 from petstore.core.people import Role
+from petstore.core.zones import day_begins_ms
 
 _PAGE_LIMIT = 50
 # So many entries of one change are one line, and at most so many are read for a page.
@@ -70,7 +72,7 @@ async def show(visit: Visit) -> Response:
     error: PetstoreError | None = None
     try:
         about = await read_filter(visit, asked["about"]) if asked["about"] else None
-        page = await page_of_lines(visit, _read_query(asked, about, before_id or None))
+        page = await page_of_lines(visit, _read_query(asked, about, before_id or None, visit.zone))
     except (Invalid, NotFound) as fault:
         error = fault
     further = page.go_on_before
@@ -145,10 +147,11 @@ def _folded(entries: Iterable[Entry]) -> list[list[Entry]]:
     return found
 
 
-def _read_query(asked: Mapping[str, str], about: About | None, before_id: int | None) -> JournalQuery:
+def _read_query(
+    asked: Mapping[str, str], about: About | None, before_id: int | None, zone: ZoneInfo
+) -> JournalQuery:
     """Raises Invalid, with the filter at fault as its field."""
-    since = _read_day("since", asked["since"])
-    until = _read_day("until", asked["until"])
+    since, until = (read_typed_day(name, asked[name]) if asked[name] else None for name in ("since", "until"))
     if since is not None and until is not None and since > until:
         raise Invalid("until", "The last day is before the first one.")
     if not asked["actor"].isprintable():
@@ -157,20 +160,10 @@ def _read_query(asked: Mapping[str, str], about: About | None, before_id: int | 
         _PAGE_LIMIT,
         about,
         asked["actor"] or None,
-        None if since is None else since * DAY_MS,
+        None if since is None else day_begins_ms(since, zone),
         before_id,
-        None if until is None else (until + 1) * DAY_MS,
+        None if until is None else day_begins_ms(until + 1, zone),
     )
-
-
-def _read_day(name: str, text: str) -> int | None:
-    """A UTC day, counted from the epoch; None without a text."""
-    if not text:
-        return None
-    day = read_day(text)
-    if day is None:
-        raise Invalid(name, f"{text!r} is no day: write it like 2026-11-22.")
-    return day
 
 
 class Change(msgspec.Struct, frozen=True):

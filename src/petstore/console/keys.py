@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
@@ -11,6 +12,7 @@ from petstore.console.accounts import account_of
 from petstore.console.formats import choose, ungrouped
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.journal import history_of
+from petstore.console.times import read_typed_day
 from petstore.console.visit import Faults, View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
@@ -18,9 +20,9 @@ from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssu
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Access, ApiKey, IssuedKey, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
-from petstore.core.moments import read_day
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, read_id
+from petstore.core.zones import day_at, day_begins_ms
 
 _ROWS = 50
 ACCESS = [
@@ -114,7 +116,7 @@ def _typed(visit: Visit) -> dict[str, str]:
 async def issue(visit: Visit) -> Response:
     account, typed = await account_of(visit), _typed(visit)
     try:
-        expires_at_ms = _read_key(typed, visit.desk.options.environments, visit.now_ms)
+        expires_at_ms = _read_key(typed, visit.desk.options.environments, visit.now_ms, visit.zone)
     except Faults as error:
         return await ask_issue(visit, error)
 
@@ -132,7 +134,9 @@ async def issue(visit: Visit) -> Response:
     return await _answer(visit, account, issue)
 
 
-def _read_key(typed: Mapping[str, str], environments: tuple[str, ...], now_ms: int) -> int | None:
+def _read_key(
+    typed: Mapping[str, str], environments: tuple[str, ...], now_ms: int, zone: ZoneInfo
+) -> int | None:
     """The expiry in Unix milliseconds; None for a key that works until it is revoked. Raises Faults."""
     faults, expires_at_ms = {}, None
     try:
@@ -144,7 +148,7 @@ def _read_key(typed: Mapping[str, str], environments: tuple[str, ...], now_ms: i
     if typed["environment"] not in environments:
         faults["environment"] = choose(environments)
     try:
-        expires_at_ms = _read_expiry(typed["days"], typed["until"], now_ms)
+        expires_at_ms = _read_expiry(typed["days"], typed["until"], now_ms, zone)
     except Invalid as error:
         faults[error.field] = error.message
     if faults:
@@ -152,7 +156,7 @@ def _read_key(typed: Mapping[str, str], environments: tuple[str, ...], now_ms: i
     return expires_at_ms
 
 
-def _read_expiry(days: str, until: str, now_ms: int) -> int | None:
+def _read_expiry(days: str, until: str, now_ms: int, zone: ZoneInfo) -> int | None:
     """Raises Invalid."""
     if days and until:
         raise Invalid("until", "Give either a number of days or a last day, not both.")
@@ -163,12 +167,10 @@ def _read_expiry(days: str, until: str, now_ms: int) -> int | None:
         return now_ms + count * DAY_MS
     if not until:
         return None
-    last, today = read_day(until), now_ms // DAY_MS
-    if last is None:
-        raise Invalid("until", "Write a day such as 2027-01-31.")
+    last, today = read_typed_day("until", until), day_at(now_ms, zone)
     if not today <= last <= today + _DAYS_MAX:
         raise Invalid("until", f"Choose today or a day within {_DAYS_MAX // 365} years.")
-    return (last + 1) * DAY_MS
+    return day_begins_ms(last + 1, zone)
 
 
 async def ask_rotation(visit: Visit, error: Invalid | None = None) -> Response:

@@ -116,6 +116,8 @@ class Renderer:
             lstrip_blocks=True,
         )
         environment.filters.update(formats.FILTERS)
+        for name, of_page in formats.FILTERS_OF_PAGE.items():
+            environment.filters[name] = jinja2.pass_context(of_page)
         environment.globals.update(
             static=self._static,
             navigation=NAVIGATION,

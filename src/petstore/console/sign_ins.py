@@ -98,6 +98,8 @@ async def show_me(visit: Visit, error: PetstoreError | None = None, *, beside: s
         beside=beside,
         sessions=await visit.store.sign_ins.sessions_of(visit.person.id),
         this=token_digest(visit.secret).hex(),
+        shop_zone=visit.desk.options.zone,
+        own_zone=visit.form.get("time_zone", visit.person.time_zone),
         least=PASSWORD_MIN_CHARACTERS,
         mail=await _MAIL.block(visit, visit.person.id),
     )
@@ -120,6 +122,15 @@ async def change_password(visit: Visit) -> Response:
         return visit.redirect("sign-in", flash="Your password was changed meanwhile. Sign in again.")
     flash = "Your password is changed. Your other sessions have ended."
     return await _start_session(visit, visit.redirect("me", flash=flash), token)
+
+
+async def set_time_zone(visit: Visit) -> Response:
+    zone = visit.typed("time_zone") or None
+    try:
+        await visit.store.people.set_time_zone(visit.person.name, zone, visit.actor)
+    except Invalid as error:
+        return await show_me(visit, error)
+    return visit.redirect("me", flash="Saved.")
 
 
 async def end_session(visit: Visit) -> Response:
@@ -186,6 +197,7 @@ VIEWS = [
     View("GET", "/me", show_me),
     *_MAIL.views(),
     View("POST", "/me/password", change_password),
+    View("POST", "/me/time-zone", set_time_zone),
     View("POST", "/me/sessions/{session}/end", end_session),
     View("POST", "/me/sign-out-everywhere", sign_out_everywhere),
 ]

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import msgspec
 from starlette.requests import Request
@@ -18,10 +19,11 @@ from petstore.console.rendering import Page
 from petstore.console.statistics import Statistics
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
-from petstore.core.errors import Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
+from petstore.core.errors import Conflict, Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
 from petstore.core.people import Person, Role
 from petstore.core.service import ServiceReport
 from petstore.core.values import read_id
+from petstore.core.zones import place_of, read_zone
 from petstore.transactions.store import Parts
 from petstore.web.delivery import ChunkMaker, Streamed
 
@@ -53,6 +55,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     overlap_ms: int  # of a rotation, unless another is written
     sends_mail: bool  # whether it has a mail server
     is_staging: bool  # else the console is production's
+    zone: ZoneInfo  # the shop's
 
 
 class Desk(msgspec.Struct, frozen=True):
@@ -74,6 +77,10 @@ class Faults(InvalidBody):
     def __init__(self, by_field: Mapping[str, str]) -> None:
         super().__init__(" ".join(by_field.values()))
         self.by_field = by_field
+
+
+class Question(Conflict):
+    """What a form wants is allowed and unusual: the form comes back with this, and a box to tick."""
 
 
 class Visit:
@@ -111,6 +118,12 @@ class Visit:
         return self.person.actor
 
     @property
+    def zone(self) -> ZoneInfo:
+        """In which times are shown and typed: the person's own choice, else the shop's."""
+        own = self._person.time_zone if self._person else None
+        return (read_zone(own) if own else None) or self.desk.options.zone
+
+    @property
     def query(self) -> Mapping[str, str]:
         return self.request.query_params
 
@@ -129,6 +142,12 @@ class Visit:
     def typed(self, name: str) -> str:
         """A field of the form without white space around it; empty if it is not there."""
         return self.form.get(name, "").strip()
+
+    def check_sure(self, *doubts: str) -> None:
+        """Raise Question for doubts (not those that are empty), unless the form says yes to exactly these."""
+        question = " ".join(filter(None, doubts))
+        if question and self.form.get("sure") != question:
+            raise Question(question)
 
     def sent(self, **shown: str) -> dict[str, str]:
         """These fields as typed; before the form is sent, as `shown`."""
@@ -186,7 +205,7 @@ class Visit:
         """A page; for htmx only its block `fragment`. `named`: what the thing that it shows is called.
 
         It has the status of the error. Its `faults` are messages by field: the error's stands beside its own
-        field, else `beside`; the empty name is the form as a whole.
+        field, else `beside`; the empty name is the form as a whole. A Question is its `question`.
         """
         block = fragment if self.wants_fragment else ""
         flash = "" if block else self.browser.flash()
@@ -199,10 +218,13 @@ class Visit:
             "root": self.root,
             "page_path": self.page_path,
             "now_ms": self.now_ms,
+            "zone": self.zone,
+            "zone_name": place_of(self.zone),
             "csrf": csrf_token(self.secret),
             "flash": flash,
             "is_change": flash != NOTHING_CHANGED,
             "faults": _faults_of(error, beside),
+            "question": error.message if isinstance(error, Question) else "",
             **values,
         }
         page = Page(template, block, given, error.status if error else status, HEADERS)
@@ -226,7 +248,7 @@ class Visit:
 
 
 def _faults_of(error: PetstoreError | None, beside: str) -> Mapping[str, str]:
-    if error is None:
+    if error is None or isinstance(error, Question):
         return {}
     if isinstance(error, Faults):
         return error.by_field

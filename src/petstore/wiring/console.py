@@ -48,6 +48,7 @@ def build_console(
         overlap_ms=settings.key_rotation_overlap_ms,
         sends_mail=settings.smtp_url is not None,
         is_staging=settings.is_staging,
+        zone=settings.time_zone,
     )
     return Console(store, clock, report, options)
 

@@ -99,3 +99,16 @@ document.addEventListener("submit", (event) => {
   find.value = typed;
   find.form.requestSubmit();
 }, true);
+// <time data-ago>: "3 minutes ago" goes on, by the service's clock. See formats.py.
+const units = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
+const words = new Intl.RelativeTimeFormat("en");
+const aheadMs = document.documentElement.dataset.now - Date.now();
+setInterval(() => {
+  for (const each of document.querySelectorAll("time[data-ago]")) {
+    const seconds = (Date.parse(each.dateTime) - Date.now() - aheadMs) / 1_000;
+    const [unit, length] = units.find((known) => Math.abs(seconds) >= known[1]) ?? ["second", 1];
+    if (Math.abs(seconds) < 30 * 86_400) {
+      each.textContent = Math.abs(seconds) < 1 ? "now" : words.format(Math.trunc(seconds / length), unit);
+    }
+  }
+}, 30_000);
