@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from petstore.core.orders import NewOrder
+from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
 from petstore.transactions.search import SCANNED_MAX
 from tests.support.backends import execute_in_file
@@ -117,6 +117,34 @@ class TestChange:
 
 
 @pytest.mark.usefixtures("rex")
+class TestUnusual:
+    """What is allowed and seldom meant."""
+
+    async def test_what_an_order_sold_is_asked_about(self, shop: Shop, staff: Visitor) -> None:
+        """Before it is available again; what was sold by hand is not, nor is another change."""
+        order = (await shop.store.orders.place(1, NewOrder(1), ACTOR)).order
+        for status in (OrderStatus.APPROVED, OrderStatus.DELIVERED):
+            await shop.store.orders.change(order.id, ACTOR, status=status)
+        renamed = await staff.fill("pets/1", "pets/1", name="Mia")
+        asked = await staff.submit(renamed, "pets/1", status="available")
+        said = "Order 1 sold animal 1 on 2027-01-15 08:00:30 UTC. Make it available again?"
+        assert (asked.status, said in asked.text) == (409, True)
+        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, SOLD)
+        assert "Saved." in (await staff.say_yes(asked, "pets/1")).text
+        by_hand = await staff.fill("pets/1", "pets/1", status="sold")
+        await shop.store.pets.add(NewPet("Tom", 1, SOLD), ACTOR)
+        assert "Saved." in (await staff.fill("pets/2", "pets/2", status="available")).text
+        assert "Order 1 sold" in (await staff.submit(by_hand, "pets/1", status="available")).text
+
+    async def test_pending_without_an_order_is_remarked(self, staff: Visitor) -> None:
+        """It is done, and said: nothing ends it by itself."""
+        remark = "No order holds it: it stays pending until somebody changes that."
+        assert f"Saved. {remark}" in (await staff.fill("pets/1", "pets/1", status="pending")).text
+        added = await staff.fill("pets/new", "pets/new", name="Tom", category="1", status="pending")
+        assert f"Animal 2 is added. {remark}" in added.text
+
+
+@pytest.mark.usefixtures("rex")
 class TestTwoEditors:
     """The second is told what the first one did."""
 
@@ -127,9 +155,7 @@ class TestTwoEditors:
         await shop.store.pets.change(1, PetChange("Max", status=SOLD), "console:ben")
         shown = await staff.submit(shown, "pets/1", name="Mia")
         assert shown.status == 409
-        assert (
-            "08:01:30 UTC ben console Animal changed name: Rex → Max status: available → sold" in shown.text
-        )
+        assert "08:01:30 ben console Animal changed name: Rex → Max status: available → sold" in shown.text
         assert "Animal added" not in shown.text
         assert "Name Max Mia Category Dogs not changed Status sold not changed" in shown.text
         assert await shop.store.pets.get(1) == Pet(1, "Max", 1, SOLD)

@@ -69,8 +69,15 @@ class _Reader(HTMLParser):
         elif tag == "textarea":
             self._in_textarea, self._select = True, name
             form.fields[name] = ""
-        elif tag == "input" and name and (given.get("type") not in _TICKED or "checked" in given):
-            form.fields[name] = given.get("value", "on" if given.get("type") == "checkbox" else "")
+        elif tag == "input" and name:
+            self._read_input(form, name, given)
+
+    def _read_input(self, form: Form, name: str, given: dict[str, str]) -> None:
+        value = given.get("value", "on" if given.get("type") == "checkbox" else "")
+        if given.get("type") in _TICKED:
+            form.choices.setdefault(name, []).append(value)
+        if given.get("type") not in _TICKED or "checked" in given:
+            form.fields[name] = value
 
     def handle_data(self, data: str) -> None:
         if self._form is not None and self._in_button:
@@ -184,7 +191,8 @@ class Visitor:
     async def submit(self, shown: Shown, action: str, *, follow: bool = True, **values: Any) -> Shown:
         """Fill in and send a form of a page, with its hidden fields."""
         form = shown.form(action)
-        assert set(values) <= set(form.fields), f"the form has no {set(values) - set(form.fields)}"
+        unknown = set(values) - {*form.fields, *form.choices}
+        assert not unknown, f"the form has no {unknown}"
         fields = {**form.fields, **{name: str(value) for name, value in values.items()}}
         target = posixpath.normpath(
             posixpath.join(posixpath.dirname(shown.address), form.action or shown.address)
@@ -193,6 +201,11 @@ class Visitor:
             return await self._ask("GET", f"{target}?{urlencode(fields)}", (), b"", follow=follow)
         sent = [("content-type", "application/x-www-form-urlencoded")]
         return await self._ask("POST", target, sent, urlencode(fields).encode(), follow=follow)
+
+    async def say_yes(self, shown: Shown, action: str, **values: Any) -> Shown:
+        """Send a form that came back with a question, with its box ticked."""
+        (sure,) = shown.form(action).choices["sure"]
+        return await self.submit(shown, action, sure=sure, **values)
 
     async def fill(self, page: str, action: str, *, follow: bool = True, **values: Any) -> Shown:
         """Load a page, and fill in and send a form of it."""

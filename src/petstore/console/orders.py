@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import partial
 
@@ -10,14 +9,15 @@ from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.categories import names_in
+from petstore.console.doubts import about_customer, about_ship_date
 from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
-from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, address
+from petstore.console.times import read_time
+from petstore.console.visit import INCOMPLETE_FORM, Faults, Question, View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound, PetstoreError
-from petstore.core.moments import read_moment
 from petstore.core.orders import (
     OPEN,
     ORDER_STATUSES,
@@ -42,13 +42,6 @@ TABS = (
     ("all", "All"),
 )
 _FIRST = ("", "newest", "oldest")
-
-
-# The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
-_SHIP_DATE = re.compile(
-    r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII
-)
-_MINUTE = len("2026-11-22T07:15")
 
 
 async def show_all(visit: Visit) -> Response:
@@ -136,7 +129,7 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
         pet=await visit.store.pets.get(order.pet_id),
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
-        ship_date=visit.typed("ship_date") if isinstance(error, Invalid) else "",
+        ship_date=visit.typed("ship_date") if isinstance(error, Invalid | Question) else "",
     )
 
 
@@ -155,13 +148,18 @@ async def show_note(visit: Visit) -> Response:
 
 
 async def deliver(visit: Visit) -> Response:
-    typed = visit.typed("ship_date")
-    ship_date_ms = read_ship_date(typed) if typed else UNSET
-    if ship_date_ms is None:
-        return await show(
-            visit, Invalid("ship_date", "Expected a date and a time, such as 2026-11-22T07:15.")
-        )
-    return await _move(visit, OrderStatus.DELIVERED, ship_date_ms)
+    """Without a time, at the order's ship date, else now."""
+    order, typed = await visit.store.orders.get(visit.id_of("order")), visit.typed("ship_date")
+    try:
+        time = read_time("ship_date", typed, visit.zone) if typed else None
+        at_ms = time.ms if time else order.ship_date_ms
+        if at_ms is not None and order.status in OPEN:
+            visit.check_sure(about_ship_date(order, at_ms, visit.now_ms, visit.zone))
+    except (Invalid, Question) as error:
+        return await show(visit, error)
+    if time is None:
+        return await _move(visit, OrderStatus.DELIVERED)
+    return await _move(visit, OrderStatus.DELIVERED, time.ms, time.remark)
 
 
 async def ask_cancellation(visit: Visit) -> Response:
@@ -175,7 +173,9 @@ async def ask_cancellation(visit: Visit) -> Response:
     )
 
 
-async def _move(visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSET) -> Response:
+async def _move(
+    visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSET, remark: str = ""
+) -> Response:
     """Move the order if it still has the state that its page showed; else show its present state."""
     order_id = visit.id_of("order")
     expected = ORDER_STATUSES.get(visit.form.get("was", ""))
@@ -187,14 +187,7 @@ async def _move(visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSE
         )
     except Conflict as error:
         return await show(visit, error)
-    return visit.redirect(f"orders/{order_id}", flash=f"Order {order_id} is {status}.")
-
-
-def read_ship_date(typed: str) -> int | None:
-    """The Unix time in milliseconds of a date and time in UTC. None if `typed` is not one."""
-    if _SHIP_DATE.fullmatch(typed) is None:
-        return None
-    return read_moment(f"{typed}:00Z" if len(typed) == _MINUTE else f"{typed}Z")
+    return visit.redirect(f"orders/{order_id}", flash=f"Order {order_id} is {status}. {remark}".rstrip())
 
 
 async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
@@ -247,6 +240,7 @@ async def place(visit: Visit) -> Response:
     orders, actor = visit.store.orders, visit.actor
     try:
         owner, new = await _read_new(visit)
+        visit.check_sure(about_customer(owner))
         placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
     except (Faults, FormUsedUp) as error:
         return await ask_new(visit, error)

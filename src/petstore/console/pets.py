@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.barcodes import barcode
 from petstore.console.categories import CategoryNames, names_in, with_animals
+from petstore.console.doubts import about_status, pending_remark
 from petstore.console.formats import choose, sentence
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.journal import History, history_of
@@ -151,6 +153,7 @@ async def add(visit: Visit) -> Response:
         return await ask_new(visit, error)
     pet = created.pet
     flash = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
+    flash += pending_remark(pet.status)
     if visit.form.get("then") == "another":
         return visit.redirect(f"pets/new?category={pet.category_id}", flash=flash)
     return visit.redirect(f"pets/{pet.id}", flash=flash)
@@ -191,7 +194,9 @@ async def change(visit: Visit) -> Response:
         return await show(visit, edit, error)
     if change == PetChange():
         return visit.redirect(f"pets/{pet_id}", flash=NOTHING_CHANGED)
+    status = edit.before.status if change.status is UNSET else change.status
     try:
+        visit.check_sure(await about_status(visit, pet_id, edit.before.status, status))
         await visit.store.pets.change(pet_id, change, visit.actor, expected=edit.before)
     except PetChangedMeanwhile as error:
         return await _changed_meanwhile(visit, error.present, names, edit, change)
@@ -199,7 +204,8 @@ async def change(visit: Visit) -> Response:
         return await show(visit, edit, error)
     except PetNotFound:
         return await show(visit)
-    return visit.redirect(f"pets/{pet_id}", flash="Saved.")
+    remark = "" if change.status is UNSET else pending_remark(status)
+    return visit.redirect(f"pets/{pet_id}", flash=f"Saved.{remark}")
 
 
 async def _changed_meanwhile(
