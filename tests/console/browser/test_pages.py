@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
@@ -179,7 +180,8 @@ def test_a_list_that_follows_what_is_typed(open_page: Open) -> None:
 
 
 def test_the_overview_refreshes_itself(open_page: Open) -> None:
-    """Not while somebody is at a link in it. It says when nothing answers, and ends with its session."""
+    """Not while somebody is at a link in it, but then the ages in it go on. It says when nothing answers, and
+    ends with its session."""
     watched = open_page()
     page, asked = watched.page, list[str]()
     page.on("request", lambda request: asked.append(request.headers.get("x-unattended", "")))
@@ -193,6 +195,7 @@ def test_the_overview_refreshes_itself(open_page: Open) -> None:
     asked.clear()
     page.clock.run_for(60_000)
     assert asked == []
+    expect(page.locator("time[data-ago]").last).to_have_text(re.compile("minutes? ago$"))
     page.evaluate("document.activeElement.blur()")
     page.route("**/console", lambda route: route.abort())
     page.clock.run_for(11_000)

@@ -19,7 +19,7 @@ def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
     script = shop.is_balanced
-    desk = open_desk(java_script_enabled=script)
+    desk = open_desk(java_script_enabled=script, timezone_id="Asia/Tokyo")
     name = "anna"
     desk.arrive(name, "staff")
     _animals(desk, name)
@@ -29,6 +29,7 @@ def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     if script:
         _unanswered(desk)
         _signed_out_meanwhile(desk, name)
+        _time_zone(desk)
         _show_from_memory(desk)
     desk.leave()
     desk.page.go_back()
@@ -183,6 +184,16 @@ def _stock_list(desk: Desk) -> None:
     desk.go("Animals")
     desk.fill(q="minka").press("Search")
     expect(desk.row("Minka")).to_contain_text("available")
+
+
+def _time_zone(desk: Desk) -> None:
+    """The browser's own is offered, until it is the person's."""
+    desk.page.get_by_role("navigation", name="You").get_by_role("link").click()
+    expect(desk.page.locator("#browser-zone")).to_contain_text("Your browser says Asia/Tokyo.")
+    desk.press("Use it")
+    desk.told("Saved.")
+    expect(desk.page.locator("#browser-zone")).to_be_hidden()
+    expect(desk.page.locator("[name=time_zone]")).to_have_value("Asia/Tokyo")
 
 
 def _category(desk: Desk) -> None:

@@ -99,6 +99,7 @@ document.addEventListener("submit", (event) => {
   find.value = typed;
   find.form.requestSubmit();
 }, true);
+
 // <time data-ago>: "3 minutes ago" goes on, by the service's clock. See formats.py.
 const units = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 const words = new Intl.RelativeTimeFormat("en");
