@@ -93,7 +93,7 @@ async def sign_out(visit: Visit) -> Response:
 async def show_me(visit: Visit, error: PetstoreError | None = None, *, beside: str = "present") -> Response:
     return visit.page(
         "me.html",
-        "My sessions, password and mail",
+        "My settings",
         error=error,
         beside=beside,
         sessions=await visit.store.sign_ins.sessions_of(visit.person.id),
