@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from petstore.core.events import Bookmark, EventPage, EventQuery
 from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
-from petstore.core.pets import MEMBERS
+from petstore.core.pets import recorded_pet
 from petstore.storage.store import Store
-from petstore.transactions.rows import TABLES, select
+from petstore.transactions.rows import TABLES, read_pet, select
 
 # Of changes whose actor a test says nothing about.
 ACTOR = "cli:tests"
@@ -107,7 +109,8 @@ def history_faults(execute: Execute) -> list[str]:
             del found[key]
         else:
             now = json.loads(after)
-            found[key] = {name: value for name, value in known.items() if name not in was} | now
+            members = {name: value for name, value in known.items() if name not in was} | now
+            found[key] = {name: value for name, value in members.items() if value is not None}
     there = _tables(execute)
     faults += [
         f"{key}: the journal leads to {found.get(key)}, the table has {there.get(key)}"
@@ -119,7 +122,9 @@ def history_faults(execute: Execute) -> list[str]:
 
 def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
     """Animals and orders with the members that the journal keeps."""
-    pets = {("pet", row[0]): dict(zip(MEMBERS, row[1:], strict=True)) for row in execute(_OBJECTS["pet"])}
+    pets = {
+        ("pet", row[0]): msgspec.to_builtins(recorded_pet(read_pet(row))) for row in execute(_OBJECTS["pet"])
+    }
     orders = {}
     for order_id, account_id, pet_id, status, ship_date_ms, _, reference in execute(_OBJECTS["order"]):
         referred = {} if reference is None else {"reference": reference}

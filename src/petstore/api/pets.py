@@ -21,12 +21,19 @@ from petstore.api.pipeline.paging import (
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request, parameters_of
-from petstore.api.pipeline.response import Header, Response, make_page, make_representation, make_response
+from petstore.api.pipeline.response import (
+    Header,
+    Response,
+    encode,
+    make_page,
+    make_representation,
+    make_response,
+)
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, PetStatus, encode_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, PetStatus, shown_pet
 from petstore.core.preconditions import tag_of
 from petstore.transactions.pets import Pets
 
@@ -67,7 +74,7 @@ class PetOperations:
         new = NEW_PET.read(await read_body(request, self._body_timeout_seconds))
         idempotency = None if key is None else Idempotency(caller.account_id, key)
         created = await self._pets.add(new, caller.actor, idempotency)
-        body = encode_pet(created.pet)
+        body = encode(shown_pet(created.pet))
         location = self._location(created.pet.id).encode("ascii")
         headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
         if created.replayed:
@@ -83,7 +90,7 @@ class PetOperations:
         pet = None if pet_id is None else await self._pets.get(pet_id)
         if pet is None:
             raise NotFound("There is no such animal.")
-        body = encode_pet(pet)
+        body = encode(shown_pet(pet))
         return make_representation(body, tag_of(body))
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:
@@ -92,7 +99,7 @@ class PetOperations:
         match = request.match()
         change = PET_CHANGE.read(await read_body(request, self._body_timeout_seconds))
         pet = await self._pets.change(_required_pet_id(request), change, caller.actor, match=match)
-        body = encode_pet(pet)
+        body = encode(shown_pet(pet))
         return make_response(200, body, (b"etag", tag_of(body)))
 
     async def delete_pet(self, request: Request, caller: Caller) -> Response:
@@ -120,8 +127,8 @@ async def _list_later(query: PageQuery, links: PageLinks, page: Awaitable[Page])
 
 def _list(query: PageQuery, links: PageLinks, page: Page) -> Response:
     link = links.after(page.pets[-1].id if page.has_more else None)
-    body = encode_pet(page.pets)
-    tag = tag_of_page(query.ids, page.pets, body, link, encode_pet)
+    body = encode(page.pets)
+    tag = tag_of_page(query.ids, page.pets, body, link)
     return make_page(body, tag, (b"link", link))
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum
+from functools import partial
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec.structs import FieldInfo
+
+from petstore.core.amounts import read_amount, write_amount
 
 _T = TypeVar("_T")
 Value = str | int | None
@@ -30,10 +33,14 @@ STAFF = Audience.STAFF
 
 
 class Text(NamedTuple):
-    """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid."""
+    """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid.
+
+    `has_lines`: it may have more than one. The rule of an integer is that of an amount (core/amounts.py).
+    """
 
     pattern: re.Pattern[str]
     fault: Callable[[str], str | None]
+    has_lines: bool = False
 
 
 # The pattern of a text that only `fault` judges.
@@ -68,12 +75,33 @@ class Field(msgspec.Struct, frozen=True):
         return self.name.replace("_", " ").capitalize()
 
     @property
+    def is_amount(self) -> bool:
+        return self.kind is int and self.text is not None
+
+    @property
+    def written_type(self) -> Any:
+        """The type of what `write` returns."""
+        return Annotated[str | None, self.text] if self.is_amount else self.type
+
+    @property
+    def has_lines(self) -> bool:
+        return self.text is not None and self.text.has_lines
+
+    @property
     def is_choice(self) -> bool:
         return issubclass(self.kind, StrEnum)
 
     @property
     def is_required(self) -> bool:
         return self.default is msgspec.NODEFAULT
+
+    def write(self, value: Any) -> Any:
+        """The value of a column as everything else has it: an amount is a text there."""
+        return write_amount(value) if self.is_amount and value is not None else value
+
+    def read(self, text: str) -> Value:
+        """The value of a valid text."""
+        return read_amount(text) if self.is_amount else text
 
 
 def fields_of(struct: type) -> tuple[Field, ...]:
@@ -126,27 +154,26 @@ def published(struct: type[_T]) -> type[_T]:
         rename={field.name: field.member for field in public},
         forbid_unknown_fields=struct.__struct_config__.forbid_unknown_fields,  # type: ignore[attr-defined]
         frozen=True,
+        gc=struct.__struct_config__.gc,  # type: ignore[attr-defined]
     )
 
 
-def shown(struct: type[_T]) -> Callable[[Any], Any]:
-    """Makes of one or a list of these structs what clients see of them."""
+def shown(struct: type[msgspec.Struct]) -> Callable[[Any], Any]:
+    """Makes of one of these structs what clients see of it."""
     public = published(struct)
     if public is struct:
         return lambda value: value
-    lists = list[public]  # type: ignore[valid-type]
-
-    def of(value: Any) -> Any:
-        kind = lists if isinstance(value, list) else public
-        return msgspec.convert(value, kind, from_attributes=True)
-
-    return of
+    return partial(msgspec.convert, type=public, from_attributes=True)
 
 
-def encoder(struct: type[msgspec.Struct]) -> Callable[[Any], bytes]:
-    """Encodes one or a list of these structs for clients, as JSON."""
-    encode = msgspec.json.Encoder().encode
-    if published(struct) is struct:
-        return encode
-    show = shown(struct)
-    return lambda value: encode(show(value))
+def recorded(struct: type[msgspec.Struct]) -> Callable[[Any], msgspec.Struct]:
+    """Makes of one of these structs an addition or a removal for the journal: without what is None."""
+    fields = fields_of(struct)
+    entry = msgspec.defstruct(
+        struct.__name__,
+        [(each.name, each.type, None) if each.default is None else (each.name, each.type) for each in fields],
+        rename={each.name: each.member for each in fields},
+        frozen=True,
+        omit_defaults=True,
+    )
+    return partial(msgspec.convert, type=entry, from_attributes=True)

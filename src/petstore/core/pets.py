@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import string
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
+from petstore.core.amounts import AMOUNT, amount_fault
 from petstore.core.errors import Conflict
-from petstore.core.fields import encoder, fields_of, shown, values_of
+from petstore.core.fields import STAFF, Text, Value, fields_of, published, recorded, shown, values_of
 from petstore.core.members import Schema
-from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name
+from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name, Remark
 
 # A name search with a second filter examines at most this many animals.
 SCANNED_MAX = 1_000
+Price = Annotated[int | None, Text(AMOUNT, amount_fault), STAFF]
+Note = Annotated[Remark | None, STAFF]
 
 
 class PetStatus(StrEnum):
@@ -42,6 +46,8 @@ class NewPet(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     name: Name
     category_id: Int64
     status: PetStatus = PetStatus.AVAILABLE
+    price: Price = None
+    note: Note = None
 
 
 class PetChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -50,6 +56,8 @@ class PetChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     name: Name | msgspec.UnsetType = msgspec.UNSET
     category_id: Int64 | msgspec.UnsetType = msgspec.UNSET
     status: PetStatus | msgspec.UnsetType = msgspec.UNSET
+    price: Price | msgspec.UnsetType = msgspec.UNSET
+    note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
 class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -62,13 +70,22 @@ class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
     name: Name
     category_id: Int64
     status: PetStatus
+    price: Price = None
+    note: Note = None
 
 
 FIELDS = fields_of(NewPet)
 MEMBERS = tuple(field.member for field in FIELDS)
 values_of_pet = values_of(FIELDS)
+# As clients see an animal.
+PublicPet = published(Pet)
 shown_pet = shown(Pet)
-encode_pet = encoder(Pet)
+recorded_pet = recorded(NewPet)
+
+
+def written_pet(pet: Pet) -> tuple[Value, ...]:
+    """The values of MEMBERS as lists, forms and commands have them."""
+    return tuple([field.write(value) for field, value in zip(FIELDS, values_of_pet(pet), strict=True)])
 
 
 def check_transition(pet_id: int, before: PetStatus, after: PetStatus) -> None:

@@ -93,13 +93,13 @@ def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:
 
     A source key keeps the rules of a name. An absent optional member is UNSET.
     """
-    fields: list[object] = [(field.name, field.type) for field in FIELDS if field.is_required]
+    fields: list[object] = [(field.name, field.written_type) for field in FIELDS if field.is_required]
     renamed = {field.name: field.member for field in FIELDS}
     if key_name is not None:
         fields.append(("source_key", Name))
         renamed["source_key"] = key_name
     fields += [
-        (field.name, field.type | msgspec.UnsetType, msgspec.UNSET)
+        (field.name, field.written_type | msgspec.UnsetType, msgspec.UNSET)
         for field in FIELDS
         if not field.is_required
     ]

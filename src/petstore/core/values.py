@@ -15,6 +15,7 @@ from petstore.core.fields import Text
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 NAME_MAX_CHARACTERS = 255
+REMARK_MAX_CHARACTERS = 2_000
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
@@ -23,6 +24,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Matches the whole of each name that has no `name_fault`, and costs less: 0.3 instead of 0.5 microseconds.
 NAME = re.compile(rf"(?=\s*\S)[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{NAME_MAX_CHARACTERS}}}")
+REMARK = re.compile(rf"(?=\s*\S)[^\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]{{1,{REMARK_MAX_CHARACTERS}}}")
 _ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
@@ -36,6 +38,11 @@ def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
     return characters_fault(name)
 
 
+def remark_fault(text: str) -> str | None:
+    """The fault of a text of one or more lines, which end with a line feed; None for a valid one."""
+    return name_fault(text.replace("\n", " "), REMARK_MAX_CHARACTERS)
+
+
 def characters_fault(text: str) -> str | None:
     """The fault of a text that stands on one line, as a phrase for a message."""
     if _CONTROL.search(text):
@@ -47,6 +54,7 @@ def characters_fault(text: str) -> str | None:
 
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 Name = Annotated[str, Text(NAME, name_fault)]
+Remark = Annotated[str, Text(REMARK, remark_fault, has_lines=True)]
 
 
 def read_id(text: str) -> int | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import Page, PageQuery, Pet, PetStatus
 from petstore.core.values import NAME_MAX_CHARACTERS
 from petstore.transactions.query import page_by_id
-from petstore.transactions.rows import PET, PET_BUT_STATUS, select
+from petstore.transactions.rows import PET, PUBLIC_BUT_STATUS, PUBLIC_PET, select
 from petstore.transactions.script import Statement
 
 
@@ -23,10 +23,14 @@ def page_of(query: PageQuery, columns: Sequence[str] = PET) -> tuple[Statement, 
     return page_by_id(f"SELECT {select(columns)} FROM pets", query, equal)
 
 
-# The most frequent ones; the second one without the status, which the caller has.
-PAGE, _ = page_of(PageQuery())
-PAGE_BY_STATUS, _ = page_of(PageQuery(status=PetStatus.AVAILABLE), PET_BUT_STATUS)
+def page_from(pets: list[Pet], limit: int) -> Page:
+    """Of a page's animals and one too many, if there is one."""
+    return Page(pets[:limit], len(pets) > limit)
 
+
+# The most frequent ones of clients; the second one without the status, which the caller has.
+PAGE, _ = page_of(PageQuery(), PUBLIC_PET)
+PAGE_BY_STATUS, _ = page_of(PageQuery(status=PetStatus.AVAILABLE), PUBLIC_BUT_STATUS)
 
 _FOLDED = 'lower(name COLLATE "C")'  # as in the index: the letters of ASCII alone
 

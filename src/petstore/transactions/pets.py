@@ -29,13 +29,14 @@ from petstore.core.pets import (
     check_transition,
     fold,
     held_by_order,
+    recorded_pet,
     shown_pet,
     values_of_pet,
 )
 from petstore.core.preconditions import Tags, check_match
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
-from petstore.transactions.pages import after_every_name, by_name
+from petstore.transactions.pages import after_every_name, by_name, page_from, page_of
 from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
 from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
 
@@ -99,7 +100,7 @@ def members_of(pet: Pet) -> dict[str, object]:
 def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     """Add an animal; its identifier."""
     ((pet_id,),) = yield ADD, values_of_pet(new)
-    yield from record(now_ms, actor, "pet", pet_id, "added", None, new)
+    yield from record(now_ms, actor, "pet", pet_id, "added", None, recorded_pet(new))
     return int(pet_id)
 
 
@@ -116,12 +117,13 @@ class Pets(Repository, ABC):
 
     @abstractmethod
     def read_page(self, query: PageQuery) -> Page | Awaitable[Page]:
-        """The animals that match: at once, or as soon as the database has sent them."""
+        """The animals that match, as clients see them: at once, or as soon as the database has sent them."""
 
-    async def page(self, query: PageQuery) -> Page:
-        """The animals that match."""
-        page = self.read_page(query)
-        return page if isinstance(page, Page) else await page
+    @read
+    def page(self, query: PageQuery) -> Script[Page]:
+        """The animals that match, with the members of staff."""
+        select, arguments = page_of(query)
+        return page_from(read_pets((yield select, arguments)), query.limit)
 
     @abstractmethod
     async def get(self, pet_id: int) -> Pet | None:
@@ -204,5 +206,5 @@ class Pets(Repository, ABC):
         check_match(match, shown_pet(pet))
         yield from _check_no_open_order(pet_id, "it can't be removed")
         yield _REMOVE, (pet_id,)  # with its row in pet_sources
-        yield from record(now_ms, actor, "pet", pet_id, "removed", members_of(pet), None)
+        yield from record(now_ms, actor, "pet", pet_id, "removed", recorded_pet(pet), None)
         return pet

@@ -7,7 +7,7 @@ the patterns of take.lua). To change a field, change all five, with a migration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,7 +24,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import ORDER_STATUSES, Order
-from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus
+from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
 from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
 
 
@@ -57,7 +57,8 @@ CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = Pet.__struct_fields__
 NEW_PET = NewPet.__struct_fields__
-PET_BUT_STATUS = tuple(name for name in PET if name != "status")
+PUBLIC_PET = PublicPet.__struct_fields__
+PUBLIC_BUT_STATUS = tuple(name for name in PUBLIC_PET if name != "status")
 CONTACT = (
     "id",
     "account_id",
@@ -168,28 +169,34 @@ def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int,
 
 
 _CHOICES = {field.name: {each.value: each for each in field.kind} for field in FIELDS if field.is_choice}
-_PET_VALUES = [f"{name}_of[{{}}]" if name in _CHOICES else "{}" for name in PET]
 
 
 def _function(text: str) -> Any:
-    """A reader of PET's columns, written as dataclasses write `__init__`: a general one takes three times as
+    """A reader of animals, written as dataclasses write `__init__`: a general one takes three times as
     long."""
-    return eval(text, {"Pet": Pet} | {f"{name}_of": values for name, values in _CHOICES.items()})
+    known = {"Pet": Pet, "PublicPet": PublicPet} | {f"{name}_of": values for name, values in _CHOICES.items()}
+    return eval(text, known)
 
 
-def _pet_of(texts: Iterable[str]) -> str:
-    return f"Pet({', '.join(value.format(text) for value, text in zip(_PET_VALUES, texts, strict=True))})"
+def _struct(kind: str, values: Mapping[str, str]) -> str:
+    """The call that makes an animal of texts of its values."""
+    read = [f"{name}_of[{text}]" if name in _CHOICES else text for name, text in values.items()]
+    return f"{kind}({', '.join(read)})"
 
 
-# Of one row of the columns PET, of many, and of many without their status.
+def _rows(kind: str, columns: Sequence[str]) -> str:
+    made = _struct(kind, dict(zip(columns, columns, strict=True)))
+    return f"lambda rows: [{made} for {select(columns)} in rows]"
+
+
+# Of one row of the columns PET and of many, of many of PUBLIC_PET, and of those without their status.
 read_pet: Callable[[Sequence[Any]], Pet] = _function(
-    f"lambda row: {_pet_of(f'row[{at}]' for at, _ in enumerate(PET))}"
+    f"lambda row: {_struct('Pet', {name: f'row[{at}]' for at, name in enumerate(PET)})}"
 )
-read_pets: Callable[[Iterable[Iterable[Any]]], list[Pet]] = _function(
-    f"lambda rows: [{_pet_of(PET)} for {select(PET)} in rows]"
-)
-read_pets_in: Callable[[Iterable[Iterable[Any]], PetStatus], list[Pet]] = _function(
-    f"lambda rows, status: [Pet({select(PET)}) for {select(PET_BUT_STATUS)} in rows]"
+read_pets: Callable[[Iterable[Iterable[Any]]], list[Pet]] = _function(_rows("Pet", PET))
+read_public_pets: Callable[[Iterable[Iterable[Any]]], list[Pet]] = _function(_rows("PublicPet", PUBLIC_PET))
+read_public_pets_in: Callable[[Iterable[Iterable[Any]], PetStatus], list[Pet]] = _function(
+    f"lambda rows, status: [PublicPet({select(PUBLIC_PET)}) for {select(PUBLIC_BUT_STATUS)} in rows]"
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from petstore.core.clock import Clock
 from petstore.core.fields import Field
 from petstore.core.imports import UploadRun
-from petstore.core.pets import FIELDS, MEMBERS, STATUSES, TRANSITIONS, PetStatus
+from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.transactions.imports import mark_stored
 from petstore.transactions.journal import encode
@@ -183,9 +183,9 @@ def _write_entries() -> Script[None]:
         for position, *values in rows:
             old: dict[str, object] = {}
             new: dict[str, object] = {}
-            for member, value, wanted in zip(MEMBERS, values, values[len(MEMBERS) :], strict=False):
+            for field, value, wanted in zip(FIELDS, values, values[len(FIELDS) :], strict=False):
                 if wanted is not None and wanted != value:
-                    old[member], new[member] = value, wanted
+                    old[field.member], new[field.member] = value, wanted
             entries += position, encode(old), encode(new)
         yield _add_entries(len(rows)), tuple(entries)
         after = rows[-1][0]
@@ -228,8 +228,9 @@ class Import:
         for row in rows:
             self._count += 1
             added = {
-                member: default if value is None else value
-                for member, value, default in zip(MEMBERS, row.values, _DEFAULTS, strict=True)
+                field.member: wanted
+                for field, value, default in zip(FIELDS, row.values, _DEFAULTS, strict=True)
+                if (wanted := default if value is None else value) is not None
             }
             yield self._count, row.line, row.source_key, *row.values, encode(added)
 

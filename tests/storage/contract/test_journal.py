@@ -26,6 +26,7 @@ from petstore.transactions.store import Parts
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, Audit, entries, history_faults, written
+from tests.support.stock import stock_row
 
 Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
@@ -42,7 +43,7 @@ async def imports(store: Store, *rows: StockRow) -> None:
 
 
 def row(key: str, name: str) -> StockRow:
-    return StockRow(1, key, (name, 1, PetStatus.AVAILABLE.value))
+    return stock_row(1, key, name, 1, PetStatus.AVAILABLE.value)
 
 
 LINKS: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 
 from petstore.core.errors import PetNotFound, PreconditionFailed
 from petstore.core.orders import members_of
-from petstore.core.pets import NewPet, PetChange
+from petstore.core.pets import NewPet, PetChange, shown_pet
 from petstore.core.preconditions import Tags, tag_of
 from petstore.storage.store import Store
 from tests.storage.contract.test_orders import open_accounts, place
@@ -35,7 +35,7 @@ async def test_one_of_many_writers_of_an_animal_wins_each_round(store: Store) ->
     """Each sends another name with the tag that all have read; no change is lost."""
     pet = (await store.pets.add(NewPet("Rex", 1), "test")).pet
     for round_ in range(ROUNDS):
-        match = tags(pet)
+        match = tags(shown_pet(pet))
         changes = [PetChange(name=f"{round_}.{number}") for number in range(WRITERS)]
         pet = await winner(store.pets.change(1, change, "test", match=match) for change in changes)
         assert await store.pets.get(1) == pet
@@ -57,8 +57,8 @@ async def test_a_removal_and_a_change_of_the_same_tag(store: Store) -> None:
     """Whichever comes second finds no such state, or no animal."""
     pet = (await store.pets.add(NewPet("Rex", 1), "test")).pet
     outcomes = await asyncio.gather(
-        store.pets.change(1, PetChange(name="Max"), "test", match=tags(pet)),
-        store.pets.remove(1, "test", match=tags(pet)),
+        store.pets.change(1, PetChange(name="Max"), "test", match=tags(shown_pet(pet))),
+        store.pets.remove(1, "test", match=tags(shown_pet(pet))),
         return_exceptions=True,
     )
     refused = [outcome for outcome in outcomes if isinstance(outcome, PreconditionFailed | PetNotFound)]
@@ -72,8 +72,8 @@ async def test_a_refusal_leaves_no_trace(store: Store) -> None:
     order = await place(store)
     known = await store.pets.get(1)
     for refused in (
-        store.pets.change(1, PetChange(name="Rex"), "test", match=tags(pet)),
-        store.pets.remove(1, "test", match=tags(pet)),
+        store.pets.change(1, PetChange(name="Rex"), "test", match=tags(shown_pet(pet))),
+        store.pets.remove(1, "test", match=tags(shown_pet(pet))),
         store.orders.change(1, "test", ship_date_ms=1, match=frozenset({b'"a"'})),
     ):
         with pytest.raises(PreconditionFailed):

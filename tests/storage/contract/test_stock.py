@@ -17,13 +17,14 @@ from petstore.storage.store import Store
 from petstore.transactions.journal import encode
 from tests.support.backends import SharedData
 from tests.support.journal import ACTOR, entries
+from tests.support.stock import stock_row
 
 JOURNAL = "SELECT actor, subject_id, action, before, after FROM journal WHERE subject = 'pet' ORDER BY id"
 
 
 def rows(*members: tuple[str | None, str, int, str | None]) -> list[StockRow]:
     """Rows from line 2 on: source key, name, category, status."""
-    return [StockRow(line, each[0], each[1:]) for line, each in enumerate(members, 2)]
+    return [stock_row(line, *each) for line, each in enumerate(members, 2)]
 
 
 async def run_import(store: Store, *members: tuple[str | None, str, int, str | None]) -> StockPlan:

@@ -11,7 +11,7 @@ import re
 import struct
 import zlib
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from petstore.api.pipeline.request import Parameters, unknown_parameter
@@ -186,7 +186,6 @@ def tag_of_page(
     resources: Sequence[object],
     body: bytes,
     links: bytes,
-    encode: Callable[[object], bytes] = encode,
 ) -> bytes:
     """The tag of a list, which covers its Link: a full last page keeps its body when one more comes. A list
     that was asked for by one `id` has the tag of the resource in it, which If-Match takes.

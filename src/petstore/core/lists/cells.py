@@ -50,7 +50,7 @@ class Cells:
             read = _choice(field)
         else:
             pattern = field.text.pattern if field.text is not None else _SURELY_INT64
-            convert: Callable[[str], Value] = int if field.kind is int else str
+            convert: Callable[[str], Value] = field.read if field.text is not None else int
             read = lambda cell: convert(cell) if pattern.fullmatch(cell) else UNSURE  # noqa: E731
         return read if field.is_required else lambda cell: read(cell) if cell and not cell.isspace() else None
 
@@ -69,8 +69,8 @@ class Cells:
         """The value of a cell as JSON would have it, for the schema, which judges it."""
         value = self.certain(field)(cell)
         if value is not UNSURE and value is not None:
-            return value
-        return _number(cell.strip()) if field.kind is int else cell
+            return field.write(value)
+        return _number(cell.strip()) if field.text is None and field.kind is int else cell
 
     def words(self, field: Field, cell: str) -> str:
         """What is wrong with an UNSURE cell, in a sentence; empty where the schema's text is all there is."""

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from petstore.core.categories import Category
-from petstore.core.fields import Value
+from petstore.core.fields import Field, Value
 from petstore.core.imports import Reading
 from petstore.core.lists.columns import Remembered
-from petstore.core.pets import FIELDS, MEMBERS
+from petstore.core.pets import FIELDS
 from petstore.core.stock import StockRow
 
 
@@ -73,20 +73,24 @@ class StockList(Protocol):
 
 def row_of(line: int, read: Any) -> StockRow:
     """A row of what the schema has read."""
-    values = [getattr(read, field.name) for field in FIELDS]
-    return StockRow(line, getattr(read, "source_key", None), tuple(map(_plain, values)))
+    values = tuple([_plain(field, getattr(read, field.name)) for field in FIELDS])
+    return StockRow(line, getattr(read, "source_key", None), values)
 
 
-def _plain(value: Any) -> Value:
+def _plain(field: Field, value: Any) -> Value:
     if isinstance(value, StrEnum):
         return value.value
+    if isinstance(value, str):
+        return field.read(value)
     return None if value is msgspec.UNSET else value
 
 
 def members_of(row: StockRow, key_name: str | None) -> dict[str, object]:
     """The members of a row that are there, with its source key unless that has no name."""
-    named = zip(MEMBERS, row.values, strict=True)
-    members: dict[str, object] = {member: value for member, value in named if value is not None}
+    named = zip(FIELDS, row.values, strict=True)
+    members: dict[str, object] = {
+        field.member: field.write(value) for field, value in named if value is not None
+    }
     if key_name is not None:
         members[key_name] = row.source_key
     return members

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from petstore.core.fields import Value
 from petstore.core.lists.spreadsheets import csv_bytes
-from petstore.core.pets import MEMBERS, Page, PageQuery, values_of_pet
+from petstore.core.pets import MEMBERS, Page, PageQuery, written_pet
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 
@@ -32,7 +32,7 @@ async def written_list(
         yield csv_bytes([columns])
     while True:
         page = await read_page(query)
-        rows = [values_of_pet(pet) for pet in page.pets]
+        rows = [written_pet(pet) for pet in page.pets]
         if key_name:
             keys = await read_keys([pet.id for pet in page.pets])
             rows = [(keys.get(pet.id), *row) for pet, row in zip(page.pets, rows, strict=True)]

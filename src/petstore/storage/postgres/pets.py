@@ -12,23 +12,33 @@ from msgspec.structs import astuple
 from petstore.core.clock import Clock
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
-from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, PetStatus, values_of_pet
+from petstore.core.pets import (
+    Created,
+    NewPet,
+    Page,
+    PageQuery,
+    Pet,
+    PetStatus,
+    recorded_pet,
+    values_of_pet,
+)
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.sharing import Shared
 from petstore.transactions.idempotency import lock_number
 from petstore.transactions.journal import encode
-from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
+from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_from, page_of
 from petstore.transactions.pets import ADD, ONE, Pets
 from petstore.transactions.rows import (
     NEW_PET,
     PET,
-    PET_BUT_STATUS,
+    PUBLIC_BUT_STATUS,
+    PUBLIC_PET,
     new_pet_places,
     read_pet,
-    read_pets,
-    read_pets_in,
+    read_public_pets,
+    read_public_pets_in,
     select,
 )
 from petstore.transactions.script import CATALOGUE, moment_ms
@@ -48,7 +58,7 @@ def _pages(page: str, columns: Sequence[str]) -> str:
     )
 
 
-_PAGES, _PAGES_BY_STATUS = _pages(_PAGE, PET), _pages(_PAGE_BY_STATUS, PET_BUT_STATUS)
+_PAGES, _PAGES_BY_STATUS = _pages(_PAGE, PUBLIC_PET), _pages(_PAGE_BY_STATUS, PUBLIC_BUT_STATUS)
 
 
 def _record(first: int) -> str:
@@ -102,9 +112,9 @@ class PostgresPets(Pets):
 
     async def read_page(self, query: PageQuery) -> Page:
         if query.ids is not None or query.category_id is not None or query.newest_first:
-            statement, arguments = page_of(query)
-            pets = read_pets(await self._postgres.fetch(statement.postgres, *arguments))
-            return _page(pets, query.limit)
+            statement, arguments = page_of(query, PUBLIC_PET)
+            pets = read_public_pets(await self._postgres.fetch(statement.postgres, *arguments))
+            return page_from(pets, query.limit)
         listed = query.limit, query.status
         reading = self._reading.get(listed)
         if reading is None:
@@ -117,7 +127,8 @@ class PostgresPets(Pets):
         more = limit + 1, *(() if status is None else (status.value,))
 
         def read(rows: Iterable[Iterable[Any]]) -> Page:
-            return _page(read_pets(rows) if status is None else read_pets_in(rows, status), limit)
+            pets = read_public_pets(rows) if status is None else read_public_pets_in(rows, status)
+            return page_from(pets, limit)
 
         before = list(wanted)
         if len(before) == 1:
@@ -136,14 +147,14 @@ class PostgresPets(Pets):
     async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
         if idempotency is not None:
             return await self._add_once(new, actor, idempotency)
-        entry = self._clock.now_ms(), actor, encode(new)
+        entry = self._clock.now_ms(), actor, encode(recorded_pet(new))
         ((pet_id,),) = await self._postgres.write_rows(_ADD, *values_of_pet(new), *entry, effect=CATALOGUE)
         return Created(Pet(pet_id, *astuple(new)), False)
 
     def _start_once(self, new: NewPet, actor: str, creation: Creation) -> asyncio.Task[tuple[int, bool]]:
         """In one statement instead of the script: a third of the time."""
         mine, pet = creation.idempotency, values_of_pet(new)
-        entry = self._clock.now_ms(), actor, encode(new)
+        entry = self._clock.now_ms(), actor, encode(recorded_pet(new))
         key = lock_number(mine), mine.account_id, mine.key, creation.resource, creation.fingerprint
 
         async def add(connection: Connection) -> tuple[int, bool]:
@@ -159,9 +170,3 @@ class PostgresPets(Pets):
             return added_id, False
 
         return self._postgres.start_work(add, CATALOGUE, autocommit=True)
-
-
-def _page(pets: list[Pet], limit: int) -> Page:
-    """Of a page's animals and one too many, if there is one."""
-    has_more = len(pets) > limit
-    return Page(pets[:limit], has_more)

@@ -7,7 +7,7 @@ from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.idempotency import Idempotency
-from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, values_of_pet
+from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, recorded_pet, values_of_pet
 from petstore.storage.sqlite.connection import translate, translated
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
@@ -15,7 +15,7 @@ from petstore.storage.sqlite.writer import Writer
 from petstore.transactions.journal import RECORD, encode
 from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
 from petstore.transactions.pets import ADD, ONE, Pets
-from petstore.transactions.rows import read_pet, read_pets, read_pets_in
+from petstore.transactions.rows import PUBLIC_PET, read_pet, read_public_pets, read_public_pets_in
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
 _RECORD = RECORD.sqlite
@@ -34,13 +34,13 @@ class SqlitePets(Pets):
         execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
             if query.ids is not None or query.category_id is not None or query.newest_first:
-                statement, arguments = page_of(query)
-                pets = read_pets(execute(statement.sqlite, arguments).fetchall())
+                statement, arguments = page_of(query, PUBLIC_PET)
+                pets = read_public_pets(execute(statement.sqlite, arguments).fetchall())
             elif status is None:
-                pets = read_pets(execute(_PAGE, (query.after_id, fetch)).fetchall())
+                pets = read_public_pets(execute(_PAGE, (query.after_id, fetch)).fetchall())
             else:
                 bindings = (query.after_id, fetch, str(status))
-                pets = read_pets_in(execute(_PAGE_BY_STATUS, bindings).fetchall(), status)
+                pets = read_public_pets_in(execute(_PAGE_BY_STATUS, bindings).fetchall(), status)
         except apsw.Error as error:
             raise translate(error) from error
         if len(pets) < fetch:
@@ -66,5 +66,5 @@ def _insert(connection: apsw.Connection, new: NewPet, actor: str, now_ms: int) -
     execute = connection.execute
     execute(_ADD, values_of_pet(new))
     pet_id = connection.last_insert_rowid()
-    execute(_RECORD, (now_ms, actor, "pet", pet_id, "added", None, encode(new)))
+    execute(_RECORD, (now_ms, actor, "pet", pet_id, "added", None, encode(recorded_pet(new))))
     return Pet(pet_id, *astuple(new))
