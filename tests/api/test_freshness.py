@@ -11,7 +11,7 @@ from petstore.core.keys import mint
 from tests.support.service import Shop, outsider
 
 TARGETS = ["/v1/pets", "/v1/pets?limit=100", "/v1/pets?status=available", "/v1/pets?id=1", "/v1/pets/1"]
-ADD = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'available')"
+ADD = "INSERT INTO pets (id, name, category_id, status) VALUES (NULL, ?, 1, 'available')"
 
 
 async def names(shop: Shop, target: str) -> list[str]:
@@ -47,7 +47,7 @@ class TestPages:
         with outsider(shop.path) as other:
             for round_ in range(3):
                 assert await names(shop, target) == await names(shop, target) == []
-                other.execute("INSERT INTO pets VALUES (1, ?, 1, 'available')", (f"n{round_}",))
+                other.execute(ADD.replace("NULL", "1"), (f"n{round_}",))
                 assert await names(shop, target) == [f"n{round_}"]
                 other.execute("UPDATE pets SET name = 'changed' WHERE id = 1")
                 assert await names(shop, target) == ["changed"]

@@ -94,7 +94,9 @@ class TestDiskFull503:
     async def test_identifiers_used_up(self, shop: Shop) -> None:
         """After 2^63 - 1 there is no next identifier, and none is used again."""
         with outsider(shop.path) as other:
-            other.execute("INSERT INTO pets VALUES (9223372036854775807, 'last', 1, 'sold')")
+            other.execute(
+                f"INSERT INTO pets (id, name, category_id, status) VALUES ({2**63 - 1}, 'x', 1, 'sold')"
+            )
         check_unavailable(await shop.post(REX))
         last = await shop.ask("GET", "/v1/pets/9223372036854775807")
         assert last.json()["id"] == 2**63 - 1

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from petstore.core.keys import Access
+from petstore.core.pets import PetChange
 from tests.api.world import (
     APPROVED,
     AVAILABLE,
@@ -25,6 +26,7 @@ from tests.api.world import (
     FOREIGN_WEBHOOK,
     ORDERS,
     PLACED,
+    RESERVED,
     SOLD,
     URL,
     WEBHOOKS,
@@ -34,10 +36,15 @@ from tests.api.world import (
     repeated,
 )
 from tests.support.contract import table
+from tests.support.journal import ACTOR
 
 TABLE = table()
 PET = f"/v1/pets/{AVAILABLE}"
 HOOK, STOPPED = f"{WEBHOOKS}/{ENABLED}", f"{WEBHOOKS}/{DISABLED}"
+
+
+# As a note and as a price, in hundredths and as it is written.
+WRITTEN = ("Kept to ourselves", "7654321", "76543.21")
 
 
 class Change(NamedTuple):
@@ -223,3 +230,19 @@ async def test_the_order_of_another_account_is_not_found(world: World) -> None:
         whole = await world.ask(Call("GET", ORDERS, None, level.value))
         assert FOREIGN not in [order["id"] for order in whole.json()]
     assert world.fingerprint() == was
+
+
+async def test_what_staff_write_down_is_theirs(world: World) -> None:
+    """No answer of any operation has it, no event tells of its change, no client takes it away."""
+    asked = Call("GET", f"{EVENTS}?limit=100", None, "manage")
+    told, store = (await world.ask(asked)).body, world.shop.store
+    for pet_id in range(AVAILABLE, RESERVED + 1):
+        await store.pets.change(pet_id, PetChange(price=int(WRITTEN[1]), note=WRITTEN[0]), ACTOR)
+    assert (await world.ask(asked)).body == told
+    calls = [change.call for changes in CHANGES.values() for change in changes]
+    calls += [call for row in TABLE for call in UNCHANGED[row.name]]
+    for call in [*calls, asked]:
+        body = (await world.ask(call)).body.decode()
+        assert not [text for text in WRITTEN if text in body], str(call)
+    changed = await store.pets.get(SOLD)
+    assert (changed.status, changed.price, changed.note) == ("available", int(WRITTEN[1]), WRITTEN[0])

@@ -96,8 +96,29 @@ def test_a_csv_row_knows_its_line_and_cells() -> None:
         (2, ["Rex", "sold", "7"]),
         (3, ["Rex", "sold", "-0"]),
     ]
-    assert [record.row.values for record in records if record.row] == [("Rex", 7, "sold"), ("Rex", 0, "sold")]
+    assert [record.row.values[:3] for record in records if record.row] == [
+        ("Rex", 7, "sold"),
+        ("Rex", 0, "sold"),
+    ]
     assert {record.fault for record in records} == {""}
+
+
+@pytest.mark.parametrize("form", [CsvList, JsonList])
+def test_price_and_note_of_a_row(form: type[CsvList] | type[JsonList]) -> None:
+    """A price is a text in JSON too, so that no program rounds it; a note has lines."""
+    header = "name,categoryId,price,note\n" if form is CsvList else ""
+    shapes = (
+        '{},7,{},"{}"\n' if form is CsvList else '{{"name":"{}","categoryId":7,"price":"{}","note":"{}"}}\n'
+    )
+    line_end = "\n" if form is CsvList else "\\n"
+    rows = [("Rex", "9.5", f"Shy.{line_end}Bites."), ("Mia", "1.005", "x" * 2_001)]
+    good, bad = form(
+        io.BytesIO((header + "".join(shapes.format(*row) for row in rows)).encode()), None
+    ).records()
+    assert good.row is not None
+    assert good.row.values == ("Rex", 7, None, 950, "Shy.\nBites.")
+    for fault in ("price: expected an amount such as 12.50", "note: expected 1 to 2000 characters, got 2001"):
+        assert fault in bad.fault
 
 
 class Overtaken:

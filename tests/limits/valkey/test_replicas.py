@@ -23,7 +23,6 @@ from petstore.core.errors import PetNotFound
 from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.core.stock import StockRow
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
 from petstore.storage.store import Store
@@ -32,6 +31,7 @@ from petstore.wiring.application import Application
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
 from tests.support.service import Answer, Shop
+from tests.support.stock import stock_row
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until
 
@@ -137,7 +137,7 @@ class TestReadYourWrite:
         """While it is prepared both go on with what they keep, however long that takes."""
         await pair.one.post({"name": "Rex", "categoryId": 1})
         async with command(pair.settings, []) as store, store.stock.importing(ACTOR, None) as load:
-            await load.stage([StockRow(1, None, ("Mia", 1, None))])
+            await load.stage([stock_row(1, None, "Mia", 1, None)])
             await load.plan()
             await pair.settled()
             assert await load.store() is not None

@@ -15,7 +15,6 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.core.stock import StockRow
 from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import backend_for
 from petstore.storage.postgres import database as statements
@@ -27,6 +26,7 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import by_way_of, place_of, run
 from tests.support.proxy import Proxy, open_proxy
+from tests.support.stock import stock_row
 from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
@@ -187,7 +187,7 @@ async def test_an_unknown_outcome_stays_announced_until_it_cannot_come_any_more(
 async def test_an_import_is_announced_around_its_commit_alone(store: Store, publisher: Publisher) -> None:
     """It may take longer than a writer stays announced: before its commit nobody sees any of it."""
     async with store.stock.importing(ACTOR, None) as load:
-        await load.stage([StockRow(1, None, ("Rex", 1, None)), StockRow(2, None, ("Mia", 1, None))])
+        await load.stage([stock_row(1, None, "Rex", 1, None), stock_row(2, None, "Mia", 1, None)])
         await load.plan()
         assert publisher.take() == []
         await load.store()
@@ -200,7 +200,7 @@ async def test_an_import_of_unknown_outcome_stays_announced(
     """Its commit may come late, so a second announcement begins before the first one ends."""
     monkeypatch.setattr(stock, "_COMMIT_SECONDS", 0.2)
     async with store.stock.importing(ACTOR, None) as load:
-        await load.stage([StockRow(1, None, ("Rex", 1, None))])
+        await load.stage([stock_row(1, None, "Rex", 1, None)])
         await load.plan()
         proxy.cut_before_the_answer(b"COMMIT")
         with pytest.raises(StoreUnavailable, match="unknown"):

@@ -11,17 +11,18 @@ import pytest
 
 from petstore.core.events import Event
 from petstore.core.pets import NewPet, PetChange
-from petstore.core.stock import StockPlan, StockRow
+from petstore.core.stock import StockPlan
 from petstore.core.versions import NoPublisher
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, followed
 from tests.support.postgres import LOCK_WAITS, run
+from tests.support.stock import stock_row
 from tests.support.waiting import PATIENCE_SECONDS, until
 
-ROWS = [StockRow(2, "A", ("Rex", 1, None)), StockRow(3, "B", ("Mia", 1, None))]
-RENAMED = [StockRow(2, "A", ("Max", 1, None))]
+ROWS = [stock_row(2, "A", "Rex", 1, None), stock_row(3, "B", "Mia", 1, None)]
+RENAMED = [stock_row(2, "A", "Max", 1, None)]
 ROW_WAITS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
@@ -82,7 +83,7 @@ async def test_until_it_stores_an_import_holds_no_event_back(stores: list[Store]
         await nothing_is_held_back()
         await load.stage(RENAMED)
         await nothing_is_held_back()
-        await load.stage([StockRow(4, "B", ("Mia", 1, None)), StockRow(5, "B", ("Mia", 2, None))])
+        await load.stage([stock_row(4, "B", "Mia", 1, None), stock_row(5, "B", "Mia", 2, None)])
         assert await load.plan() == StockPlan(0, 1, 0, 2)
         await nothing_is_held_back()
         assert [fault async for page in load.rejected() for _, fault in page]

@@ -8,13 +8,13 @@ import pytest
 
 from petstore.core.errors import StoreFull
 from petstore.core.pets import NewPet, PageQuery
-from petstore.core.stock import StockRow
 from petstore.storage.backend import backend_for
 from petstore.storage.sqlite.stock import SqliteStockImport
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
+from tests.support.stock import stock_row
 
-ROWS = [StockRow(line, None, ("x" * 200, 1, None)) for line in range(2, 2_002)]
+ROWS = [stock_row(line, None, "x" * 200, 1, None) for line in range(2, 2_002)]
 
 
 async def test_a_full_disk_stores_nothing_and_lets_others_write(tmp_path: Path) -> None:

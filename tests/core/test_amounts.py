@@ -1,0 +1,33 @@
+"""Amounts of money: read as people write them, kept as hundredths, written in one way."""
+
+from __future__ import annotations
+
+import pytest
+
+from petstore.core.amounts import amount_fault, read_amount, write_amount
+
+
+@pytest.mark.parametrize(
+    ("text", "hundredths", "written"),
+    [
+        ("0", 0, "0.00"),
+        ("0.05", 5, "0.05"),
+        ("12.5", 1_250, "12.50"),
+        ("12,50", 1_250, "12.50"),
+        ("999999999.99", 99_999_999_999, "999999999.99"),
+    ],
+)
+def test_an_amount(text: str, hundredths: int, written: str) -> None:
+    """With a point or a comma, and what is written is read again."""
+    assert amount_fault(text) is None
+    assert (read_amount(text), write_amount(hundredths)) == (hundredths, written)
+    assert read_amount(written) == hundredths
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "-1", "+1", "1.", ".5", "1.005", "1,000", "1 000", "01", "1e3", "1000000000", "\uff11", "1\n"],
+)
+def test_no_amount(text: str) -> None:
+    """Nothing that could be read in two ways."""
+    assert "expected an amount such as 12.50" in str(amount_fault(text))
