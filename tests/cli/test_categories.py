@@ -32,10 +32,10 @@ def test_the_list_of_animals_shows_names(empty: Cli) -> None:
     empty.ok("categories", "name", "1", "Dogs")
     shown = empty.ok("pets", "list", "--newest")
     assert shown.splitlines() == [
-        "ID  NAME  CATEGORY  STATUS",
-        " 3  Rex   1 Dogs    available",
-        " 2  Rex   2         available",
-        " 1  Rex   1 Dogs    available",
+        "ID  NAME  CATEGORY  STATUS     PRICE",
+        " 3  Rex   1 Dogs    available  -",
+        " 2  Rex   2         available  -",
+        " 1  Rex   1 Dogs    available  -",
     ]
     assert empty.json("pets", "list", "--limit", "1")[0]["categoryId"] == 1
 

@@ -63,7 +63,7 @@ WRONG_USAGE = [
     ("pets remove x", "'ID'"),
     ("pets set 0 --status sold", "'ID'"),
     ("pets set 1 --status gone", "'pending'"),
-    ("pets set 1", "give --name, --category or --status"),
+    ("pets set 1", "give --name, --category, --status, --price or --note"),
     ("pets set 1 --name ''", "Invalid value for '--name'"),
     ("pets set 1 --category 1.0", "'--category'"),
     ("journal --about pet", "write store, pet:7, order:5,"),

@@ -389,16 +389,17 @@ class TestSourceKey:
 class TestExport:
     def test_an_export_is_a_list(self, store: Cli) -> None:
         """With its keys it changes nothing where it came from; filters choose animals."""
-        text = "sku,name,categoryId,status\nA,Rex,1,sold\n=B,-Mia,-2,\n"
+        text = 'sku,name,categoryId,status,price,note\nA,Rex,1,sold,7,\n=B,-Mia,-2,,,"=1\nx"\n'
         store.ok("pets", "import", put(store, text), "--source-key", "sku")
         assert store.ok("pets", "export", "--source-key", "sku") == (
-            "sku,name,categoryId,status\nA,Rex,1,sold\n'=B,'-Mia,-2,available\n"
+            "sku,name,categoryId,status,price,note\nA,Rex,1,sold,7.00,\n'=B,'-Mia,-2,available,,\"'=1\nx\"\n"
         )
         assert store.ok("pets", "export", "--status", "sold", "--format", "jsonl") == (
-            '{"name":"Rex","categoryId":1,"status":"sold"}\n'
+            '{"name":"Rex","categoryId":1,"status":"sold","price":"7.00"}\n'
         )
         assert (
-            store.ok("pets", "export", "--category", "-2") == "name,categoryId,status\n'-Mia,-2,available\n"
+            store.ok("pets", "export", "--category", "-2")
+            == "name,categoryId,status,price,note\n'-Mia,-2,available,,\"'=1\nx\"\n"
         )
         for name in ("out.csv", "out.jsonl"):
             path = str(store.folder / name)

@@ -428,7 +428,7 @@ class TestExport:
         file = await viewer.get("stock/export?form=csv&status=sold&category=dogs")
         assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
         rows = file.body.decode().splitlines()
-        assert rows[:2] == ["name,categoryId,status", "'=Rex 1,1,sold"]
+        assert rows[:2] == ["name,categoryId,status,price,note", "'=Rex 1,1,sold,,"]
         assert len(rows) == 1 + 500
         lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()
         assert (len(lines), lines[0]) == (1_001, b'{"name":"=Rex 0","categoryId":0,"status":"sold"}')

@@ -13,8 +13,10 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, moment, write_records
 from petstore.cli.types import ID, Since, limit_option
+from petstore.core.amounts import write_amount
 from petstore.core.errors import Invalid
 from petstore.core.journal import About, Entry, JournalPage, JournalQuery, people_of, read_about
+from petstore.core.printable import shortened
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -131,16 +133,18 @@ def change_text(before: object, after: object) -> str:
     """Such as `status: available -> sold`; of an addition or a removal, the members that there are."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [*before, *(name for name in after if name not in before)]
-        changes = ((name, _text(before.get(name)), _text(after.get(name))) for name in names)
+        changes = ((name, _text(name, before.get(name)), _text(name, after.get(name))) for name in names)
         return ", ".join(
             f"{name}: {old}" + (f" -> {new}" if new != old else "") for name, old, new in changes
         )
     members = before if isinstance(before, Mapping) else after
     assert isinstance(members, Mapping)
-    return ", ".join(f"{name}: {_text(value)}" for name, value in members.items())
+    return ", ".join(f"{name}: {_text(name, value)}" for name, value in members.items())
 
 
-def _text(value: object) -> str:
+def _text(member: str, value: object) -> str:
     if value is None:
         return "-"
-    return value if isinstance(value, str) else json.dumps(value)
+    if member == "price" and isinstance(value, int):
+        return write_amount(value)
+    return shortened(value) if isinstance(value, str) else json.dumps(value)

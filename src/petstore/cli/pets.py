@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 from msgspec import UNSET
 
 from petstore.cli.context import Session, with_store
@@ -21,13 +20,43 @@ from petstore.cli.output import (
     yes_option,
 )
 from petstore.cli.stock import export_pets, import_pets
-from petstore.cli.types import ID, INT64, PET_STATUS, checked_name, limit_option
+from petstore.cli.types import (
+    ID,
+    INT64,
+    PET_STATUS,
+    Given,
+    checked_name,
+    limit_option,
+    read_price,
+    read_remark,
+)
 from petstore.core.errors import PetNotFound
-from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import (
+    MEMBERS,
+    STATUSES,
+    NewPet,
+    Page,
+    PageQuery,
+    Pet,
+    PetChange,
+    PetStatus,
+    written_pet,
+)
 from petstore.core.printable import printable
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
+
+
+_PRICE = click.option(
+    "--price", callback=read_price, metavar="AMOUNT", help="Such as 12.50, for staff. Empty: none."
+)
+_NOTE = click.option(
+    "--note",
+    callback=read_remark,
+    metavar="TEXT",
+    help="At most 2,000 characters, for staff. Empty: none.",
+)
 
 
 @click.group(cls=LazyGroup)
@@ -74,12 +103,13 @@ def list_pets(
 
     page, labels = with_store(session, read)
     write_records(
-        [msgspec.to_builtins(pet) for pet in page.pets],
+        [_record(pet) for pet in page.pets],
         {
             "ID": "id",
             "NAME": "name",
             "CATEGORY": lambda pet: labels.get(pet["categoryId"], pet["categoryId"]),
             "STATUS": "status",
+            "PRICE": "price",
         },
         as_json,
         empty="No animals match.",
@@ -104,14 +134,30 @@ def list_pets(
     show_default=True,
     help="Its state from the start.",
 )
+@_PRICE
+@_NOTE
 @json_option
 @click.pass_obj
-def add_pet(session: Session, name: str, category: int, status: str, as_json: bool) -> None:
+def add_pet(
+    session: Session,
+    name: str,
+    category: int,
+    status: str,
+    price: Given[int],
+    note: Given[str],
+    as_json: bool,
+) -> None:
     """Add an animal.
 
     NAME is 1 to 255 characters, kept exactly as given. Put `--` before a name that begins with a dash.
     """
-    new = NewPet(name, category, PetStatus(status))
+    new = NewPet(
+        name,
+        category,
+        PetStatus(status),
+        None if price is UNSET else price,
+        None if note is UNSET else note,
+    )
     created = with_store(session, lambda store: store.pets.add(new, session.actor))
     _write_pet(created.pet, as_json)
 
@@ -128,19 +174,23 @@ def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
 @pets.command(
     "set",
     epilog=examples(
-        "petstore pets set 7 --status sold", 'petstore pets set 7 --name "Lady Luna" --category 2'
+        "petstore pets set 7 --status sold",
+        'petstore pets set 7 --name "Lady Luna" --category 2',
+        'petstore pets set 7 --price 12.50 --note "Shy; feed twice a day."',
     ),
 )
 @click.argument("pet_id", type=ID, metavar="ID")
 @click.option("--name", callback=checked_name, help="1 to 255 characters, kept exactly as given.")
-@click.option("--category", type=INT64, metavar="N", help="Any int64.")
+@click.option("--category", "category_id", type=INT64, metavar="N", help="Any int64.")
 @click.option("--status", type=PET_STATUS, help="See above.")
+@_PRICE
+@_NOTE
 @json_option
 @click.pass_obj
 def set_pet(
-    session: Session, pet_id: int, name: str | None, category: int | None, status: str | None, as_json: bool
+    session: Session, /, pet_id: int, price: Given[int], note: Given[str], as_json: bool, **others: Any
 ) -> None:
-    """Change an animal's name, category or state.
+    """Change an animal's name, category, state, price or note.
 
     \b
     available -> pending, sold
@@ -149,13 +199,11 @@ def set_pet(
 
     What it has already changes nothing. While an open order holds the animal, the order decides its state.
     """
-    change = PetChange(
-        UNSET if name is None else name,
-        UNSET if category is None else category,
-        UNSET if status is None else PetStatus(status),
-    )
+    others["status"] = STATUSES.get(others["status"])
+    given = {name: value for name, value in others.items() if value is not None}
+    change = PetChange(**given, price=price, note=note)
     if change == PetChange():
-        raise click.UsageError("Nothing to change: give --name, --category or --status.")
+        raise click.UsageError("Nothing to change: give --name, --category, --status, --price or --note.")
     _write_pet(with_store(session, lambda store: store.pets.change(pet_id, change, session.actor)), as_json)
 
 
@@ -185,13 +233,19 @@ async def _get(store: Store, pet_id: int) -> Pet:
 
 def _write_pet(pet: Pet, as_json: bool) -> None:
     if as_json:
-        write_json(pet)
+        write_json(_record(pet))
     else:
         write_line(_line_of(pet))
 
 
 def _line_of(pet: Pet) -> str:
-    return f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}"
+    members = _record(pet)
+    further = [f"  {printable(f'{name} {members[name]}')}" for name in ("price", "note") if members[name]]
+    return f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}{''.join(further)}"
+
+
+def _record(pet: Pet) -> dict[str, object]:
+    return {"id": pet.id, **dict(zip(MEMBERS, written_pet(pet), strict=True))}
 
 
 pets.add_command(import_pets)

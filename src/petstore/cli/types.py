@@ -6,15 +6,24 @@ Numbers are as strict as in the interface: `int()` would accept `+1`, `1_0` and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
+from msgspec import UNSET, UnsetType
 
+from petstore.core.amounts import amount_fault, read_amount
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
 from petstore.core.moments import moment_fault, read_day, read_moment, read_month
 from petstore.core.pets import PetStatus
-from petstore.core.values import INT64_MAX, INT64_MIN, PAGE_LIMIT_DEFAULT, name_fault, read_int64
+from petstore.core.values import (
+    INT64_MAX,
+    INT64_MIN,
+    PAGE_LIMIT_DEFAULT,
+    name_fault,
+    read_int64,
+    remark_fault,
+)
 
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
 _LONGEST_MS = 36_500 * DAY_MS
@@ -22,6 +31,8 @@ _LIST_MAX = 10_000
 
 Callback = Callable[[click.Context, click.Parameter, str], str]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_T = TypeVar("_T")
+Given: TypeAlias = _T | UnsetType | None
 
 
 class WholeNumber(click.ParamType[int]):
@@ -168,3 +179,20 @@ def checked_name(ctx: click.Context, param: click.Parameter, value: str | None) 
     if fault is not None:
         raise click.BadParameter(f"{fault}.", ctx, param)
     return value
+
+
+def _clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., Given[_T]]:
+    """A callback of an option that an empty text takes away; UNSET for one that is not given."""
+
+    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Given[_T]:
+        if not value:
+            return UNSET if value is None else None
+        if fault := fault_of(value):
+            raise click.BadParameter(f"{fault}.", ctx, param)
+        return read(value)
+
+    return callback
+
+
+read_price = _clearable(amount_fault, read_amount)
+read_remark = _clearable(remark_fault, str)

@@ -18,6 +18,7 @@ from starlette.responses import Response
 from petstore.console.journal_filters import read_filter
 from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit, address
+from petstore.core.amounts import write_amount
 from petstore.core.errors import Invalid, NotFound, PetstoreError
 from petstore.core.journal import (
     STORE,
@@ -31,6 +32,7 @@ from petstore.core.journal import (
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
 from petstore.core.zones import day_begins_ms
+from petstore.core.printable import shortened
 
 _PAGE_LIMIT = 50
 # So many entries of one change are one line, and at most so many are read for a page.
@@ -60,7 +62,12 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
 Texts = Mapping[str, Callable[[Any], str]]
-_TEXTS: Texts = {"hasPassword": lambda has: "set" if has else "none", "types": ", ".join, "off": ", ".join}
+_TEXTS: Texts = {
+    "price": write_amount,
+    "hasPassword": lambda has: "set" if has else "none",
+    "types": ", ".join,
+    "off": ", ".join,
+}
 
 
 async def show(visit: Visit) -> Response:
@@ -283,7 +290,7 @@ def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], te
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return shortened(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 VIEWS = [View("GET", "/journal", show)]

@@ -13,7 +13,7 @@ from petstore.console.formats import sentence
 from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
-from petstore.core.pets import FIELDS, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, values_of_pet
+from petstore.core.pets import FIELDS, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, written_pet
 from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 
 # Fields of the form are named as those of an animal, but for the category, which has a name.
@@ -30,7 +30,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 def typed_of(pet: Pet, names: CategoryNames) -> dict[str, str]:
     """The form filled in with an animal."""
-    plain = zip(_WORDS.values(), values_of_pet(pet), strict=True)
+    plain = zip(_WORDS.values(), written_pet(pet), strict=True)
     texts = {word: "" if value is None else str(value) for word, value in plain}
     return {**texts, "category": names.written(pet.category_id)}
 
@@ -76,6 +76,11 @@ def _read(field: Field, text: str) -> Any:
     """The value of a field that is written as it is. Raises Invalid."""
     if not text and field.takes_null:
         return None
+    if field.text is not None:
+        text = text.replace("\r\n", "\n")  # as a form sends the lines of a text
+        if fault := field.text.fault(text):
+            raise Invalid(field.name, sentence(fault))
+        return field.read(text)
     if field.is_choice:
         if text not in list(field.kind):
             raise Invalid(field.name, f"Expected one of {', '.join(field.kind)}.")
@@ -85,9 +90,6 @@ def _read(field: Field, text: str) -> Any:
         if number is None:
             raise Invalid(field.name, f"Expected an integer from {INT64_MIN} to {INT64_MAX}.")
         return number
-    fault = field.text.fault(text) if field.text is not None else None
-    if fault is not None:
-        raise Invalid(field.name, sentence(fault))
     return text
 
 

@@ -44,6 +44,8 @@ NAVIGATION = (
 )  # fmt: skip
 # The fields of an animal that pages show as they are, after name, category and status.
 _PET_FIELDS = [field for field in FIELDS if field.name not in ("name", "category_id", "status")]
+# Those with a column in lists.
+_PET_COLUMNS = [field for field in _PET_FIELDS if not field.has_lines]
 _REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
@@ -122,6 +124,8 @@ class Renderer:
             static=self._static,
             navigation=NAVIGATION,
             pet_fields=_PET_FIELDS,
+            pet_columns=_PET_COLUMNS,
+            pet_headings=["#" * field.is_amount + field.label for field in _PET_COLUMNS],
             is_staging=self._is_staging,
         )
         return environment
