@@ -145,6 +145,52 @@ class TestUnusual:
 
 
 @pytest.mark.usefixtures("rex")
+class TestPriceAndNote:
+    """What staff keep of an animal."""
+
+    async def test_they_are_kept_shown_and_recorded(self, shop: Shop, staff: Visitor) -> None:
+        """A price with hundredths, a note with its lines, on the page and in the form; the list has the
+        price. An empty field takes it away."""
+        note = "\nShy.\n\n <b>Feed twice</b>"
+        sent = note.replace("\n", "\r\n")
+        shown = await staff.fill("pets/1", "pets/1", price="12,5", note=sent)
+        assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 1_250, note)
+        assert "price: none → 12.50 note: none → Shy. <b>Feed twice</b>" in shown.text
+        assert "Price 12.50 Note Shy." in shown.text
+        assert "Dogs available 12.50" in (await staff.get("pets")).text
+        fields = shown.form("pets/1").fields
+        assert (fields["price"], fields["note"]) == ("12.50", note)
+        assert "Nothing was changed." in (await staff.submit(shown, "pets/1")).text
+        await staff.fill("pets/1", "pets/1", price="0", note="")
+        assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 0)
+
+    async def test_what_is_none_is_refused_beside_it(self, shop: Shop, staff: Visitor) -> None:
+        """With the rule, and what was typed."""
+        shown = await staff.fill(
+            "pets/new", "pets/new", name="Mia", category="1", price="1,000", note="x" * 2_001
+        )
+        assert "Price Expected an amount such as 12.50, from 0 to 999999999.99." in shown.text
+        assert "Expected 1 to 2000 characters, got 2001." in shown.text
+        assert shown.form("pets/new").fields["price"] == "1,000"
+
+    async def test_two_editors_of_a_note(self, shop: Shop, staff: Visitor) -> None:
+        """The second is told what the first one wrote."""
+        shown = await staff.get("pets/1")
+        await shop.store.pets.change(1, PetChange(note="Bites."), "console:ben")
+        shown = await staff.submit(shown, "pets/1", note="Shy.")
+        assert shown.status == 409
+        assert "Price not changed Note Bites. Shy." in shown.text
+        await staff.submit(shown, "pets/1")
+        assert (await shop.store.pets.get(1)).note == "Shy."
+
+    async def test_a_long_note_is_shortened_in_lists_of_changes(self, shop: Shop, viewer: Visitor) -> None:
+        """The journal keeps it whole."""
+        await shop.store.pets.change(1, PetChange(note="x" * 2_000), ACTOR)
+        assert f"note: none → {'x' * 255}… " in (await viewer.get("journal")).text
+        assert (await entries(shop.store, "pet:1"))[-1].after == {"note": "x" * 2_000}
+
+
+@pytest.mark.usefixtures("rex")
 class TestTwoEditors:
     """The second is told what the first one did."""
 

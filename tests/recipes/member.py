@@ -1,4 +1,4 @@
-"""A note that staff have about an animal, added by the recipe."""
+"""A colour that staff have about an animal, added by the recipe."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ async def test_staff_edit_it_and_the_interface_does_not_show_it(shop: Shop) -> N
     """The form has it, the page and the journal show it; no answer of /v1 has it or takes it."""
     added = await shop.post({"name": "Rex", "categoryId": 1})
     staff = await Visitor(shop).sign_in_as("staff")
-    shown = await staff.submit(await staff.get("pets/1"), "pets/1", note="Shy.")
-    assert "Note Shy." in shown.text
-    assert [entry.after for entry in await entries(shop.store)][-1] == {"note": "Shy."}
+    shown = await staff.submit(await staff.get("pets/1"), "pets/1", colour="Red")
+    assert "Colour Red" in shown.text
+    assert [entry.after for entry in await entries(shop.store)][-1] == {"colour": "Red"}
     assert (await shop.ask("GET", "/v1/pets?id=1")).json() == [added.json()]
-    assert (await shop.post({"name": "Mia", "categoryId": 1, "note": "x"})).code == "invalid_body"
+    assert (await shop.post({"name": "Mia", "categoryId": 1, "colour": "x"})).code == "invalid_body"
 
 
 def test_lists_have_it(tmp_path: Path) -> None:
@@ -29,8 +29,8 @@ def test_lists_have_it(tmp_path: Path) -> None:
     cli = Cli(tmp_path, ManualClock())
     cli.ok("db", "migrate")
     file = tmp_path / "stock.csv"
-    file.write_text("name,categoryId,status,note\r\nRex,1,available,Shy.\r\n", encoding="utf-8")
+    file.write_text("name,categoryId,status,colour\r\nRex,1,available,Red\r\n", encoding="utf-8")
     cli.ok("pets", "import", str(file))
-    assert [pet["note"] for pet in cli.json("pets", "list")] == ["Shy."]
+    assert [pet["colour"] for pet in cli.json("pets", "list")] == ["Red"]
     [row] = csv.DictReader(io.StringIO(cli.ok("pets", "export")))
-    assert row["note"] == "Shy."
+    assert row["colour"] == "Red"
