@@ -238,11 +238,14 @@ async def test_what_staff_write_down_is_theirs(world: World) -> None:
     told, store = (await world.ask(asked)).body, world.shop.store
     for pet_id in range(AVAILABLE, RESERVED + 1):
         await store.pets.change(pet_id, PetChange(price=int(WRITTEN[1]), note=WRITTEN[0]), ACTOR)
+    for order_id in range(PLACED, FOREIGN + 1):
+        await store.orders.comment(order_id, WRITTEN[0], ACTOR)
     assert (await world.ask(asked)).body == told
     calls = [change.call for changes in CHANGES.values() for change in changes]
     calls += [call for row in TABLE for call in UNCHANGED[row.name]]
     for call in [*calls, asked]:
         body = (await world.ask(call)).body.decode()
         assert not [text for text in WRITTEN if text in body], str(call)
+    assert {(await store.orders.get(order_id)).comment for order_id in (PLACED, APPROVED)} == {WRITTEN[0]}
     changed = await store.pets.get(SOLD)
     assert (changed.status, changed.price, changed.note) == ("available", int(WRITTEN[1]), WRITTEN[0])

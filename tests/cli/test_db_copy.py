@@ -96,15 +96,15 @@ def shop(cli: Cli) -> Cli:
     cli.issue("shop")
     cli.issue("shop", "--expires", "30d", "--label", "second")
     cli.with_store(fill)
-    cli.ok("pets", "set", "1", "--status", "sold")
+    cli.ok("pets", "set", "1", "--status", "sold", "--price", "12.50", "--note", "Shy.")
     outside = apsw.Connection(str(cli.database))
     outside.execute(
         "DELETE FROM pets WHERE id = 5; INSERT INTO categories VALUES (-7, 'Cats');"
         "INSERT INTO stock_columns VALUES ('tier', '{\"tier\":\"name\"}', 1);"
         "INSERT INTO pet_sources VALUES ('chip-1', 1);"
         "INSERT INTO people (name, role, password, created_at_ms) VALUES ('anna', 'staff', 'hash', 1);"
-        "INSERT INTO orders (account_id, pet_id, status, created_at_ms, reference)"
-        " VALUES (1, 1, 'delivered', 1, 'PO-7');"
+        "INSERT INTO orders (account_id, pet_id, status, created_at_ms, reference, comment)"
+        " VALUES (1, 1, 'delivered', 1, 'PO-7', 'Friday');"
         "INSERT INTO facts VALUES (60000, 'key.banned', 1)"
     )
     outside.close()

@@ -50,6 +50,8 @@ WALK: list[tuple[str, list[str]]] = [
     ("orders place 1 --account store", ["order.placed", "pet.changed"]),
     ("orders place 1 --account store", []),
     ("pets remove 1 --yes", []),
+    ("orders comment 1 Friday", ["order.changed"]),
+    ("orders comment 1 Friday", []),
     ("orders approve 1", ["order.approved"]),
     ("orders approve 1", []),
     ("orders cancel 1", ["order.cancelled", "pet.changed"]),

@@ -15,11 +15,21 @@ def test_a_list_says_how_to_go_on(shop: Cli) -> None:
     assert [order["id"] for order in shop.json("orders", "list", "--after", "2")] == [3]
 
 
+def test_a_comment_of_staff(shop: Cli) -> None:
+    """With the order or later; an empty one takes it away."""
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    placed = shop.json("orders", "place", "1", "--account", "shop", "--comment", "By phone.")
+    assert placed["comment"] == "By phone."
+    assert shop.ok("orders", "comment", "1", "Comes\non Friday.").endswith("comment    Comes\\non Friday.\n")
+    assert shop.json("orders", "comment", "1", "")["comment"] is None
+    assert "expected 1 to 2000 characters" in shop.refused(2, "orders", "comment", "1", "x" * 2_001)
+
+
 def test_a_reference_of_the_customer(shop: Cli) -> None:
     """In the order and in the list; by the interface's rule."""
     shop.ok("pets", "add", "Rex", "--category", "1")
     place = ("orders", "place", "1", "--account", "shop", "--reference")
     assert "control characters" in shop.run(*place, "PO\n7").stderr
-    assert shop.ok(*place, "PO-7").endswith("reference  PO-7\n")
+    assert shop.ok(*place, "PO-7").endswith("reference  PO-7\ncomment    -\n")
     assert shop.json("orders", "show", "1")["reference"] == "PO-7"
     assert shop.ok("orders", "list").endswith("  PO-7\n")

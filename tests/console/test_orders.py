@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.durations import DAY_MS
+from petstore.core.events import EventQuery
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet
@@ -128,7 +129,9 @@ class TestMoves:
         shown = await staff.submit(shown, "orders/1/deliver", ship_date="2027-01-15T07:15")
         assert "Order 1 is delivered." in shown.text
         assert "Ship date 2027-01-15 07:15:00 UTC" in shown.text
-        assert not [form for form in shown.forms if "orders/1" in form.action]
+        assert not [
+            form for form in shown.forms if "orders/1" in form.action and "comment" not in form.fields
+        ]
         assert await pet_status(stocked, 1) == "sold"
         assert "a-staff console Order delivered" in shown.text
 
@@ -195,6 +198,35 @@ class TestMoves:
         shown = await staff.get("orders/1/cancel")
         assert shown.status == 409, shown.text
         assert "can't be cancelled any more" in shown.text
+
+
+class TestComment:
+    """What staff write about an order."""
+
+    async def test_it_is_written_and_taken_away(self, stocked: Shop, staff: Visitor) -> None:
+        """With the order, which shows it, or later; the journal has both. Customers get no event."""
+        asked = stocked.store.events.newest
+        shown = await staff.fill("orders/new?account=zoo", "orders/new", pet=3, comment="By\r\nphone")
+        assert "Comment By phone Placed" in shown.text
+        bookmark = await asked()
+        shown = await staff.submit(shown, "orders/3/comment", comment="Friday")
+        assert "Order changed comment: By phone → Friday" in shown.text
+        await staff.submit(shown, "orders/3/comment", comment="")
+        assert (await stocked.store.orders.get(3)).comment is None
+        assert (await stocked.store.events.page(EventQuery(10, None, after=bookmark))).events == []
+
+    async def test_a_colleagues_is_not_overwritten(self, stocked: Shop, staff: Visitor) -> None:
+        """It stands beside what was typed, which a second try saves. Too long a text is refused."""
+        form = await staff.get("orders/1")
+        await stocked.store.orders.comment(1, "Friday", ACTOR)
+        shown = await staff.submit(form, "orders/1/comment", comment="Monday")
+        assert shown.status == 409
+        assert "Somebody has changed the comment of order 1 meanwhile." in shown.text
+        assert "Comment Friday Placed" in shown.text
+        saved = await staff.submit(shown, "orders/1/comment")
+        assert "Comment Monday Placed" in saved.text
+        refused = await staff.submit(saved, "orders/1/comment", comment="x" * 2_001)
+        assert "Expected 1 to 2000 characters, got 2001." in refused.text
 
 
 class TestPlace:

@@ -80,6 +80,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/categories/{category_id}/remove": "GET POST",
         "/orders/new": "GET POST",
         "/orders/{order_id}/approve": "POST",
+        "/orders/{order_id}/comment": "POST",
         "/orders/{order_id}/deliver": "POST",
         "/orders/{order_id}/cancel": "GET POST",
         "/stock": "POST",

@@ -126,8 +126,8 @@ def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
         ("pet", row[0]): msgspec.to_builtins(recorded_pet(read_pet(row))) for row in execute(_OBJECTS["pet"])
     }
     orders = {}
-    for order_id, account_id, pet_id, status, ship_date_ms, _, reference in execute(_OBJECTS["order"]):
-        referred = {} if reference is None else {"reference": reference}
+    for order_id, account_id, pet_id, status, ship_date_ms, _, *texts in execute(_OBJECTS["order"]):
+        named = zip(("reference", "comment"), texts, strict=True)
         shipped = {} if ship_date_ms is None else {"shipDate": iso_moment(ship_date_ms)}
         orders["order", order_id] = {
             "accountId": account_id,
@@ -135,7 +135,7 @@ def _tables(execute: Execute) -> dict[tuple[str, int], dict[str, Any]]:
             "quantity": 1,
             "status": status,
             "complete": status == "delivered",
-            **referred,
+            **{name: text for name, text in named if text is not None},
             **shipped,
         }
     return {**pets, **orders}

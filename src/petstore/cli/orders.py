@@ -10,7 +10,7 @@ from msgspec import UNSET
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
-from petstore.cli.types import ACCOUNT, ID, checked_name, limit_option, read_ship_date
+from petstore.cli.types import ACCOUNT, ID, Given, checked_name, limit_option, read_remark, read_ship_date
 from petstore.core.orders import (
     QUANTITY,
     NewOrder,
@@ -97,14 +97,17 @@ def show_order(session: Session, order_id: int, as_json: bool) -> None:
 @click.option(
     "--reference", callback=checked_name, metavar="TEXT", help="The customer's own text: 1 to 255 characters."
 )
+@click.option("--comment", callback=read_remark, metavar="TEXT", help="For staff: at most 2,000 characters.")
 @json_option
 @click.pass_obj
-def place_order(session: Session, pet_id: int, account: str, reference: str | None, as_json: bool) -> None:
+def place_order(
+    session: Session, /, pet_id: int, account: str, reference: str | None, comment: Given[str], as_json: bool
+) -> None:
     """Order an animal for an account.
 
     ANIMAL is the id of an animal that is available; it becomes pending.
     """
-    new = NewOrder(pet_id, reference=UNSET if reference is None else reference)
+    new = NewOrder(pet_id, reference=UNSET if reference is None else reference, comment=comment or UNSET)
 
     async def place(store: Store) -> Record:
         owner = await store.accounts.find(account)
@@ -112,6 +115,23 @@ def place_order(session: Session, pet_id: int, account: str, reference: str | No
         return _record(placed.order, owner.name)
 
     _write(with_store(session, place), as_json)
+
+
+@orders.command("comment", epilog=examples('petstore orders comment 7 "Comes on Friday."'))
+@_ORDER_ID
+@click.argument("text", callback=read_remark)
+@json_option
+@click.pass_obj
+def comment_order(session: Session, order_id: int, text: str | None, as_json: bool) -> None:
+    """Write a comment about an order, in place of an earlier one.
+
+    TEXT is at most 2,000 characters; an empty one takes the comment away. Only staff see it.
+    """
+
+    async def comment(store: Store) -> Record:
+        return await _recorded(store, await store.orders.comment(order_id, text, session.actor))
+
+    _write(with_store(session, comment), as_json)
 
 
 @orders.command("approve", epilog=examples("petstore orders approve 7"))
@@ -177,6 +197,7 @@ def _record(order: Order, account: str) -> Record:
         "petId": order.pet_id,
         "quantity": QUANTITY,
         "reference": order.reference,
+        "comment": order.comment,
         "status": order.status.value,
         "complete": order.complete,
         "createdAt": moment(order.created_at_ms),
@@ -193,5 +214,6 @@ def _write(record: Record, as_json: bool) -> None:
         "placed": record["createdAt"],
         "ship date": record["shipDate"],
         "reference": record["reference"],
+        "comment": record["comment"],
     }
     write_record(record, fields, as_json)

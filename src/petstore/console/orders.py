@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from petstore.console.categories import names_in
 from petstore.console.doubts import about_customer, about_ship_date
-from petstore.console.formats import sentence
+from petstore.console.formats import lines_of, sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
@@ -32,7 +32,7 @@ from petstore.core.orders import (
 )
 from petstore.core.people import Role
 from petstore.core.pets import PageQuery, Pet
-from petstore.core.values import name_fault, read_id
+from petstore.core.values import name_fault, read_id, remark_fault
 
 _ROWS = 50
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
@@ -130,6 +130,7 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
         ship_date=visit.typed("ship_date") if isinstance(error, Invalid | Question) else "",
+        comment=visit.form.get("comment", order.comment or ""),
     )
 
 
@@ -160,6 +161,21 @@ async def deliver(visit: Visit) -> Response:
     if time is None:
         return await _move(visit, OrderStatus.DELIVERED)
     return await _move(visit, OrderStatus.DELIVERED, time.ms, time.remark)
+
+
+async def comment(visit: Visit) -> Response:
+    """Save what staff write, unless a colleague has changed it since the page was shown."""
+    order_id, was = visit.id_of("order"), visit.form.get("was")
+    if was is None:
+        raise InvalidBody(INCOMPLETE_FORM)
+    written = lines_of(visit.form.get("comment", "")) or None
+    if written is not None and (fault := remark_fault(written)):
+        return await show(visit, Faults({"comment": sentence(fault)}))
+    try:
+        await visit.store.orders.comment(order_id, written, visit.actor, expected=lines_of(was) or None)
+    except Conflict as error:
+        return await show(visit, error)
+    return visit.redirect(f"orders/{order_id}", flash="Saved.")
 
 
 async def ask_cancellation(visit: Visit) -> Response:
@@ -193,7 +209,7 @@ async def _move(
 async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
     """The form of a new order. Pages link to it with an animal or an account: `?pet=7&account=shop`."""
     asked = visit.query.get
-    typed = visit.sent(account=asked("account", ""), pet=asked("pet", ""), reference="")
+    typed = visit.sent(account=asked("account", ""), pet=asked("pet", ""), reference="", comment="")
     pet_id = read_number(typed["pet"])
     return visit.page(
         "orders_new.html",
@@ -214,6 +230,9 @@ async def _read_new(visit: Visit) -> tuple[Account, NewOrder]:
     choices: dict[str, list[Choice]] = {}
     if reference is not UNSET and (fault := name_fault(reference)):
         faults["reference"] = sentence(fault)
+    comment = lines_of(visit.form.get("comment", "")) or UNSET
+    if comment is not UNSET and (fault := remark_fault(comment)):
+        faults["comment"] = sentence(fault)
     owner, pet_id = None, None
     try:
         owner = await read_account(visit, visit.typed("account"))
@@ -232,7 +251,7 @@ async def _read_new(visit: Visit) -> tuple[Account, NewOrder]:
         raise Unclear(choices, faults)
     if faults or owner is None or pet_id is None:
         raise Faults(faults)
-    return owner, NewOrder(pet_id, reference=reference)
+    return owner, NewOrder(pet_id, reference=reference, comment=comment)
 
 
 async def place(visit: Visit) -> Response:
@@ -259,6 +278,7 @@ VIEWS = [
     View("GET", "/orders/{order_id}/note", show_note),
     View("POST", "/orders/{order_id}/approve", partial(_move, status=OrderStatus.APPROVED), Role.STAFF),
     View("POST", "/orders/{order_id}/deliver", deliver, Role.STAFF),
+    View("POST", "/orders/{order_id}/comment", comment, Role.STAFF),
     View("GET", "/orders/{order_id}/cancel", ask_cancellation, Role.STAFF),
     View("POST", "/orders/{order_id}/cancel", partial(_move, status=OrderStatus.CANCELLED), Role.STAFF),
 ]

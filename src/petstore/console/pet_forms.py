@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from petstore.console.categories import CategoryNames
-from petstore.console.formats import sentence
+from petstore.console.formats import lines_of, sentence
 from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
@@ -77,7 +77,7 @@ def _read(field: Field, text: str) -> Any:
     if not text and field.takes_null:
         return None
     if field.text is not None:
-        text = text.replace("\r\n", "\n")  # as a form sends the lines of a text
+        text = lines_of(text)
         if fault := field.text.fault(text):
             raise Invalid(field.name, sentence(fault))
         return field.read(text)

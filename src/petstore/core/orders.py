@@ -9,11 +9,11 @@ import msgspec
 
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict
-from petstore.core.fields import NOTHING, Text
+from petstore.core.fields import NOTHING, STAFF, Text
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import Pet, PetStatus
-from petstore.core.values import INT64_MAX, PAGE_LIMIT_DEFAULT, Name
+from petstore.core.values import INT64_MAX, PAGE_LIMIT_DEFAULT, Name, Remark
 
 QUANTITY = 1
 # The ship date of a change: Unix ms, None to take it back, UNSET to leave it.
@@ -45,13 +45,15 @@ RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: Pet
 
 
 class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """An order of one animal. `reference` is the customer's own text, under the rule of names."""
+    """An order of one animal. `reference` is the customer's own text, under the rule of names, `comment` that
+    of staff."""
 
     pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
     quantity: Annotated[
         int, msgspec.Meta(ge=QUANTITY, le=QUANTITY, description="an animal is one animal")
     ] = QUANTITY
     reference: Name | msgspec.UnsetType = msgspec.UNSET
+    comment: Annotated[Remark | msgspec.UnsetType, STAFF] = msgspec.UNSET
 
 
 Moment = Annotated[str, Text(NOTHING, moment_fault)]
@@ -71,7 +73,7 @@ ORDER_CHANGE = Schema(OrderChange, "a change of an order")
 class Order(msgspec.Struct, frozen=True):
     """An order. `id` is positive, assigned once and never reused; times are Unix times.
 
-    `reference` is the customer's own text, or None; it never changes.
+    `reference` is the customer's own text, or None; it never changes. `comment` is that of staff.
     """
 
     id: int
@@ -81,6 +83,7 @@ class Order(msgspec.Struct, frozen=True):
     ship_date_ms: int | None
     created_at_ms: int
     reference: str | None = None
+    comment: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -104,10 +107,16 @@ def members_of(order: Order) -> dict[str, Any]:
     }
 
 
+def recorded_members_of(order: Order) -> dict[str, Any]:
+    """What the journal keeps of an order."""
+    comment = {} if order.comment is None else {"comment": order.comment}
+    return {**members_of(order), **comment}
+
+
 def placed(order_id: int, account_id: int, new: NewOrder, now_ms: int) -> Order:
     """The order as it is placed."""
-    reference = None if new.reference is msgspec.UNSET else new.reference
-    return Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms, reference)
+    reference, comment = (None if text is msgspec.UNSET else text for text in (new.reference, new.comment))
+    return Order(order_id, account_id, new.pet_id, OrderStatus.PLACED, None, now_ms, reference, comment)
 
 
 def check_available(pet: Pet | None, pet_id: int) -> Pet:
@@ -132,6 +141,13 @@ def check_expected(order: Order, expected: OrderStatus | None) -> None:
             f"Order {order.id} is {order.status} by now: somebody has moved it since it was {expected}."
             " Nothing was changed."
         )
+
+
+def check_comment(order: Order, comment: str | None, expected: str | msgspec.UnsetType | None) -> None:
+    """Raise Conflict when somebody has changed the comment since a person saw it as `expected`, to another
+    one than theirs."""
+    if expected is not msgspec.UNSET and order.comment not in (expected, comment):
+        raise Conflict(f"Somebody has changed the comment of order {order.id} meanwhile. Yours is not saved.")
 
 
 def changed(order: Order, status: OrderStatus | None, ship_date_ms: ShipDate, now_ms: int) -> Order:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, OrderNotFound
@@ -21,10 +22,12 @@ from petstore.core.orders import (
     ShipDate,
     changed,
     check_available,
+    check_comment,
     check_customer,
     check_expected,
     members_of,
     placed,
+    recorded_members_of,
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
@@ -33,9 +36,10 @@ from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pets import ONE as _PET
 from petstore.transactions.pets import move_pet
 from petstore.transactions.query import page_by_id
-from petstore.transactions.rows import ACCOUNT, ORDER, read_account, read_order, read_pet, select
+from petstore.transactions.rows import ACCOUNT, ORDER, places, read_account, read_order, read_pet, select
 from petstore.transactions.script import (
     CATALOGUE,
+    NO_EFFECT,
     Database,
     Repository,
     Script,
@@ -52,11 +56,12 @@ _FIND = statement(f"{_ORDERS} WHERE id = $1")
 _LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
-    f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ($1, $2, $3, $4, $5, $6)"
+    f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ({places(len(ORDER) - 1)})"
     " ON CONFLICT (pet_id) WHERE status IN ('placed', 'approved') DO NOTHING RETURNING id"
 )
 _SALE_OF = statement(f"{_ORDERS} WHERE pet_id = $1 AND status = 'delivered' ORDER BY id DESC LIMIT 1")
 _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")
+_COMMENT = statement("UPDATE orders SET comment = $2 WHERE id = $1")
 
 
 class Orders(Repository):
@@ -139,6 +144,29 @@ class Orders(Repository):
             yield from _follow_change(before, after, pet, actor, now_ms)
         return after
 
+    @write(NO_EFFECT)
+    def comment(
+        self,
+        now_ms: int,
+        order_id: int,
+        comment: str | None,
+        actor: str,
+        *,
+        expected: str | UnsetType | None = UNSET,
+    ) -> Script[Order]:
+        """Replace what staff wrote; None takes it away. Raises OrderNotFound, and Conflict where it is not as
+        `expected`."""
+        yield from _find(order_id, None)
+        ((*row,),) = yield _LOCK, (order_id,)
+        before = read_order(row)
+        check_comment(before, comment, expected)
+        after = replace(before, comment=comment)
+        if after != before:
+            yield _COMMENT, (order_id, comment)
+            was, now = {"comment": before.comment}, {"comment": comment}
+            yield from record_changes(now_ms, actor, "order", order_id, "changed", was, now)
+        return after
+
 
 def page_of(query: OrderQuery) -> tuple[Statement, tuple[object, ...]]:
     """The statement of a page and its parameters; it reads one order too many."""
@@ -168,11 +196,12 @@ def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[in
     ((*row,),) = yield _CUSTOMER, (account_id,)
     check_customer(read_account(row))
     order = placed(0, account_id, new, now_ms)  # the database gives the identifier
-    rows = yield _ADD, (account_id, order.pet_id, order.status.value, None, now_ms, order.reference)
+    texts = order.reference, order.comment
+    rows = yield _ADD, (account_id, order.pet_id, order.status.value, None, now_ms, *texts)
     if not rows:  # a program of version 1.0.0 has made the animal available by hand
         raise Conflict(f"Animal {new.pet_id} is in another order.")
     order_id: int = rows[0][0]
-    added = {"accountId": account_id, **members_of(order)}
+    added = {"accountId": account_id, **recorded_members_of(order)}
     del added["id"]
     yield from record(now_ms, actor, "order", order_id, "placed", None, added)
     yield from move_pet(pet, PetChange(status=PetStatus.PENDING), actor, now_ms)

@@ -52,7 +52,7 @@ ACCOUNT = (
     "suspended_at_ms",
     "closed_at_ms",
 )
-ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference")
+ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference", "comment")
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = Pet.__struct_fields__

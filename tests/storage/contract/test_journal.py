@@ -32,7 +32,7 @@ Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
 SOLD = PetChange(status=PetStatus.SOLD)
 KEY = Idempotency(1, "key")
-REFERRED = NewOrder(2, reference="PO-4711")
+REFERRED = NewOrder(2, reference="PO-4711", comment="By phone.")
 
 
 async def imports(store: Store, *rows: StockRow) -> None:
@@ -118,6 +118,9 @@ WALK: list[tuple[str, Work, list[str]]] = [
         ["order.delivered", "pet.changed"],
     ),
     ("orders.change", lambda s: s.orders.change(1, ACTOR, status=OrderStatus.CANCELLED), []),
+    ("orders.comment", lambda s: s.orders.comment(1, "Comes on Friday.", ACTOR), ["order.changed"]),
+    ("orders.comment", lambda s: s.orders.comment(1, "Comes on Friday.", ACTOR), []),
+    ("orders.comment", lambda s: s.orders.comment(1, None, ACTOR), ["order.changed"]),
     ("orders.place", lambda s: s.orders.place(1, REFERRED, ACTOR), ["order.placed", "pet.changed"]),
     (
         "orders.change",

@@ -1,0 +1,3 @@
+-- oldest: 2
+-- What staff write about an order.
+ALTER TABLE orders ADD COLUMN comment text;

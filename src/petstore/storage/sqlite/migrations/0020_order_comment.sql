@@ -1,0 +1,3 @@
+-- oldest: 1
+-- What staff write about an order.
+ALTER TABLE orders ADD COLUMN comment TEXT;
