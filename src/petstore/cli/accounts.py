@@ -9,6 +9,7 @@ import click
 
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
+from petstore.cli.customers import customer_command
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
     asks,
@@ -203,7 +204,8 @@ def rename_account(session: Session, account: str, name: str, as_json: bool) -> 
 def close_account(session: Session, account: str, yes: bool, as_json: bool) -> None:
     """Close a customer's account for good and revoke its keys.
 
-    On a terminal it shows the account and asks first. Nothing is deleted, and the name stays taken. A closed
+    On a terminal it shows the account and asks first. What is known of the customer is deleted, and nothing
+    else: the name stays taken. A closed
     account gets no keys, no other plan, and is never resumed. Its open orders hold their animals until you
     deliver or cancel them: `petstore orders list --account NAME`. Works on a full disk too.
     """
@@ -230,6 +232,7 @@ def _write_account(account: Account, as_json: bool) -> None:
     write_record(account_record(account), account_fields(account), as_json)
 
 
+accounts.add_command(customer_command)
 accounts.add_command(
     contacts_command("account", click.argument("reference", type=ACCOUNT, metavar="ACCOUNT"))
 )

@@ -181,7 +181,7 @@ def checked_name(ctx: click.Context, param: click.Parameter, value: str | None) 
     return value
 
 
-def _clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., Given[_T]]:
+def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., Given[_T]]:
     """A callback of an option that an empty text takes away; UNSET for one that is not given."""
 
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Given[_T]:
@@ -194,5 +194,5 @@ def _clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T])
     return callback
 
 
-read_price = _clearable(amount_fault, read_amount)
-read_remark = _clearable(remark_fault, str)
+read_price = clearable(amount_fault, read_amount)
+read_remark = clearable(remark_fault, str)

@@ -62,6 +62,7 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
         error=error,
         beside=beside,
         account=account,
+        customer=await visit.store.customers.of(account.id),
         windows=windows,
         days=days,
         chart=_chart_of(days),

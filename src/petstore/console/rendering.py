@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console import formats
+from petstore.core import customers
 from petstore.core.negotiation import takes_gzip
 from petstore.core.packaged import Resource
 from petstore.core.pets import FIELDS
@@ -125,6 +126,7 @@ class Renderer:
             navigation=NAVIGATION,
             pet_fields=_PET_FIELDS,
             pet_columns=_PET_COLUMNS,
+            customer_fields=customers.FIELDS,
             pet_headings=["#" * field.is_amount + field.label for field in _PET_COLUMNS],
             is_staging=self._is_staging,
         )

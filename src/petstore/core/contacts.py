@@ -53,6 +53,11 @@ def is_address(text: str) -> bool:
     return len(text) <= ADDRESS_MAX and _ADDRESS.fullmatch(text) is not None
 
 
+def address_fault(text: str) -> str | None:
+    """The fault of an address, as a phrase for a message."""
+    return None if is_address(text) else "expected an address of mail such as anna@example.com"
+
+
 def check_address(text: str) -> None:
     """Raise Invalid unless mail can be sent to it."""
     if not is_address(text):

@@ -48,6 +48,7 @@ _ADD = statement(
     " ON CONFLICT (name) DO NOTHING RETURNING id"
 )
 _SET_STATE = statement("UPDATE accounts SET suspended_at_ms = $2, closed_at_ms = $3 WHERE id = $1")
+_FORGET = statement("DELETE FROM customers WHERE account_id = $1")
 _OTHERS_NAME = statement("SELECT 1 FROM accounts WHERE name = $1 AND id <> $2")
 _SET_NAME = statement("UPDATE accounts SET name = $2 WHERE id = $1")
 _SET_PLAN = statement(
@@ -198,15 +199,22 @@ class Accounts(Repository):
 
     @write(REVOCATION)
     def close(self, now_ms: int, reference: str, actor: str) -> Script[Account]:
-        """Revoke all keys of the account, which never gets new ones. Deletes its refused requests alone."""
+        """Revoke all keys of the account, which never gets new ones. Deletes its customer and its refused
+        requests alone."""
         account = yield from find_account(reference)
         if account.closed_at_ms is not None:
             return account
         changed = replace(account, closed_at_ms=now_ms)
         yield from _set_state(account, changed, "closed", actor, now_ms)
+        yield from forget_customer(account.id)
         yield from end_keys_of(account.id, actor, now_ms)
         yield from remove_refusals_of(account.id)
         return changed
+
+
+def forget_customer(account_id: int) -> Script[None]:
+    """Delete what is known of the person behind an account."""
+    yield _FORGET, (account_id,)
 
 
 def _set_state(account: Account, changed: Account, action: str, actor: str, now_ms: int) -> Script[Account]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
+from petstore.core.customers import Customer
 from petstore.core.events import Bookmark, Position
 from petstore.core.fields import Field
 from petstore.core.imports import Upload
@@ -53,6 +54,7 @@ ACCOUNT = (
     "closed_at_ms",
 )
 ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference", "comment")
+CUSTOMER = ("account_id", *Customer.__struct_fields__)
 CATEGORY = ("id", "name")
 ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
 PET = Pet.__struct_fields__
@@ -92,6 +94,7 @@ TABLES = (
     Table("categories", CATEGORY, has_identity=False),
     Table("stock_columns", ("headings", "meanings", "at_ms"), "headings", has_identity=False),
     Table("accounts", ACCOUNT),
+    Table("customers", CUSTOMER, "account_id", has_identity=False),
     Table(
         "api_keys",
         (

@@ -10,6 +10,7 @@ from petstore.transactions.accounts import Accounts, has_accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.contacts import Contacts
+from petstore.transactions.customers import Customers
 from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.deliveries import Deliveries
 from petstore.transactions.events import Events
@@ -59,6 +60,7 @@ class Parts:
         self.orders = Orders(database, clock)
         self.categories = Categories(database, clock)
         self.accounts = Accounts(database, clock)
+        self.customers = Customers(database, clock)
         self.journal = Journal(database, clock)
         self.events = Events(database, clock)
         self.search = Search(database, clock, self.events, index)

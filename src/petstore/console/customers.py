@@ -1,0 +1,63 @@
+"""What staff know of the customer behind an account: a block of its page, and a form."""
+
+from __future__ import annotations
+
+from msgspec.structs import asdict
+from starlette.responses import Response
+
+from petstore.console.accounts import account_of
+from petstore.console.formats import lines_of, sentence
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
+from petstore.core.customers import FIELDS, NOBODY, Customer, CustomerChangedMeanwhile
+from petstore.core.errors import Conflict, InvalidBody, PetstoreError
+from petstore.core.people import Role
+
+
+async def ask(visit: Visit, error: PetstoreError | None = None, before: Customer | None = None) -> Response:
+    """The form as typed, or as it is. `before` is what it showed, or a colleague has saved since."""
+    account = await account_of(visit)
+    before = before or await visit.store.customers.of(account.id)
+    return visit.page(
+        "customer.html",
+        f"Customer of {account.name}",
+        error=error,
+        account=account,
+        before=before,
+        typed=visit.form or asdict(before),
+        is_changed=isinstance(error, CustomerChangedMeanwhile),
+    )
+
+
+async def save(visit: Visit) -> Response:
+    account = await account_of(visit)
+    if not all(f"was_{each.name}" in visit.form for each in FIELDS):
+        raise InvalidBody(INCOMPLETE_FORM)
+    shown, wanted = _read(visit, "was_"), _read(visit)
+    if faults := _faults_of(wanted):
+        return await ask(visit, Faults(faults), shown)
+    try:
+        await visit.store.customers.set(str(account.id), wanted, visit.actor, expected=shown)
+    except CustomerChangedMeanwhile as error:
+        return await ask(visit, error, error.present)
+    except Conflict as error:
+        return await ask(visit, error)
+    flash = "Nothing is known of the customer any more." if wanted == NOBODY else "The customer is saved."
+    return visit.redirect(f"accounts/{account.id}", flash=flash)
+
+
+def _read(visit: Visit, prefix: str = "") -> Customer:
+    """As typed, but for white space at the ends, whether it keeps the rules or not."""
+    return Customer(*[lines_of(visit.form.get(prefix + each.name, "")).strip() or None for each in FIELDS])
+
+
+def _faults_of(wanted: Customer) -> dict[str, str]:
+    """By field."""
+    given = [(each, text) for each in FIELDS if (text := getattr(wanted, each.name)) is not None]
+    found = {each.name: each.text.fault(text) for each, text in given if each.text is not None}
+    return {name: sentence(fault) for name, fault in found.items() if fault is not None}
+
+
+VIEWS = [
+    View("GET", "/accounts/{account_id}/customer", ask, Role.STAFF),
+    View("POST", "/accounts/{account_id}/customer", save, Role.STAFF),
+]
