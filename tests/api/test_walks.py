@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from petstore.core.customers import Customer
 from petstore.core.keys import Access
 from petstore.core.pets import PetChange
 from tests.api.world import (
@@ -240,6 +241,8 @@ async def test_what_staff_write_down_is_theirs(world: World) -> None:
         await store.pets.change(pet_id, PetChange(price=int(WRITTEN[1]), note=WRITTEN[0]), ACTOR)
     for order_id in range(PLACED, FOREIGN + 1):
         await store.orders.comment(order_id, WRITTEN[0], ACTOR)
+    for account in ("own", "other"):
+        await store.customers.set(account, Customer(*[WRITTEN[0]] * 5), ACTOR)
     assert (await world.ask(asked)).body == told
     calls = [change.call for changes in CHANGES.values() for change in changes]
     calls += [call for row in TABLE for call in UNCHANGED[row.name]]

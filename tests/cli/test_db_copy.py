@@ -105,6 +105,7 @@ def shop(cli: Cli) -> Cli:
         "INSERT INTO people (name, role, password, created_at_ms) VALUES ('anna', 'staff', 'hash', 1);"
         "INSERT INTO orders (account_id, pet_id, status, created_at_ms, reference, comment)"
         " VALUES (1, 1, 'delivered', 1, 'PO-7', 'Friday');"
+        "INSERT INTO customers VALUES (1, 'Anna', 'anna@example.com', '1234', 'Berg 1', 'Calls');"
         "INSERT INTO facts VALUES (60000, 'key.banned', 1)"
     )
     outside.close()

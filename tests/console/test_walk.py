@@ -83,6 +83,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/orders/{order_id}/comment": "POST",
         "/orders/{order_id}/deliver": "POST",
         "/orders/{order_id}/cancel": "GET POST",
+        "/accounts/{account_id}/customer": "GET POST",
         "/stock": "POST",
         "/stock/{upload_id}/columns": "GET POST",
         "/stock/{upload_id}/check": "POST",

@@ -20,6 +20,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/accounts": ("accounts", "accounts?q=pet&state=active"),
     "/accounts/new": ("accounts/new",),
     "/accounts/{account_id}": ("accounts/{account}", "accounts/{banned_account}"),
+    "/accounts/{account_id}/customer": ("accounts/{account}/customer",),
     "/accounts/{account_id}/plan": ("accounts/{account}/plan",),
     "/accounts/{account_id}/rename": ("accounts/{account}/rename",),
     "/accounts/{account_id}/suspend": ("accounts/{account}/suspend",),

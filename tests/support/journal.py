@@ -14,7 +14,7 @@ from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
 from petstore.core.pets import recorded_pet
 from petstore.storage.store import Store
-from petstore.transactions.rows import TABLES, read_pet, select
+from petstore.transactions.rows import CUSTOMER, TABLES, read_pet, select
 
 # Of changes whose actor a test says nothing about.
 ACTOR = "cli:tests"
@@ -26,6 +26,7 @@ _SUBJECTS = {"api_keys": "key", "categories": "category", "people": "person"}
 # A contact is a part of its account or person.
 _NO_NOUNS = {"journal", "contacts", "mails", "notified"}
 _NOUNS = [table for table in TABLES if table.columns[0] == "id" and table.name not in _NO_NOUNS]
+_CUSTOMERS = f"SELECT {select(CUSTOMER)} FROM customers ORDER BY account_id"
 _CONTACTS = "SELECT account_id, person_id, id, address, off FROM contacts ORDER BY id"
 # Of objects that only a recorded change may change, everything.
 _OBJECTS = {
@@ -88,6 +89,8 @@ class Audit:
         }
         for account_id, person_id, *contact in self._execute(_CONTACTS):
             found["person" if account_id is None else "account", account_id or person_id] += tuple(contact)
+        for account_id, *customer in self._execute(_CUSTOMERS):
+            found["account", account_id] += tuple(customer)
         return found
 
 

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from petstore.core.contacts import Subject
+from petstore.core.customers import NOBODY, Customer
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.idempotency import Idempotency
@@ -32,6 +33,7 @@ Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
 SOLD = PetChange(status=PetStatus.SOLD)
 KEY = Idempotency(1, "key")
+ANNA = Customer("Anna Berg", phone="1234")
 REFERRED = NewOrder(2, reference="PO-4711", comment="By phone.")
 
 
@@ -84,6 +86,10 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("accounts.add", lambda s: s.accounts.add("shop", FREE, ACTOR), []),
     ("accounts.set_plan", lambda s: s.accounts.set_plan("shop", PRO, ACTOR), ["account.plan_changed"]),
     ("accounts.set_plan", lambda s: s.accounts.set_plan("shop", PRO, ACTOR), []),
+    ("customers.set", lambda s: s.customers.set("shop", ANNA, ACTOR), ["account.customer_changed"]),
+    ("customers.set", lambda s: s.customers.set("shop", ANNA, ACTOR), []),
+    ("customers.set", lambda s: s.customers.set("shop", NOBODY, ACTOR), ["account.customer_changed"]),
+    ("customers.set", lambda s: s.customers.set("shop", ANNA, ACTOR), ["account.customer_changed"]),
     ("accounts.suspend", lambda s: s.accounts.suspend("shop", ACTOR), ["account.suspended"]),
     ("accounts.suspend", lambda s: s.accounts.suspend("shop", ACTOR), []),
     ("accounts.resume", lambda s: s.accounts.resume("shop", ACTOR), ["account.resumed"]),
@@ -198,6 +204,7 @@ READS = {
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
     *(
         "accounts.all",
+        "customers.of",
         "accounts.page",
         "keys.find_caller",
         "keys.keys",
