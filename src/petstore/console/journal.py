@@ -31,8 +31,8 @@ from petstore.core.journal import (
 )
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
-from petstore.core.zones import day_begins_ms
 from petstore.core.printable import shortened
+from petstore.core.zones import day_begins_ms
 
 _PAGE_LIMIT = 50
 # So many entries of one change are one line, and at most so many are read for a page.
