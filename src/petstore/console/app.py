@@ -27,6 +27,7 @@ from petstore.console import (
     sign_ins,
     stock,
     stock_columns,
+    undo,
     webhooks,
 )
 from petstore.console.guard import Guard
@@ -65,6 +66,7 @@ VIEWS = [
     *billing.VIEWS,
     *stock.VIEWS,
     *stock_columns.VIEWS,
+    *undo.VIEWS,
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from petstore.console.formats import sentence
 from petstore.console.journal import history_of
+from petstore.console.several import undo_mark, version_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
 from petstore.core.categories import (
     CATEGORY_NAME_MAX_CHARACTERS,
@@ -168,7 +169,8 @@ async def rename(visit: Visit) -> Response:
         return await show(visit, error.present, fault)
     except Conflict as error:
         return await show(visit, shown, error)
-    return visit.redirect("categories", flash="Saved.")
+    undo = [undo_mark("category", shown.id, version_of(name))]
+    return visit.redirect("categories", flash="Saved.", undo=undo if name != shown.name else ())
 
 
 async def ask_removal(

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from petstore.console.categories import CategoryNames
 from petstore.console.formats import lines_of, sentence
+from petstore.console.several import version_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
@@ -126,6 +127,11 @@ def merged(
         faults["status"] = f"It is {present.status} now, and can't become {change.status}."
         changed.remove("status")
     return {**now, **{word: typed[word] for word in changed}}, faults
+
+
+def version_of_pet(pet: Pet) -> str:
+    """See console/several.py."""
+    return version_of(*values_of_pet(pet))
 
 
 def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlencode
@@ -181,6 +181,12 @@ class Visit:
         return str(self.request.scope["path"]).removeprefix("/console").strip("/")
 
     @property
+    def here(self) -> str:
+        """This page's address below the console, with its query."""
+        query = self.request.scope["query_string"].decode("latin-1")
+        return f"{self.page_path}?{query}" if query else self.page_path
+
+    @property
     def wants_fragment(self) -> bool:
         """Whether htmx asks for a part of a page. For the back button it asks for the whole page."""
         headers = self.request.headers
@@ -208,7 +214,7 @@ class Visit:
         field, else `beside`; the empty name is the form as a whole. A Question is its `question`.
         """
         block = fragment if self.wants_fragment else ""
-        flash = "" if block else self.browser.flash()
+        flash, *undo = ("" if block else self.browser.flash()).split("\n")
         given = {
             "title": title,
             "named": named,
@@ -217,12 +223,14 @@ class Visit:
             "href": self.href,
             "root": self.root,
             "page_path": self.page_path,
+            "here": self.here,
             "now_ms": self.now_ms,
             "zone": self.zone,
             "zone_name": place_of(self.zone),
             "csrf": csrf_token(self.secret),
             "flash": flash,
             "is_change": flash != NOTHING_CHANGED,
+            "undo": undo,
             "faults": _faults_of(error, beside),
             "question": error.message if isinstance(error, Question) else "",
             **values,
@@ -234,11 +242,11 @@ class Visit:
             page.headers["retry-after"] = str(error.retry_after_seconds)
         return page
 
-    def redirect(self, path: str = "", *, flash: str = "") -> Response:
-        """303 to another page of the console, which shows the flash message once."""
+    def redirect(self, path: str = "", *, flash: str = "", undo: Iterable[str] = ()) -> Response:
+        """303 to another page of the console, which shows the flash message once, with Undo for `undo`."""
         response = Response(status_code=303, headers={**HEADERS, "location": self.href(path)})
         if flash:
-            self.browser.set_flash(response, flash)
+            self.browser.set_flash(response, "\n".join((flash, *undo)))
         return response
 
     def download(self, name: str, chunks: AsyncIterator[bytes]) -> Response:
