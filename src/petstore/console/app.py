@@ -22,6 +22,7 @@ from petstore.console import (
     people,
     pets,
     picks,
+    rows,
     search,
     service,
     sign_ins,
@@ -66,6 +67,7 @@ VIEWS = [
     *billing.VIEWS,
     *stock.VIEWS,
     *stock_columns.VIEWS,
+    *rows.VIEWS,
     *undo.VIEWS,
 ]
 

@@ -12,11 +12,19 @@ from petstore.console.accounts import account_of
 from petstore.console.formats import choose, ungrouped
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.journal import history_of
+from petstore.console.rows import KEYS
+from petstore.console.several import ROWS_MAX
 from petstore.console.times import read_typed_day
 from petstore.console.visit import Faults, View, Visit, address
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
+from petstore.core.errors import (
+    Conflict,
+    IdempotencyKeyInUse,
+    Invalid,
+    KeyIssuedBefore,
+    NotFound,
+)
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Access, ApiKey, IssuedKey, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
@@ -24,7 +32,7 @@ from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, read_id
 from petstore.core.zones import day_at, day_begins_ms
 
-_ROWS = 50
+_ROWS = ROWS_MAX
 ACCESS = [
     (Access.READ.value, "read: list animals and own orders. Enough for a published site."),
     (Access.WRITE.value, "write: also add animals and place orders."),
@@ -56,6 +64,7 @@ async def list_keys(visit: Visit) -> Response:
         keys=keys,
         bans=await _bans_of(visit, keys),
         number=number,
+        several=KEYS,
         first=here if before_id != INT64_MAX else "",
         next=address(here, {"before": keys[-1].id}) if len(found) > _ROWS else "",
     )

@@ -14,6 +14,8 @@ from petstore.console.formats import lines_of, sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
+from petstore.console.rows import ORDERS
+from petstore.console.several import ROWS_MAX
 from petstore.console.times import read_time
 from petstore.console.visit import INCOMPLETE_FORM, Faults, Question, View, Visit, address
 from petstore.core.accounts import Account
@@ -34,7 +36,7 @@ from petstore.core.people import Role
 from petstore.core.pets import PageQuery, Pet
 from petstore.core.values import name_fault, read_id, remark_fault
 
-_ROWS = 50
+_ROWS = ROWS_MAX
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
 TABS = (
     ("", "Waiting"),
@@ -66,6 +68,7 @@ async def show_all(visit: Visit) -> Response:
         newest_first=_is_newest_first(asked),
         tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
         rows=await rows_of(visit, page.orders),
+        several=ORDERS,
         first=address("orders", asked) if after_id else "",
         next=address("orders", {**asked, "after": page.orders[-1].id}) if page.has_more else "",
     )
@@ -127,6 +130,7 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
         order=order,
         account=account,
         pet=await visit.store.pets.get(order.pet_id),
+        next=await _next_of(visit, order) if visit.may(Role.STAFF) else None,
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
         ship_date=visit.typed("ship_date") if isinstance(error, Invalid | Question) else "",
@@ -146,6 +150,16 @@ async def show_note(visit: Visit) -> Response:
         pet=pet,
         names=await names_in(visit),
     )
+
+
+async def _next_of(visit: Visit, order: Order) -> Order | None:
+    """The oldest other order that waits for what was done with this one, else the oldest that waits."""
+    before = OrderStatus.APPROVED if order.status is OrderStatus.DELIVERED else OrderStatus.PLACED
+    for query in (OrderQuery(limit=2, status=before), OrderQuery(limit=2, open_only=True)):
+        for each in (await visit.store.orders.page(query)).orders:
+            if each.id != order.id:
+                return each
+    return None
 
 
 async def deliver(visit: Visit) -> Response:

@@ -23,7 +23,10 @@ from petstore.console.pet_forms import (
     status_choices,
     typed_in,
     typed_of,
+    version_of_pet,
 )
+from petstore.console.rows import PETS
+from petstore.console.several import ROWS_MAX, undo_mark
 from petstore.console.visit import NOTHING_CHANGED, Faults, View, Visit, address
 from petstore.core.errors import Conflict, Invalid, PetNotFound, PetstoreError
 from petstore.core.people import Role
@@ -32,7 +35,7 @@ from petstore.core.search import Kind, number_in
 from petstore.core.values import name_fault, read_id, read_int64
 from petstore.transactions.search import SearchQuery
 
-_ROWS = 50
+_ROWS = ROWS_MAX
 
 
 async def search(visit: Visit) -> Response:
@@ -60,6 +63,8 @@ async def search(visit: Visit) -> Response:
         wanted=wanted,
         text=text,
         found=found,
+        version_of=version_of_pet,
+        several=PETS,
         first=address("pets", asked) if wanted.after_id else "",
         next=address("pets", {**asked, "after": found.further}) if found.further else "",
     )
@@ -197,7 +202,7 @@ async def change(visit: Visit) -> Response:
     status = edit.before.status if change.status is UNSET else change.status
     try:
         visit.check_sure(await about_status(visit, pet_id, edit.before.status, status))
-        await visit.store.pets.change(pet_id, change, visit.actor, expected=edit.before)
+        pet = await visit.store.pets.change(pet_id, change, visit.actor, expected=edit.before)
     except PetChangedMeanwhile as error:
         return await _changed_meanwhile(visit, error.present, names, edit, change)
     except Conflict as error:
@@ -205,7 +210,9 @@ async def change(visit: Visit) -> Response:
     except PetNotFound:
         return await show(visit)
     remark = "" if change.status is UNSET else pending_remark(status)
-    return visit.redirect(f"pets/{pet_id}", flash=f"Saved.{remark}")
+    return visit.redirect(
+        f"pets/{pet_id}", flash=f"Saved.{remark}", undo=[undo_mark("pet", pet_id, version_of_pet(pet))]
+    )
 
 
 async def _changed_meanwhile(

@@ -5,8 +5,8 @@
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method !== "post" || form.hasAttribute("hx-post")) return;
-  for (const button of form.querySelectorAll("button:not([type=button])")) {
-    setTimeout(() => { button.disabled = true; }, 0);
+  for (const button of form.elements) {
+    if (button.type === "submit") setTimeout(() => { button.disabled = true; }, 0);
   }
 });
 // A browser may keep a page in its memory, `no-store` or not, and show it to somebody who has signed out since. So
@@ -14,7 +14,7 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pagehide", () => { document.documentElement.hidden = true; });
 window.addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
-  for (const button of document.querySelectorAll("form[method=post] button:disabled")) button.disabled = false;
+  for (const button of document.querySelectorAll("button:disabled")) button.disabled = false;
 });
 
 // <button data-copy="#id">: copies the text of an element. Without TLS a browser has no clipboard: then the text
