@@ -72,6 +72,9 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/service": "GET",
     },
     Role.STAFF: {
+        "/several/pet": "POST",
+        "/several/order": "POST",
+        "/undo": "POST",
         "/pets/new": "GET POST",
         "/pets/{pet_id}": "POST",
         "/pets/{pet_id}/remove": "GET POST",
@@ -97,6 +100,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/accounts/{account_id}/suspend": "GET POST",
         "/accounts/{account_id}/resume": "POST",
         "/accounts/{account_id}/close": "GET POST",
+        "/several/key": "POST",
         "/accounts/{account_id}/keys/new": "GET POST",
         **contacts("/accounts/{account_id}"),
         "/keys/{key_id}/rotate": "GET POST",
