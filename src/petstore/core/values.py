@@ -19,6 +19,7 @@ REMARK_MAX_CHARACTERS = 2_000
 PAGE_LIMIT_MAX = 100
 PAGE_LIMIT_DEFAULT = 20
 IDS_MAX = 100
+COUNTED_MAX = 10_000  # a list counts no further
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")

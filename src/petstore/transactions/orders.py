@@ -35,7 +35,7 @@ from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pets import ONE as _PET
 from petstore.transactions.pets import move_pet
-from petstore.transactions.query import page_by_id
+from petstore.transactions.query import count_up_to, page_by_id
 from petstore.transactions.rows import ACCOUNT, ORDER, places, read_account, read_order, read_pet, select
 from petstore.transactions.script import (
     CATALOGUE,
@@ -78,6 +78,12 @@ class Orders(Repository):
     def page(self, query: OrderQuery) -> Script[OrderPage]:
         orders = [read_order(row) for row in (yield page_of(query))]
         return OrderPage(orders[: query.limit], len(orders) > query.limit)
+
+    @read
+    def count(self, query: OrderQuery) -> Script[int]:
+        """How many orders match, up to COUNTED_MAX; see count_up_to."""
+        queries = [replace(query, status=status) for status in OPEN] if query.open_only else [query]
+        return count_up_to(lambda each: page_of(each, "SELECT id FROM orders"), queries)
 
     @read
     def get(self, order_id: int, account_id: int | None = None) -> Script[Order]:
@@ -168,7 +174,7 @@ class Orders(Repository):
         return after
 
 
-def page_of(query: OrderQuery) -> tuple[Statement, tuple[object, ...]]:
+def page_of(query: OrderQuery, table: str = _ORDERS) -> tuple[Statement, tuple[object, ...]]:
     """The statement of a page and its parameters; it reads one order too many."""
     statuses = (query.status,) if query.status else OPEN if query.open_only else ()
     equal: dict[str, Sequence[object]] = {}
@@ -176,7 +182,7 @@ def page_of(query: OrderQuery) -> tuple[Statement, tuple[object, ...]]:
         equal["account_id"] = (query.account_id,)
     if statuses:
         equal["status"] = [status.value for status in statuses]
-    return page_by_id(_ORDERS, query, equal)
+    return page_by_id(table, query, equal)
 
 
 def _find(order_id: int, account_id: int | None) -> Script[Order]:

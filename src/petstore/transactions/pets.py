@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
@@ -26,6 +26,7 @@ from petstore.core.pets import (
     Pet,
     PetChange,
     PetChangedMeanwhile,
+    PetStatus,
     check_transition,
     fold,
     held_by_order,
@@ -37,6 +38,7 @@ from petstore.core.preconditions import Tags, check_match
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pages import after_every_name, by_name, page_from, page_of
+from petstore.transactions.query import count_up_to
 from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
 from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
 
@@ -196,6 +198,13 @@ class Pets(Repository, ABC):
         if change.status not in (msgspec.UNSET, pet.status):
             yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
         return (yield from move_pet(pet, change, actor, now_ms, is_undo=is_undo))
+
+    @read
+    def count(self, query: PageQuery) -> Script[int]:
+        """How many animals match, up to COUNTED_MAX; see count_up_to."""
+        any_status = query.status is None and query.category_id is not None
+        queries = [replace(query, status=status) for status in PetStatus] if any_status else [query]
+        return count_up_to(lambda each: page_of(each, ("id",)), queries)
 
     @read
     def open_order(self, pet_id: int) -> Script[int | None]:

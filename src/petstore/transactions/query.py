@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, product
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from petstore.core.orders import OrderQuery
 from petstore.core.pets import PageQuery
-from petstore.core.values import INT64_MAX
+from petstore.core.values import COUNTED_MAX, INT64_MAX
 from petstore.transactions.rows import places
-from petstore.transactions.script import Statement, padded, statement
+from petstore.transactions.script import Script, Statement, padded, statement
+
+Q = TypeVar("Q", PageQuery, OrderQuery)
 
 
 class Query:
@@ -34,6 +39,22 @@ class Query:
         added = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
         sql = f"{columns} WHERE {self.text} {end}".format(*added)
         return statement(sql), (*self.values, *values)
+
+
+def count_up_to(
+    page_of: Callable[[Q], tuple[Statement, tuple[object, ...]]], queries: Iterable[Q]
+) -> Script[int]:
+    """The rows of all queries, wherever their pages begin; one more than COUNTED_MAX for all above. Each is a
+    walk along one index: merged, their order would have to be made."""
+    found = 0
+    for query in queries:
+        page, arguments = page_of(replace(query, limit=COUNTED_MAX - found, after_id=0))
+        count = "SELECT count(*) FROM ({}) AS found"
+        rows = yield Statement(count.format(page.sqlite), count.format(page.postgres)), arguments
+        found += rows[0][0]
+        if found > COUNTED_MAX:
+            break
+    return found
 
 
 def page_by_id(

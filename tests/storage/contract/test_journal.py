@@ -202,6 +202,7 @@ READS = {
     *("stages.foreign_keys", "stages.stamp", "staging.cut", "staging.fill"),
     *("pets.find_by_name", "pets.open_order", "accounts.names"),
     *("pets.page", "pets.get", "stock.source_keys", "orders.page", "orders.get", "accounts.find"),
+    *("pets.count", "orders.count"),
     *(
         "accounts.all",
         "customers.of",

@@ -391,3 +391,4 @@ class TestPage:
                 page = await store.orders.page(query)
                 found, more = found + page.orders, page.has_more
             assert found == expected, query
+            assert await store.orders.count(query) == len(expected), query

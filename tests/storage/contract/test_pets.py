@@ -122,6 +122,15 @@ class TestGetAndPage:
             for limit in (1, 4, 100):
                 query = PageQuery(limit, status, ids, 0, asked, newest_first)
                 assert await walk(store, query) == expected, query
+                assert await store.pets.count(query) == len(expected), query
+
+    async def test_a_count_is_bounded(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One more than the bound stands for all above, in one status or in several."""
+        monkeypatch.setattr("petstore.transactions.query.COUNTED_MAX", 3)
+        for number in range(7):
+            await store.pets.add(NewPet("x", number % 2, list(PetStatus)[number // 2 % 3]), ACTOR)
+        asked = (PageQuery(), PageQuery(category_id=0), PageQuery(category_id=1), PageQuery(status=SOLD))
+        assert [await store.pets.count(query) for query in asked] == [4, 4, 3, 2]
 
     async def test_many_pages_at_once(self, store: Store) -> None:
         """Each query gets its own page: the first, the last, an empty or a repeated one, in any order."""
