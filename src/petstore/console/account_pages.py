@@ -55,6 +55,8 @@ async def search(visit: Visit) -> Response:
         found=found,
         first=address("accounts", asked) if after else "",
         next=address("accounts", {**asked, "after": found.further}) if found.further else "",
+        csv=address("accounts.csv", asked) if found.accounts else "",
+        clear="accounts" if any(asked.values()) else "",
         states=[(state, state) for state in STATES],
         plans=[(plan, plan) for plan in PLAN_NAMES],
     )

@@ -74,12 +74,11 @@ async def show(visit: Visit) -> Response:
     """A page of entries, newest first. A filter's fault is shown beside it."""
     if visit.asked("list")["list"]:
         return await _show_list(visit)
-    asked, before_id = visit.asked("about", "actor", "since", "until"), visit.place("before")
+    asked = _asked(visit)
     page = JournalPage([], has_more=False)
     error: PetstoreError | None = None
     try:
-        about = await read_filter(visit, asked["about"]) if asked["about"] else None
-        page = await page_of_lines(visit, _read_query(asked, about, before_id or None, visit.zone))
+        page = await page_of_lines(visit, await read_query(visit))
     except (Invalid, NotFound) as fault:
         error = fault
     further = page.go_on_before
@@ -91,7 +90,9 @@ async def show(visit: Visit) -> Response:
         lines=await lines_with_names(visit, page.entries),
         scan_end=page.scan_end,
         asked=asked,
-        first=address("journal", asked) if before_id else "",
+        first=address("journal", asked) if visit.query.get("before") else "",
+        csv=address("journal.csv", asked) if page.entries else "",
+        clear="journal" if any(asked.values()) else "",
         next=address("journal", {**asked, "before": further}) if further else "",
     )
 
@@ -154,10 +155,15 @@ def _folded(entries: Iterable[Entry]) -> list[list[Entry]]:
     return found
 
 
-def _read_query(
-    asked: Mapping[str, str], about: About | None, before_id: int | None, zone: ZoneInfo
-) -> JournalQuery:
-    """Raises Invalid, with the filter at fault as its field."""
+def _asked(visit: Visit) -> dict[str, str]:
+    return visit.asked("about", "actor", "since", "until")
+
+
+async def read_query(visit: Visit) -> JournalQuery:
+    """Raises Invalid, with the filter at fault as its field, InvalidParameter and
+    NotFound."""
+    asked = _asked(visit)
+    about = await read_filter(visit, asked["about"]) if asked["about"] else None
     since, until = (read_typed_day(name, asked[name]) if asked[name] else None for name in ("since", "until"))
     if since is not None and until is not None and since > until:
         raise Invalid("until", "The last day is before the first one.")
@@ -167,9 +173,9 @@ def _read_query(
         _PAGE_LIMIT,
         about,
         asked["actor"] or None,
-        None if since is None else day_begins_ms(since, zone),
-        before_id,
-        None if until is None else day_begins_ms(until + 1, zone),
+        None if since is None else day_begins_ms(since, visit.zone),
+        visit.place("before") or None,
+        None if until is None else day_begins_ms(until + 1, visit.zone),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from msgspec import UNSET
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.categories import names_in
@@ -13,6 +14,7 @@ from petstore.console.doubts import about_customer, about_ship_date
 from petstore.console.formats import lines_of, sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
+from petstore.console.lists import Turned, links, total, turn
 from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
 from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
@@ -26,7 +28,6 @@ from petstore.core.orders import (
     ORDER_TRANSITIONS,
     NewOrder,
     Order,
-    OrderPage,
     OrderQuery,
     OrderStatus,
     ShipDate,
@@ -48,16 +49,17 @@ _FIRST = ("", "newest", "oldest")
 
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
-    asked, page = dict.fromkeys(("state", "account", "first"), ""), OrderPage([], False)
-    after_id, error = 0, None
+    asked, error = dict.fromkeys(("state", "account", "first"), ""), None
+    turned, count = Turned[Order]([]), ""
     try:
-        order_id, after_id, asked = _read_search(visit)
+        order_id, asked = read_search(visit)
         if order_id is not None:
             return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
-        page = await _page_of(visit, asked, after_id)
+        turned, count = await _page_of(visit, await query_of(visit, asked))
     except (Invalid, NotFound) as fault:
         error = fault
-    account = asked["account"]
+    account, newest_first = asked["account"], _is_newest_first(asked)
+    other_way = address("orders", {**asked, "first": "oldest" if newest_first else "newest"})
     return visit.page(
         "orders.html",
         "Orders",
@@ -65,20 +67,19 @@ async def show_all(visit: Visit) -> Response:
         beside="id" if visit.query.get("id", "").strip() else "account",
         typed=visit.query,
         asked=asked,
-        newest_first=_is_newest_first(asked),
+        newest_first=newest_first,
+        sorts={"#Order": (other_way, "descending" if newest_first else "ascending")},
         tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
-        rows=await rows_of(visit, page.orders),
+        rows=await rows_of(visit, turned.rows),
+        count=count,
         several=ORDERS,
-        first=address("orders", asked) if after_id else "",
-        next=address("orders", {**asked, "after": page.orders[-1].id}) if page.has_more else "",
+        clear=address("orders", {"state": asked["state"]}) if account or asked["first"] else "",
+        **links("orders", asked, turned),
     )
 
 
-def _read_search(visit: Visit) -> tuple[int | None, int, dict[str, str]]:
-    """A number of an order to go to, the order that the page starts after, and the filters.
-
-    Raises Invalid, which names the field, and InvalidParameter for an address that no page links to.
-    """
+def read_search(visit: Visit) -> tuple[int | None, dict[str, str]]:
+    """A number of an order to go to, and the filters. Raises Invalid, which names the field."""
     asked, number = visit.asked("state", "account", "first"), visit.asked("id")["id"]
     if asked["state"] not in dict(TABS):
         raise Invalid("state", f"There is no list of {asked['state']!r} orders; choose one of the lists.")
@@ -87,7 +88,7 @@ def _read_search(visit: Visit) -> tuple[int | None, int, dict[str, str]]:
     order_id = read_id(number)
     if number and order_id is None:
         raise Invalid("id", "An order's number has digits alone, such as 7.")
-    return order_id, visit.place("after"), asked
+    return order_id, asked
 
 
 def _is_newest_first(asked: Mapping[str, str]) -> bool:
@@ -96,18 +97,28 @@ def _is_newest_first(asked: Mapping[str, str]) -> bool:
     return asked["first"] == "newest" if asked["first"] else not is_open
 
 
-async def _page_of(visit: Visit, asked: Mapping[str, str], after_id: int) -> OrderPage:
+async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
+    """Raises AccountNotFound."""
     account = await visit.store.accounts.find(asked["account"]) if asked["account"] else None
-    return await visit.store.orders.page(
-        OrderQuery(
-            account.id if account else None,
-            _ROWS,
-            ORDER_STATUSES.get(asked["state"]),
-            after_id=after_id,
-            newest_first=_is_newest_first(asked),
-            open_only=asked["state"] == "",
-        )
+    return OrderQuery(
+        account.id if account else None,
+        _ROWS,
+        ORDER_STATUSES.get(asked["state"]),
+        newest_first=_is_newest_first(asked),
+        open_only=asked["state"] == "",
     )
+
+
+async def _page_of(visit: Visit, query: OrderQuery) -> tuple[Turned[Order], str]:
+    """The page, and the number of all orders that match."""
+
+    async def read(after_id: int, newest_first: bool) -> tuple[list[Order], bool]:
+        wanted = replace(query, after_id=after_id, newest_first=newest_first)
+        page = await visit.store.orders.page(wanted)
+        return page.orders, page.has_more
+
+    turned = await turn(visit, read, query.newest_first)
+    return turned, await total(turned, lambda: visit.store.orders.count(query))
 
 
 async def rows_of(visit: Visit, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.barcodes import barcode
@@ -12,6 +13,7 @@ from petstore.console.doubts import about_status, pending_remark
 from petstore.console.formats import choose, sentence
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.journal import History, history_of
+from petstore.console.lists import Turned, links, total, turn
 from petstore.console.pet_forms import (
     Edit,
     change_between,
@@ -40,9 +42,14 @@ _ROWS = ROWS_MAX
 
 async def search(visit: Visit) -> Response:
     text, wanted, found, error = "", PageQuery(), FoundPets(), None
+    turned, count = Turned[Pet]([]), ""
     try:
-        text, wanted = _read_search(visit)
-        found = await (find_pets(visit, text, wanted) if text else _list(visit, wanted))
+        text, wanted = read_search(visit)
+        if text:
+            found = await find_pets(visit, text, wanted)
+            turned = Turned(found.pets, not wanted.after_id, following=found.further)
+        else:
+            turned, count = await _list(visit, wanted)
     except Invalid as fault:
         error = fault
     asked = {
@@ -51,6 +58,7 @@ async def search(visit: Visit) -> Response:
         "status": wanted.status or "",
         "order": "" if wanted.newest_first else "oldest",
     }
+    other_way = address("pets", {**asked, "order": "oldest" if wanted.newest_first else ""})
     return visit.page(
         "pets.html",
         "Animals",
@@ -63,14 +71,17 @@ async def search(visit: Visit) -> Response:
         wanted=wanted,
         text=text,
         found=found,
+        rows=turned.rows,
+        count=count,
         version_of=version_of_pet,
         several=PETS,
-        first=address("pets", asked) if wanted.after_id else "",
-        next=address("pets", {**asked, "after": found.further}) if found.further else "",
+        sorts={"#Number": (other_way, "descending" if wanted.newest_first else "ascending")},
+        clear="pets" if any(asked.values()) else "",
+        **links("pets", asked, turned),
     )
 
 
-def _read_search(visit: Visit) -> tuple[str, PageQuery]:
+def read_search(visit: Visit) -> tuple[str, PageQuery]:
     """A text, and which animals of it. Raises Invalid and InvalidParameter."""
     text, category, status = visit.asked("q", "category", "status").values()
     fault = name_fault(text) if text else None
@@ -99,9 +110,15 @@ class FoundPets(msgspec.Struct, frozen=True):
     is_built: bool = True
 
 
-async def _list(visit: Visit, wanted: PageQuery) -> FoundPets:
-    page = await visit.store.pets.page(wanted)
-    return FoundPets(page.pets, page.pets[-1].id if page.has_more else 0)
+async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
+    """The page, and the number of all animals that match."""
+
+    async def read(after_id: int, newest_first: bool) -> tuple[list[Pet], bool]:
+        page = await visit.store.pets.page(replace(wanted, after_id=after_id, newest_first=newest_first))
+        return page.pets, page.has_more
+
+    turned = await turn(visit, read, wanted.newest_first)
+    return turned, await total(turned, lambda: visit.store.pets.count(wanted))
 
 
 async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
@@ -109,7 +126,7 @@ async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
     pets, first, number = visit.store.pets, list[Pet](), number_in(text)
     filters = {"status": wanted.status, "category_id": wanted.category_id}
     if number is not None and not wanted.after_id:
-        by_number = msgspec.structs.replace(wanted, ids=(number,))
+        by_number = replace(wanted, ids=(number,))
         first = (await pets.page(by_number)).pets if read_id(str(number)) else []
     found = await visit.store.search.find(
         SearchQuery(

@@ -17,6 +17,12 @@ window.addEventListener("pageshow", (event) => {
   for (const button of document.querySelectorAll("button:disabled")) button.disabled = false;
 });
 
+// The address of a filtered list has the filters that are set, and no others.
+document.addEventListener("formdata", (event) => {
+  if (event.target.method !== "get") return;
+  for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+});
+
 // <button data-copy="#id">: copies the text of an element. Without TLS a browser has no clipboard: then the text
 // is selected.
 document.addEventListener("click", async (event) => {
