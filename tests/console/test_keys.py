@@ -203,6 +203,8 @@ class TestBans:
         assert numbers == [list(range(1, 51)), list(range(51, 61))]
         assert "Next page" not in second.links
         assert "Unban" not in first.text
+        file = (await viewer.get("bans.csv")).body.decode()
+        assert [int(row.split(",")[1]) for row in file.splitlines()[1:]] == list(range(1, 61))
 
 
 async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visitor) -> None:

@@ -98,6 +98,8 @@ async def crawl(visitor: Visitor) -> dict[str, str]:
             continue
         seen.add(kind(address))
         shown = await visitor.get(address)
+        if not shown.headers["content-type"].startswith("text/html"):
+            continue
         bodies[address] = shown.body.decode()
         waiting += addresses_in(shown)
         for form in shown.forms:

@@ -50,6 +50,13 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         **contacts("/me"),
         "/search": "GET POST",
         "/pick/{kind}": "GET",
+        **dict.fromkeys(
+            (
+                f"/{page}.csv"
+                for page in ("pets", "orders", "accounts", "accounts/{account_id}/keys", "journal", "bans")
+            ),
+            "GET",
+        ),
         "/pets": "GET",
         "/pets/{pet_id}": "GET",
         "/pets/{pet_id}/label": "GET",

@@ -39,6 +39,10 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/pick/{kind}": (),  # a list within a page
     "/search": ("search", "search?q=be", "search?q=nobody"),
     "/pets": ("pets", "pets?q=be&status=available", "pets?q=nobody"),
+    **{
+        f"/{page}.csv": ()
+        for page in ("pets", "orders", "accounts", "accounts/{account_id}/keys", "journal", "bans")
+    },
     "/pets/new": ("pets/new",),
     "/pets/{pet_id}": ("pets/{pet}",),
     "/pets/{pet_id}/label": ("pets/{pet}/label",),

@@ -39,7 +39,7 @@ class FoundAccounts(msgspec.Struct, frozen=True):
 
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
-    found, error = FoundAccounts(), _faults_of(asked)
+    found, error = FoundAccounts(), faults_of(asked)
     if error is None:
         state, plan = asked["state"], asked["plan"]
         if asked["q"]:
@@ -62,7 +62,7 @@ async def search(visit: Visit) -> Response:
     )
 
 
-def _faults_of(asked: Mapping[str, str]) -> Faults | None:
+def faults_of(asked: Mapping[str, str]) -> Faults | None:
     faults = {}
     if asked["state"] and asked["state"] not in STATES:
         faults["state"] = choose(STATES)

@@ -15,6 +15,7 @@ from petstore.console import (
     categories,
     customers,
     events,
+    exports,
     journal,
     keys,
     orders,
@@ -69,6 +70,7 @@ VIEWS = [
     *stock_columns.VIEWS,
     *rows.VIEWS,
     *undo.VIEWS,
+    *exports.VIEWS,
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))

@@ -22,6 +22,7 @@ async def show(visit: Visit) -> Response:
         "bans.html",
         "Bans",
         bans=bans,
+        csv="bans.csv" if bans else "",
         first="bans" if after else "",
         next=address("bans", {"after": further}) if further else "",
     )

@@ -160,8 +160,7 @@ def _asked(visit: Visit) -> dict[str, str]:
 
 
 async def read_query(visit: Visit) -> JournalQuery:
-    """Raises Invalid, with the filter at fault as its field, InvalidParameter and
-    NotFound."""
+    """Raises Invalid, with the filter at fault as its field, InvalidParameter and NotFound."""
     asked = _asked(visit)
     about = await read_filter(visit, asked["about"]) if asked["about"] else None
     since, until = (read_typed_day(name, asked[name]) if asked[name] else None for name in ("since", "until"))

@@ -65,6 +65,7 @@ async def list_keys(visit: Visit) -> Response:
         bans=await _bans_of(visit, keys),
         number=number,
         several=KEYS,
+        csv=f"{here}.csv" if keys else "",
         first=here if before_id != INT64_MAX else "",
         next=address(here, {"before": keys[-1].id}) if len(found) > _ROWS else "",
     )

@@ -1,0 +1,217 @@
+"""Each list as CSV, as it is filtered: read and sent page by page, however long it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from petstore.console import account_pages, journal, orders, pets
+from petstore.console.accounts import account_of
+from petstore.console.categories import names_in
+from petstore.console.several import ROWS_MAX
+from petstore.console.visit import View, Visit, address
+from petstore.core.accounts import AccountQuery
+from petstore.core.durations import DAY_MS
+from petstore.core.errors import Invalid, InvalidBody, NotFound
+from petstore.core.journal import people_of
+from petstore.core.lists.spreadsheets import csv_bytes
+from petstore.core.moments import iso_day, iso_moment
+from petstore.core.pets import MEMBERS, values_of_pet
+from petstore.core.values import INT64_MAX
+
+# A few milliseconds of work, and then others have their turn.
+_AT_A_TIME = 250
+T = TypeVar("T")
+Cells = Sequence[str | int | None]
+# Reads the rows after a place, None for the first ones; the place of the next ones, None at the end.
+Read = Callable[[Any], Awaitable[tuple[list[Cells], Any]]]
+# What a list's address asks for: its columns, and its rows.
+Export = Callable[[Visit], Awaitable[tuple[Cells, Read]]]
+
+
+def _download(export: Export) -> Callable[[Visit], Awaitable[Response]]:
+    """A wrong filter leads to the list, which says what is wrong with it."""
+
+    @wraps(export)
+    async def answer(visit: Visit) -> Response:
+        page = visit.page_path.removesuffix(".csv")
+        try:
+            columns, read = await export(visit)
+            first = await read(None)
+        except (InvalidBody, NotFound):
+            return visit.redirect(address(quote(page), visit.query))
+        name = f"{page.rpartition('/')[2]}-{iso_day(visit.now_ms // DAY_MS)}.csv"
+        return visit.download(name, _written(columns, read, *first))
+
+    return answer
+
+
+async def _written(columns: Cells, read: Read, rows: list[Cells], place: Any) -> AsyncIterator[bytes]:
+    yield csv_bytes([columns, *rows])
+    while place is not None:
+        await asyncio.sleep(0)  # SQLite's next page is read from a newer state
+        rows, place = await read(place)
+        yield csv_bytes(rows)
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return None if at_ms is None else iso_moment(at_ms)
+
+
+async def _pets(visit: Visit) -> tuple[Cells, Read]:
+    (text, wanted), names = pets.read_search(visit), await names_in(visit)
+
+    async def read(place: int | None) -> tuple[list[Cells], Any]:
+        query = replace(wanted, after_id=place or 0, limit=wanted.limit if text else _AT_A_TIME)
+        if text:
+            found = await pets.find_pets(visit, text, query)
+            rows, further = _searched(found, found.pets), found.further or None
+        else:
+            page = await visit.store.pets.page(query)
+            rows, further = page.pets, page.pets[-1].id if page.has_more else None
+        return [(pet.id, *values_of_pet(pet), names.label(pet.category_id)) for pet in rows], further
+
+    return ("id", *MEMBERS, "category"), read
+
+
+def _searched(found: pets.FoundPets | account_pages.FoundAccounts, rows: list[T]) -> list[T]:
+    """Raises Invalid for a search that finds beginnings of names alone."""
+    if not found.is_built:
+        raise Invalid("q", "The index of names is being made.")
+    return rows
+
+
+async def _orders(visit: Visit) -> tuple[Cells, Read]:
+    _, asked = orders.read_search(visit)
+    query = replace(await orders.query_of(visit, asked), limit=_AT_A_TIME)
+
+    async def read(place: int | None) -> tuple[list[Cells], Any]:
+        page = await visit.store.orders.page(replace(query, after_id=place or 0))
+        rows: list[Cells] = [
+            (
+                order.id,
+                account or order.account_id,
+                order.pet_id,
+                pet.name if pet else None,
+                order.status,
+                order.reference,
+                iso_moment(order.created_at_ms),
+                _moment(order.ship_date_ms),
+            )
+            for order, account, pet in await orders.rows_of(visit, page.orders)
+        ]
+        return rows, page.orders[-1].id if page.has_more else None
+
+    return ("id", "account", "petId", "animal", "status", "reference", "placedAt", "shipDate"), read
+
+
+async def _accounts(visit: Visit) -> tuple[Cells, Read]:
+    text, state, plan = (asked := visit.asked("q", "state", "plan")).values()
+    if faults := account_pages.faults_of(asked):
+        raise faults
+
+    async def read(place: str | None) -> tuple[list[Cells], Any]:
+        if text:
+            found = await account_pages.find_accounts(visit, text, ROWS_MAX, int(place or 0), state, plan)
+            uses, further = _searched(found, found.accounts), found.further or None
+        else:
+            query = AccountQuery(_AT_A_TIME, "", state or None, plan or None, place or "")
+            page = await visit.store.accounts.page(query, visit.now_ms)
+            uses, further = page.accounts, page.after
+        rows: list[Cells] = [
+            (
+                each.account.id,
+                each.account.name,
+                each.account.plan.name,
+                each.account.plan.per_day,
+                each.used_today,
+                each.account.state,
+                iso_moment(each.account.created_at_ms),
+            )
+            for each in uses
+        ]
+        return rows, further
+
+    return ("id", "name", "plan", "perDay", "usedToday", "state", "createdAt"), read
+
+
+async def _keys(visit: Visit) -> tuple[Cells, Read]:
+    account = await account_of(visit)
+
+    async def read(place: int | None) -> tuple[list[Cells], Any]:
+        before = INT64_MAX if place is None else place
+        found = await visit.store.keys.keys(str(account.id), newest=_AT_A_TIME, before_id=before)
+        rows: list[Cells] = [
+            (
+                key.id,
+                key.display,
+                key.label,
+                key.access,
+                key.state(visit.now_ms),
+                iso_moment(key.created_at_ms),
+                _moment(key.last_used_at_ms),
+                _moment(key.expires_at_ms),
+            )
+            for key in found[::-1]
+        ]
+        return rows, found[0].id if len(found) == _AT_A_TIME else None
+
+    return ("id", "key", "label", "level", "state", "createdAt", "lastUsedAt", "expiresAt"), read
+
+
+async def _journal(visit: Visit) -> tuple[Cells, Read]:
+    query = replace(await journal.read_query(visit), limit=_AT_A_TIME)
+
+    async def read(place: int | None) -> tuple[list[Cells], Any]:
+        page = await visit.store.journal.page(replace(query, before_id=place))
+        people = await visit.store.people.names(people_of(page.entries))
+        rows: list[Cells] = [
+            (
+                line.entry.id,
+                iso_moment(line.entry.at_ms),
+                line.entry.actor,
+                line.what,
+                line.about,
+                *(
+                    None if side is None else msgspec.json.encode(side).decode()
+                    for side in (line.entry.before, line.entry.after)
+                ),
+            )
+            for line in journal.lines(page.entries, people=people)
+        ]
+        return rows, page.go_on_before
+
+    return ("id", "at", "who", "what", "about", "before", "after"), read
+
+
+async def _bans(visit: Visit) -> tuple[Cells, Read]:
+    async def read(place: tuple[int, int] | None) -> tuple[list[Cells], Any]:
+        found = await visit.store.usage.bans(visit.now_ms, after=place or (0, 0), limit=_AT_A_TIME)
+        rows: list[Cells] = [
+            (ban.account, ban.key_id, ban.display, ban.label, ban.level, iso_moment(ban.banned_until_ms))
+            for ban in found
+        ]
+        is_last = len(found) < _AT_A_TIME
+        return rows, None if is_last else (found[-1].banned_until_ms, found[-1].key_id)
+
+    return ("account", "keyId", "key", "label", "level", "bannedUntil"), read
+
+
+VIEWS = [
+    View("GET", f"/{page}.csv", _download(export))
+    for page, export in (
+        ("pets", _pets),
+        ("orders", _orders),
+        ("accounts", _accounts),
+        ("accounts/{account_id}/keys", _keys),
+        ("journal", _journal),
+        ("bans", _bans),
+    )
+]
