@@ -25,6 +25,7 @@ def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     _animals(desk, name)
     _order(desk, script=script)
     _stock_list(desk)
+    _several(desk, script)
     _category(desk)
     if script:
         _unanswered(desk)
@@ -194,6 +195,31 @@ def _time_zone(desk: Desk) -> None:
     desk.told("Saved.")
     expect(desk.page.locator("#browser-zone")).to_be_hidden()
     expect(desk.page.locator("[name=time_zone]")).to_have_value("Asia/Tokyo")
+
+
+def _several(desk: Desk, script: bool) -> None:
+    """Choose animals, with Shift or one by one, sell them at once, and undo it."""
+    desk.go("Animals")
+    desk.follow("Add an animal")
+    desk.fill(name="Castor", category="1").press("Add, then another one")
+    desk.fill(name="Pollux", category="1").press("Add")
+    desk.page.goto(f"{desk.base_url}/console/pets?status=available")
+    boxes, every = desk.page.locator(".choose input[name]"), desk.page.locator("[data-all]")
+    count = boxes.count()
+    if script:
+        boxes.first.click()
+        boxes.last.click(modifiers=["Shift"])
+        expect(every).to_be_checked()
+        expect(desk.page.locator("#several output")).to_have_text(f"{count} chosen")
+    else:
+        expect(every).to_be_hidden()
+        for box in boxes.all():
+            box.check()
+    desk.page.locator("#several").get_by_role("button", name="Mark sold").click()
+    desk.told(f"{count} sold.")
+    desk.press("Undo")
+    desk.told(f"{count} as before.")
+    assert boxes.count() == count
 
 
 def _category(desk: Desk) -> None:
