@@ -51,6 +51,9 @@ VIEWS = [
     *overview.VIEWS,
     *search.VIEWS,
     *picks.VIEWS,
+    *rows.VIEWS,
+    *undo.VIEWS,
+    *exports.VIEWS,
     *pets.VIEWS,
     *categories.VIEWS,
     *journal.VIEWS,
@@ -68,9 +71,6 @@ VIEWS = [
     *billing.VIEWS,
     *stock.VIEWS,
     *stock_columns.VIEWS,
-    *rows.VIEWS,
-    *undo.VIEWS,
-    *exports.VIEWS,
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))

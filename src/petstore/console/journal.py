@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, groupby
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 from msgspec.structs import replace

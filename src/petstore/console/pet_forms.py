@@ -14,7 +14,16 @@ from petstore.console.several import version_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
-from petstore.core.pets import FIELDS, TRANSITIONS, NewPet, Pet, PetChange, PetStatus, written_pet
+from petstore.core.pets import (
+    FIELDS,
+    TRANSITIONS,
+    NewPet,
+    Pet,
+    PetChange,
+    PetStatus,
+    values_of_pet,
+    written_pet,
+)
 from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 
 # Fields of the form are named as those of an animal, but for the category, which has a name.
