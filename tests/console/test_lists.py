@@ -118,8 +118,8 @@ class TestCsv:
         await shop.store.orders.place(1, NewOrder(1, reference="A-7"), ACTOR)
         await shop.index()
         for list_, row in (
-            ("pets?status=pending", ["1", "'=Rex", "1", "pending", "Dogs"]),
-            ("pets?q=mi", ["2", "Mia", "1", "sold", "Dogs"]),
+            ("pets?status=pending", ["1", "'=Rex", "1", "pending", "", "", "Dogs"]),
+            ("pets?q=mi", ["2", "Mia", "1", "sold", "", "", "Dogs"]),
             (
                 "orders?account=tests",
                 ["1", "tests", "1", "'=Rex", "placed", "A-7", "2027-01-15T08:00:30.000Z", ""],

@@ -69,7 +69,7 @@ class TestChange:
         """No entry in the journal."""
         before = await written(shop.store)
         shown = await staff.fill("pets/1", "pets/1")
-        assert '<p class="told" role="status">Nothing was changed.' in shown.body.decode()
+        assert '<div class="told" role="status">Nothing was changed.' in shown.body.decode()
         assert await written(shop.store) == before
 
     async def test_only_allowed_moves_are_offered(self, shop: Shop, staff: Visitor) -> None:
@@ -157,7 +157,7 @@ class TestPriceAndNote:
         assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 1_250, note)
         assert "price: none → 12.50 note: none → Shy. <b>Feed twice</b>" in shown.text
         assert "Price 12.50 Note Shy." in shown.text
-        assert "Dogs available 12.50" in (await staff.get("pets")).text
+        assert "Dogs available Mark sold animal 1 12.50" in (await staff.get("pets")).text
         fields = shown.form("pets/1").fields
         assert (fields["price"], fields["note"]) == ("12.50", note)
         assert "Nothing was changed." in (await staff.submit(shown, "pets/1")).text

@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from petstore.console.several import ROWS_MAX
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
@@ -175,6 +177,23 @@ class TestOrders:
         shown = await send(staff, asked, do="cancelled")
         assert (shown.address, "2 cancelled." in shown.text) == ("/console/orders", True)
         assert await states(orders) == ["cancelled", "cancelled", "placed", "placed"]
+
+    async def test_what_asks_first_on_its_page_is_not_done_in_a_row(
+        self, orders: Shop, staff: Visitor
+    ) -> None:
+        """The report has the question: an animal that an order sold, a ship date in the future."""
+        tomorrow = orders.clock.now_ms() + DAY_MS
+        for order_id, ship_date_ms in ((1, UNSET), (2, tomorrow)):
+            await orders.store.orders.change(
+                order_id, ACTOR, status=OrderStatus.APPROVED, ship_date_ms=ship_date_ms
+            )
+        await orders.store.orders.change(1, ACTOR, status=OrderStatus.DELIVERED)
+        shown = await choose(staff, await staff.get("orders?state=all"), "2", "delivered")
+        assert (shown.status, "is in the future. Is that the ship date?" in shown.text) == (409, True)
+        assert (await orders.store.orders.get(2)).status is OrderStatus.APPROVED
+        shown = await press(staff, await staff.get("pets"), "Make available animal 1")
+        assert "Order 1 sold animal 1" in shown.text
+        assert (await orders.store.pets.get(1)).status is SOLD
 
     async def test_a_row_has_its_next_step(self, orders: Shop, staff: Visitor, viewer: Visitor) -> None:
         """On the overview and in the list, with a way back there; a viewer has neither buttons nor boxes."""

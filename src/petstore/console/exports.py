@@ -23,7 +23,7 @@ from petstore.core.errors import Invalid, InvalidBody, NotFound
 from petstore.core.journal import people_of
 from petstore.core.lists.spreadsheets import csv_bytes
 from petstore.core.moments import iso_day, iso_moment
-from petstore.core.pets import MEMBERS, values_of_pet
+from petstore.core.pets import MEMBERS, written_pet
 from petstore.core.values import INT64_MAX
 
 # A few milliseconds of work, and then others have their turn.
@@ -76,7 +76,7 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
         else:
             page = await visit.store.pets.page(query)
             rows, further = page.pets, page.pets[-1].id if page.has_more else None
-        return [(pet.id, *values_of_pet(pet), names.label(pet.category_id)) for pet in rows], further
+        return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in rows], further
 
     return ("id", *MEMBERS, "category"), read
 

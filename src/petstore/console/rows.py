@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from msgspec import UNSET
+
 from petstore.console.categories import names_in
+from petstore.console.doubts import about_ship_date, about_status
 from petstore.console.pet_forms import version_of_pet
 from petstore.console.several import Act, Action, Rows, act
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
@@ -29,6 +32,8 @@ async def _begin_pets(visit: Visit, name: str) -> tuple[Act, str]:
             raise PetNotFound(pet_id)
         if version_of_pet(pet) != shown:
             raise PetChangedMeanwhile(pet)
+        if wanted.status is not UNSET:
+            visit.check_sure(await about_status(visit, pet_id, pet.status, wanted.status))
         changed = await visit.store.pets.change(pet_id, wanted, visit.actor, expected=pet)
         if changed == pet:
             raise Conflict(f"Animal {pet_id} is {state} already.")
@@ -47,6 +52,8 @@ async def _begin_orders(visit: Visit, name: str) -> tuple[Act, str]:
         expected = ORDER_STATUSES.get(shown)
         if expected is None:
             raise InvalidBody(INCOMPLETE_FORM)
+        if status is OrderStatus.DELIVERED and order.ship_date_ms is not None:
+            visit.check_sure(about_ship_date(order, order.ship_date_ms, visit.now_ms, visit.zone))
         await visit.store.orders.change(order_id, visit.actor, status=status, expected=expected)
         return ""
 
