@@ -93,7 +93,7 @@ async def test_many_entries_of_one_change_are_one_line_that_opens(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With each object, here and on the overview; a few stay lines of their own. Pages go on behind them."""
-    monkeypatch.setattr("petstore.console.journal._PAGE_LIMIT", 6)
+    monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 6)
     for count in (4, 4, 30):
         shop.clock.advance(1)
         for _ in range(count):
@@ -179,7 +179,7 @@ async def test_filters_combine_and_stay_on_the_next_page(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By object, actor and days, the last one included; and a page further they still hold."""
-    monkeypatch.setattr("petstore.console.journal._PAGE_LIMIT", 1)
+    monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 1)
     await shop.store.accounts.add("farm", FREE, "cli:bob")
     await shop.store.accounts.set_plan("farm", PRO, "cli:anna")
     await shop.store.accounts.set_plan("farm", FREE, "cli:anna")
@@ -237,7 +237,7 @@ async def test_a_long_search_says_how_far_it_looked(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time of the last entry that was read, and a way further."""
-    monkeypatch.setattr("petstore.console.journal.JournalQuery", partial(JournalQuery, scan_max=2))
+    monkeypatch.setattr("petstore.console.journal_pages.JournalQuery", partial(JournalQuery, scan_max=2))
     for actor in ("cli:anna", "cli:bob", "cli:bob", "cli:bob"):
         await shop.store.pets.add(REX, actor)
     shown = await viewer.get("journal?actor=cli:anna")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from petstore.console import account_pages, journal, orders, pets
+from petstore.console import account_pages, journal, journal_pages, order_pages, pet_pages
 from petstore.console.accounts import account_of
 from petstore.console.categories import names_in
 from petstore.console.several import ROWS_MAX
@@ -66,12 +66,12 @@ def _moment(at_ms: int | None) -> str | None:
 
 
 async def _pets(visit: Visit) -> tuple[Cells, Read]:
-    (text, wanted), names = pets.read_search(visit), await names_in(visit)
+    (text, wanted), names = pet_pages.read_search(visit), await names_in(visit)
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         query = replace(wanted, after_id=place or 0, limit=wanted.limit if text else _AT_A_TIME)
         if text:
-            found = await pets.find_pets(visit, text, query)
+            found = await pet_pages.find_pets(visit, text, query)
             rows, further = _searched(found, found.pets), found.further or None
         else:
             page = await visit.store.pets.page(query)
@@ -81,7 +81,7 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
     return ("id", *MEMBERS, "category"), read
 
 
-def _searched(found: pets.FoundPets | account_pages.FoundAccounts, rows: list[T]) -> list[T]:
+def _searched(found: pet_pages.FoundPets | account_pages.FoundAccounts, rows: list[T]) -> list[T]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")
@@ -89,8 +89,8 @@ def _searched(found: pets.FoundPets | account_pages.FoundAccounts, rows: list[T]
 
 
 async def _orders(visit: Visit) -> tuple[Cells, Read]:
-    _, asked = orders.read_search(visit)
-    query = replace(await orders.query_of(visit, asked), limit=_AT_A_TIME)
+    _, asked = order_pages.read_search(visit)
+    query = replace(await order_pages.query_of(visit, asked), limit=_AT_A_TIME)
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         page = await visit.store.orders.page(replace(query, after_id=place or 0))
@@ -105,7 +105,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
                 iso_moment(order.created_at_ms),
                 _moment(order.ship_date_ms),
             )
-            for order, account, pet in await orders.rows_of(visit, page.orders)
+            for order, account, pet in await order_pages.rows_of(visit, page.orders)
         ]
         return rows, page.orders[-1].id if page.has_more else None
 
@@ -167,7 +167,7 @@ async def _keys(visit: Visit) -> tuple[Cells, Read]:
 
 
 async def _journal(visit: Visit) -> tuple[Cells, Read]:
-    query = replace(await journal.read_query(visit), limit=_AT_A_TIME)
+    query = replace(await journal_pages.read_query(visit), limit=_AT_A_TIME)
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         page = await visit.store.journal.page(replace(query, before_id=place))

@@ -10,9 +10,10 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.responses import Response
 
-from petstore.console import orders
+from petstore.console import order_pages
 from petstore.console.formats import duration
-from petstore.console.journal import lines_with_names, page_of_lines
+from petstore.console.journal import lines_with_names
+from petstore.console.journal_pages import page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
 from petstore.core.durations import MINUTE_MS, SECOND_MS, days_left
@@ -55,7 +56,7 @@ async def show(visit: Visit) -> Response:
     desk, store = visit.desk, visit.store
     began = desk.clock.monotonic()
     waiting = await store.orders.page(OrderQuery(limit=_ORDERS, open_only=True))
-    rows = await orders.rows_of(visit, waiting.orders)
+    rows = await order_pages.rows_of(visit, waiting.orders)
     entries = (await page_of_lines(visit, JournalQuery(_ENTRIES))).entries
     failing = await store.webhooks.failing(NAMED_MAX + 1)
     mails, oldest_seconds = await store.notifications.waiting()

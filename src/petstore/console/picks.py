@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from petstore.console.account_pages import find_accounts
 from petstore.console.categories import names_in, with_animals
-from petstore.console.pets import find_pets
+from petstore.console.pet_pages import find_pets
 from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Invalid, NotFound

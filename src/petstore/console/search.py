@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from petstore.console.account_pages import find_accounts
 from petstore.console.categories import names_in
-from petstore.console.pets import find_pets
+from petstore.console.pet_pages import find_pets
 from petstore.console.visit import View, Visit, address
 from petstore.core.digests import digest
 from petstore.core.errors import Conflict

@@ -1,0 +1,118 @@
+"""The list of orders by state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from petstore.console.lists import Turned, links, total, turn
+from petstore.console.rows import ORDERS
+from petstore.console.several import ROWS_MAX
+from petstore.console.visit import View, Visit, address
+from petstore.core.errors import Invalid, NotFound
+from petstore.core.orders import (
+    OPEN,
+    ORDER_STATUSES,
+    Order,
+    OrderQuery,
+    OrderStatus,
+)
+from petstore.core.pets import PageQuery, Pet
+from petstore.core.values import read_id
+
+_ROWS = ROWS_MAX
+# The lists by state: parameter and title. The first one has the orders that wait for staff.
+TABS = (
+    ("", "Waiting"),
+    *((status.value, status.value.capitalize()) for status in OrderStatus),
+    ("all", "All"),
+)
+_FIRST = ("", "newest", "oldest")
+
+
+async def show_all(visit: Visit) -> Response:
+    """A list of orders: by default the waiting ones, oldest first."""
+    asked, error = dict.fromkeys(("state", "account", "first"), ""), None
+    turned, count = Turned[Order]([]), ""
+    try:
+        order_id, asked = read_search(visit)
+        if order_id is not None:
+            return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
+        turned, count = await _page_of(visit, await query_of(visit, asked))
+    except (Invalid, NotFound) as fault:
+        error = fault
+    account, newest_first = asked["account"], _is_newest_first(asked)
+    other_way = address("orders", {**asked, "first": "oldest" if newest_first else "newest"})
+    return visit.page(
+        "orders.html",
+        "Orders",
+        error=error,
+        beside="id" if visit.query.get("id", "").strip() else "account",
+        typed=visit.query,
+        asked=asked,
+        newest_first=newest_first,
+        sorts={"#Order": (other_way, "descending" if newest_first else "ascending")},
+        tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
+        rows=await rows_of(visit, turned.rows),
+        count=count,
+        several=ORDERS,
+        clear=address("orders", {"state": asked["state"]}) if account or asked["first"] else "",
+        **links("orders", asked, turned),
+    )
+
+
+def read_search(visit: Visit) -> tuple[int | None, dict[str, str]]:
+    """A number of an order to go to, and the filters. Raises Invalid, which names the field."""
+    asked, number = visit.asked("state", "account", "first"), visit.asked("id")["id"]
+    if asked["state"] not in dict(TABS):
+        raise Invalid("state", f"There is no list of {asked['state']!r} orders; choose one of the lists.")
+    if asked["first"] not in _FIRST:
+        raise Invalid("first", "Choose which orders come first.")
+    order_id = read_id(number)
+    if number and order_id is None:
+        raise Invalid("id", "An order's number has digits alone, such as 7.")
+    return order_id, asked
+
+
+def _is_newest_first(asked: Mapping[str, str]) -> bool:
+    """As asked; else open orders oldest first, others newest first."""
+    is_open = asked["state"] == "" or asked["state"] in OPEN
+    return asked["first"] == "newest" if asked["first"] else not is_open
+
+
+async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
+    """Raises AccountNotFound."""
+    account = await visit.store.accounts.find(asked["account"]) if asked["account"] else None
+    return OrderQuery(
+        account.id if account else None,
+        _ROWS,
+        ORDER_STATUSES.get(asked["state"]),
+        newest_first=_is_newest_first(asked),
+        open_only=asked["state"] == "",
+    )
+
+
+async def _page_of(visit: Visit, query: OrderQuery) -> tuple[Turned[Order], str]:
+    """The page, and the number of all orders that match."""
+
+    async def read(after_id: int, newest_first: bool) -> tuple[list[Order], bool]:
+        wanted = replace(query, after_id=after_id, newest_first=newest_first)
+        page = await visit.store.orders.page(wanted)
+        return page.orders, page.has_more
+
+    turned = await turn(visit, read, query.newest_first)
+    return turned, await total(turned, lambda: visit.store.orders.count(query))
+
+
+async def rows_of(visit: Visit, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:
+    """Orders with their accounts' names and their animals; None for a removed animal."""
+    names = await visit.store.accounts.names({order.account_id for order in orders})
+    ids = tuple({order.pet_id for order in orders})
+    found = (await visit.store.pets.page(PageQuery(limit=len(ids), ids=ids))).pets if ids else []
+    pets = {pet.id: pet for pet in found}
+    return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
+
+
+VIEWS = [View("GET", "/orders", show_all)]

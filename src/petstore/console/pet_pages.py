@@ -1,0 +1,138 @@
+"""The list of animals: all in the order of their numbers, or those with words in their names."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from petstore.console.categories import names_in, with_animals
+from petstore.console.formats import choose, sentence
+from petstore.console.lists import Turned, links, total, turn
+from petstore.console.pet_forms import (
+    status_choices,
+    version_of_pet,
+)
+from petstore.console.rows import PETS
+from petstore.console.several import ROWS_MAX
+from petstore.console.visit import View, Visit, address
+from petstore.core.errors import Invalid
+from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet
+from petstore.core.search import Kind, number_in
+from petstore.core.values import name_fault, read_id, read_int64
+from petstore.transactions.search import SearchQuery
+
+_ROWS = ROWS_MAX
+
+
+async def search(visit: Visit) -> Response:
+    text, wanted, found, error = "", PageQuery(), FoundPets(), None
+    turned, count = Turned[Pet]([]), ""
+    try:
+        text, wanted = read_search(visit)
+        if text:
+            found = await find_pets(visit, text, wanted)
+            turned = Turned(found.pets, not wanted.after_id, following=found.further)
+        else:
+            turned, count = await _list(visit, wanted)
+    except Invalid as fault:
+        error = fault
+    asked = {
+        "q": text,
+        "category": "" if wanted.category_id is None else str(wanted.category_id),
+        "status": wanted.status or "",
+        "order": "" if wanted.newest_first else "oldest",
+    }
+    other_way = address("pets", {**asked, "order": "oldest" if wanted.newest_first else ""})
+    return visit.page(
+        "pets.html",
+        "Animals",
+        error=error,
+        fragment="rows",
+        names=await names_in(visit),
+        categories=await with_animals(visit),
+        statuses=status_choices(None),
+        typed=visit.query,
+        wanted=wanted,
+        text=text,
+        found=found,
+        rows=turned.rows,
+        count=count,
+        version_of=version_of_pet,
+        several=PETS,
+        sorts={"#Number": (other_way, "descending" if wanted.newest_first else "ascending")},
+        clear="pets" if any(asked.values()) else "",
+        **links("pets", asked, turned),
+    )
+
+
+def read_search(visit: Visit) -> tuple[str, PageQuery]:
+    """A text, and which animals of it. Raises Invalid and InvalidParameter."""
+    text, category, status = visit.asked("q", "category", "status").values()
+    fault = name_fault(text) if text else None
+    if fault is not None:
+        raise Invalid("q", sentence(fault))
+    category_id = read_int64(category)
+    if category and category_id is None:
+        raise Invalid("category", "Choose a category.")
+    if status and status not in STATUSES:
+        raise Invalid("status", choose(STATUSES))
+    newest_first = visit.query.get("order") != "oldest"
+    return text, PageQuery(_ROWS, STATUSES.get(status), None, visit.place("after"), category_id, newest_first)
+
+
+class FoundPets(msgspec.Struct, frozen=True):
+    """A page of animals, and where the next one begins; 0 at the end.
+
+    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose names begin
+    with the text.
+    """
+
+    pets: list[Pet] = []
+    further: int = 0
+    is_cut: bool = False
+    is_late: bool = False
+    is_built: bool = True
+
+
+async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
+    """The page, and the number of all animals that match."""
+
+    async def read(after_id: int, newest_first: bool) -> tuple[list[Pet], bool]:
+        page = await visit.store.pets.page(replace(wanted, after_id=after_id, newest_first=newest_first))
+        return page.pets, page.has_more
+
+    turned = await turn(visit, read, wanted.newest_first)
+    return turned, await total(turned, lambda: visit.store.pets.count(wanted))
+
+
+async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
+    """One page of those with the words in their names. An animal whose number is the text comes first."""
+    pets, first, number = visit.store.pets, list[Pet](), number_in(text)
+    filters = {"status": wanted.status, "category_id": wanted.category_id}
+    if number is not None and not wanted.after_id:
+        by_number = replace(wanted, ids=(number,))
+        first = (await pets.page(by_number)).pets if read_id(str(number)) else []
+    found = await visit.store.search.find(
+        SearchQuery(
+            Kind.PETS,
+            text,
+            wanted.limit,
+            wanted.after_id,
+            wanted.newest_first,
+            {name: value for name, value in filters.items() if value is not None},
+        )
+    )
+    if found is None:
+        query = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
+        named = (await pets.find_by_name(query)).pets
+    else:
+        of_ids = PageQuery(wanted.limit, ids=found.ids, newest_first=wanted.newest_first)
+        named = (await pets.page(of_ids)).pets if found.ids else []
+    listed = first + [pet for pet in named if pet.id != number]
+    if found is None:
+        return FoundPets(listed, is_built=False)
+    return FoundPets(listed, found.further, found.is_cut, found.is_late)
+
+
+VIEWS = [View("GET", "/pets", search)]
