@@ -75,9 +75,27 @@ class TestList:
         """A number leads to the order itself; an account's name keeps the state."""
         assert listed(await viewer.get("orders?account=zoo")) == ["2"]
         assert listed(await viewer.get("orders?account=2")) == listed(await viewer.get("orders?account=farm"))
-        shown = await viewer.get("orders?id=2")
+        shown = await viewer.get("orders?q=%232")
         assert shown.address == "/console/orders/2", shown.text
         assert "Order 2" in shown.text
+
+    async def test_by_a_part_of_the_reference(self, stocked: Shop, viewer: Visitor) -> None:
+        """Within the list of a state and an account, in its order; in pages, as a file, and not by a guess
+        before the index is made."""
+        for number in range(60):
+            pet = (await stocked.store.pets.add(NewPet("Pet", 1), ACTOR)).pet
+            await stocked.store.orders.place(1, NewOrder(pet.id, reference=f"Fair 2026/{number}"), ACTOR)
+        assert "The index of names is being made." in (await viewer.get("orders?q=fair")).text
+        await stocked.index()
+        ids = [str(number) for number in range(3, 63)]
+        first = await viewer.get("orders?q=2026%20FAIR&state=placed&account=1")
+        second = await viewer.get(first.links["Next page"].removeprefix("../console/"))
+        assert [*listed(first), *listed(second)] == ids
+        assert listed(await viewer.get("orders?q=2026/59&state=all")) == ids[-1:]
+        for elsewhere in ("state=approved", "account=2", "state=cancelled&account=1"):
+            assert listed(await viewer.get(f"orders?q=fair&{elsewhere}")) == []
+        file = await viewer.get(first.links["CSV"].removeprefix("../console/"))
+        assert file.body.decode().count("Fair 2026/") == 60
 
     async def test_the_next_page_keeps_the_search(self, stocked: Shop, viewer: Visitor) -> None:
         """Fifty on a page, and every order once."""

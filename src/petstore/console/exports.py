@@ -65,6 +65,9 @@ def _moment(at_ms: int | None) -> str | None:
     return None if at_ms is None else iso_moment(at_ms)
 
 
+_Found = pet_pages.FoundPets | order_pages.FoundOrders | account_pages.FoundAccounts
+
+
 async def _pets(visit: Visit) -> tuple[Cells, Read]:
     (text, wanted), names = pet_pages.read_search(visit), await names_in(visit)
 
@@ -81,7 +84,7 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
     return ("id", *MEMBERS, "category"), read
 
 
-def _searched(found: pet_pages.FoundPets | account_pages.FoundAccounts, rows: list[T]) -> list[T]:
+def _searched(found: _Found, rows: list[T]) -> list[T]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")
@@ -89,11 +92,17 @@ def _searched(found: pet_pages.FoundPets | account_pages.FoundAccounts, rows: li
 
 
 async def _orders(visit: Visit) -> tuple[Cells, Read]:
-    _, asked = order_pages.read_search(visit)
-    query = replace(await order_pages.query_of(visit, asked), limit=_AT_A_TIME)
+    asked = order_pages.read_search(visit)
+    query = replace(await order_pages.query_of(visit, asked), limit=ROWS_MAX if asked["q"] else _AT_A_TIME)
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
-        page = await visit.store.orders.page(replace(query, after_id=place or 0))
+        after = replace(query, after_id=place or 0)
+        if asked["q"]:
+            found = await order_pages.find_orders(visit, asked["q"], after)
+            orders, further = _searched(found, found.orders), found.further or None
+        else:
+            page = await visit.store.orders.page(after)
+            orders, further = page.orders, page.orders[-1].id if page.has_more else None
         rows: list[Cells] = [
             (
                 order.id,
@@ -105,9 +114,9 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
                 iso_moment(order.created_at_ms),
                 _moment(order.ship_date_ms),
             )
-            for order, account, pet in await order_pages.rows_of(visit, page.orders)
+            for order, account, pet in await order_pages.rows_of(visit, orders)
         ]
-        return rows, page.orders[-1].id if page.has_more else None
+        return rows, further
 
     return ("id", "account", "petId", "animal", "status", "reference", "placedAt", "shipDate"), read
 

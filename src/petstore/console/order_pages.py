@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
@@ -20,7 +21,9 @@ from petstore.core.orders import (
     OrderStatus,
 )
 from petstore.core.pets import PageQuery, Pet
+from petstore.core.search import Kind, number_in
 from petstore.core.values import read_id
+from petstore.transactions.search import SearchQuery
 
 _ROWS = ROWS_MAX
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
@@ -34,13 +37,18 @@ _FIRST = ("", "newest", "oldest")
 
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
-    asked, error = dict.fromkeys(("state", "account", "first"), ""), None
-    turned, count = Turned[Order]([]), ""
+    asked, error = dict.fromkeys(("q", "state", "account", "first"), ""), None
+    turned, count, found = Turned[Order]([]), "", FoundOrders()
     try:
-        order_id, asked = read_search(visit)
-        if order_id is not None:
+        asked = read_search(visit)
+        if order_id := read_id(str(number_in(asked["q"]))):
             return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
-        turned, count = await _page_of(visit, await query_of(visit, asked))
+        query = await query_of(visit, asked)
+        if asked["q"]:
+            found = await find_orders(visit, asked["q"], replace(query, after_id=visit.place("after")))
+            turned = Turned(found.orders, not visit.query.get("after"), following=found.further)
+        else:
+            turned, count = await _page_of(visit, query)
     except (Invalid, NotFound) as fault:
         error = fault
     account, newest_first = asked["account"], _is_newest_first(asked)
@@ -49,7 +57,7 @@ async def show_all(visit: Visit) -> Response:
         "orders.html",
         "Orders",
         error=error,
-        beside="id" if visit.query.get("id", "").strip() else "account",
+        beside="q" if asked["q"] else "account",
         typed=visit.query,
         asked=asked,
         newest_first=newest_first,
@@ -57,23 +65,21 @@ async def show_all(visit: Visit) -> Response:
         tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
         rows=await rows_of(visit, turned.rows),
         count=count,
+        found=found,
         several=ORDERS,
-        clear=address("orders", {"state": asked["state"]}) if account or asked["first"] else "",
+        clear=address("orders", {"state": asked["state"]}) if account or asked["q"] or asked["first"] else "",
         **links("orders", asked, turned),
     )
 
 
-def read_search(visit: Visit) -> tuple[int | None, dict[str, str]]:
-    """A number of an order to go to, and the filters. Raises Invalid, which names the field."""
-    asked, number = visit.asked("state", "account", "first"), visit.asked("id")["id"]
+def read_search(visit: Visit) -> dict[str, str]:
+    """The filters. Raises Invalid, which names the field."""
+    asked = visit.asked("q", "state", "account", "first")
     if asked["state"] not in dict(TABS):
         raise Invalid("state", f"There is no list of {asked['state']!r} orders; choose one of the lists.")
     if asked["first"] not in _FIRST:
         raise Invalid("first", "Choose which orders come first.")
-    order_id = read_id(number)
-    if number and order_id is None:
-        raise Invalid("id", "An order's number has digits alone, such as 7.")
-    return order_id, asked
+    return asked
 
 
 def _is_newest_first(asked: Mapping[str, str]) -> bool:
@@ -92,6 +98,32 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
         newest_first=_is_newest_first(asked),
         open_only=asked["state"] == "",
     )
+
+
+class FoundOrders(msgspec.Struct, frozen=True):
+    """Orders whose references have a text; the other members as of console.pet_pages.FoundPets."""
+
+    orders: list[Order] = []
+    further: int = 0
+    is_cut: bool = False
+    is_late: bool = False
+    is_built: bool = True
+
+
+async def find_orders(visit: Visit, text: str, query: OrderQuery) -> FoundOrders:
+    """One page of those with the words in their references. None before the index is made."""
+    statuses = (query.status,) if query.status else OPEN if query.open_only else ()
+    conditions: dict[str, object] = {"status": tuple(status.value for status in statuses)} if statuses else {}
+    if query.account_id is not None:
+        conditions["account_id"] = query.account_id
+    found = await visit.store.search.find(
+        SearchQuery(Kind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
+    )
+    if found is None:
+        return FoundOrders(is_built=False)
+    of_ids = OrderQuery(limit=query.limit, ids=found.ids, newest_first=query.newest_first)
+    orders = (await visit.store.orders.page(of_ids)).orders if found.ids else []
+    return FoundOrders(orders, found.further, found.is_cut, found.is_late)
 
 
 async def _page_of(visit: Visit, query: OrderQuery) -> tuple[Turned[Order], str]:

@@ -53,7 +53,7 @@ _TYPES = frozenset().union(*(source.types for source in _SOURCES.values()))
 class SearchQuery(msgspec.Struct, frozen=True):
     """Which rows of a kind to find by words of their text: at most `limit`, those beyond `after_id`.
 
-    `conditions` are values by their columns, None for NULL and True for anything else.
+    `conditions` are values by their columns: None is NULL, True anything else, a tuple one of its values.
     """
 
     kind: Kind
@@ -166,7 +166,8 @@ def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[li
             if value is None or value is True:
                 wanted.add(f"{name} IS {'NOT ' if value else ''}NULL")
             else:
-                wanted.add(f"{name} = {{}}", value)
+                values = value if isinstance(value, tuple) else (value,)
+                wanted.add(f"{name} IN ({', '.join(['{}'] * len(values))})", *values)
         rows = yield wanted.select(f"SELECT id, {column} FROM {query.kind}", "")
         matching |= {id_ for id_, text in rows if text and words.match(text)}
     return [id_ for id_ in ids if id_ in matching]
