@@ -60,7 +60,7 @@ async def search(visit: Visit) -> Response:
         count=count,
         version_of=version_of_pet,
         several=PETS,
-        sorts={"#Number": (other_way, "descending" if wanted.newest_first else "ascending")},
+        sorts={"~#Number": (other_way, "descending" if wanted.newest_first else "ascending")},
         clear="pets" if any(asked.values()) else "",
         **links("pets", asked, turned),
     )
