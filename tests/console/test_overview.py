@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -15,7 +16,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus
-from petstore.core.totals import NearLimit, Totals
+from petstore.core.totals import NearLimit, Sales, Totals
 from tests.support.clock import ManualClock
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
@@ -53,7 +54,7 @@ async def test_no_page_waits_for_a_count(
 ) -> None:
     """However long it takes: the page is there without the numbers, and asks for them soon."""
 
-    async def never(_now_ms: int) -> Totals:
+    async def never(_now_ms: int, _zone: ZoneInfo) -> Totals:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -130,7 +131,7 @@ class TestTroubles:
     ) -> None:
         """The page is there, and says that its numbers are missing."""
 
-        async def refuse(_now_ms: int) -> Totals:
+        async def refuse(_now_ms: int, _zone: ZoneInfo) -> Totals:
             raise StoreUnavailable("gone")
 
         monkeypatch.setattr(shop.store.totals, "count", refuse)
@@ -147,7 +148,7 @@ FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in ra
 
 def of(banned: int = 0, near: int = 0, calls: int = 0) -> Totals:
     callers = [DeprecatedCalls(9, "old", calls, 5)] if calls else []
-    return Totals({}, {}, {}, {}, DailyUsage(0), banned, FULL[:near], callers)
+    return Totals({}, {}, {}, {}, DailyUsage(0), banned, FULL[:near], callers, Sales({}, {}))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ class SlowStore:
         self.cancelled = False
         self._ending: asyncio.Future[Totals] | None = None
 
-    async def count(self, now_ms: int) -> Totals:
+    async def count(self, now_ms: int, zone: ZoneInfo) -> Totals:
         self.counts += 1
         self._ending = asyncio.get_running_loop().create_future()
         try:
@@ -271,7 +272,7 @@ def store() -> SlowStore:
 
 @pytest.fixture
 def statistics(store: SlowStore, clock: ManualClock) -> Statistics:
-    return Statistics(store, clock)
+    return Statistics(store, clock, ZoneInfo("UTC"))
 
 
 async def test_nothing_is_counted_unless_somebody_looks(store: SlowStore, statistics: Statistics) -> None:

@@ -86,7 +86,7 @@ class Console:
     def __init__(self, stores: Parts, clock: Clock, report: ServiceReport, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
-        self._statistics = Statistics(stores.totals, clock)
+        self._statistics = Statistics(stores.totals, clock, options.zone)
         chunks = ChunkMaker(slots)
         desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
         renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots, options.is_staging)

@@ -113,7 +113,7 @@ class Row(msgspec.Struct, frozen=True):
 async def _rows(visit: Visit, categories: list[Category]) -> list[Row]:
     """The named ones, and of those without a name the ones with the most animals."""
     counted = await visit.desk.statistics.latest()
-    counts = counted.totals.categories if counted else {}
+    counts = {id_: sum(pets.values()) for id_, pets in counted.totals.categories.items()} if counted else {}
     plain = Counter(plain_name(category.name) for category in categories)
     rows = [
         Row(each.id, each.name, counts.get(each.id, 0) if counted else None, plain[plain_name(each.name)] > 1)

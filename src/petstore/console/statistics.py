@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from math import inf
+from zoneinfo import ZoneInfo
 
 import msgspec
 import structlog
@@ -33,11 +34,12 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class Statistics:
-    """The latest count of a store. `failed`: the last attempt could not read the store."""
+    """The latest count of a store, its weeks of `zone`. `failed`: the last attempt could not read it."""
 
-    def __init__(self, totals: TotalsRepository, clock: Clock) -> None:
+    def __init__(self, totals: TotalsRepository, clock: Clock, zone: ZoneInfo) -> None:
         self._totals = totals
         self._clock = clock
+        self._zone = zone
         self._counting: asyncio.Task[None] | None = None
         self._due_at = -inf
         self._latest: Counted | None = None
@@ -67,7 +69,7 @@ class Statistics:
     async def _count(self) -> None:
         began, now_ms = self._clock.monotonic(), self._clock.now_ms()
         try:
-            self._latest = Counted(await self._totals.count(now_ms), now_ms)
+            self._latest = Counted(await self._totals.count(now_ms, self._zone), now_ms)
             self.failed = False
         except StoreUnavailable as error:
             self.failed = True

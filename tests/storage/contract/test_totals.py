@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,12 +16,14 @@ from petstore.core.limits.plans import FREE, Plan
 from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, PetStatus
-from petstore.core.totals import NAMED_MAX, NearLimit, Totals
+from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.totals import NAMED_MAX, NearLimit, Sales, Totals, weeks_at
 from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+
+_UTC, _NEW_YORK = ZoneInfo("UTC"), ZoneInfo("America/New_York")
 
 
 async def add_accounts(store: Store, count: int) -> None:
@@ -29,7 +33,7 @@ async def add_accounts(store: Store, count: int) -> None:
 
 async def test_an_empty_store_has_a_zero_for_everything(store: Store, clock: ManualClock) -> None:
     """Each state is there, so that a page needs no other case."""
-    assert await store.totals.count(clock.now_ms()) == Totals(
+    assert await store.totals.count(clock.now_ms(), _UTC) == Totals(
         {PetStatus.AVAILABLE: 0, PetStatus.PENDING: 0, PetStatus.SOLD: 0},
         {},
         dict.fromkeys(OrderStatus, 0),
@@ -38,6 +42,7 @@ async def test_an_empty_store_has_a_zero_for_everything(store: Store, clock: Man
         0,
         [],
         [],
+        Sales(dict.fromkeys(weeks_at(clock.now_ms(), _UTC)[:-1], 0), {}),
     )
 
 
@@ -53,14 +58,44 @@ async def test_animals_orders_and_accounts_by_state(store: Store, clock: ManualC
     for pet_id in (1, 2):
         await store.orders.place(1, NewOrder(pet_id), ACTOR)
     await store.orders.change(2, ACTOR, status=OrderStatus.APPROVED)
-    counted = await store.totals.count(clock.now_ms())
+    counted = await store.totals.count(clock.now_ms(), _UTC)
     assert counted.pets == {PetStatus.AVAILABLE: 2, PetStatus.PENDING: 2, PetStatus.SOLD: 1}
-    assert list(counted.categories.items()) == [(1, 4), (-7, 1)]
+    available, pending, sold = PetStatus
+    assert list(counted.categories.items()) == [
+        (1, {available: 1, pending: 2, sold: 1}),
+        (-7, {available: 1, pending: 0, sold: 0}),
+    ]
     assert counted.orders == dict.fromkeys(OrderStatus, 0) | {
         OrderStatus.PLACED: 1,
         OrderStatus.APPROVED: 1,
     }
     assert counted.accounts == {"active": 2, "suspended": 1, "closed": 1}
+
+
+async def test_sales_by_week_and_by_category(store: Store, clock: ManualClock) -> None:
+    """A delivered order is of its ship date's week, and of its animal's category now, or of removed animals.
+
+    Weeks begin on Monday, 00:00, in the zone; the first one here has an hour more. No sale are an order that
+    waits and one of an earlier or a coming week.
+    """
+    await add_accounts(store, 1)
+    weeks = weeks_at(clock.now_ms(), _NEW_YORK)
+    assert weeks[:2] == tuple(
+        datetime(2026, month, day, tzinfo=_NEW_YORK).timestamp() * 1_000 for month, day in ((10, 26), (11, 2))
+    )
+    shipped = [weeks[0] - 1, weeks[0], weeks[1] - 1, weeks[1], weeks[-1] - 1, weeks[-1], None]
+    for number, at_ms in enumerate(shipped, 1):
+        await store.pets.add(NewPet("Rex", number), ACTOR)
+        await store.orders.place(1, NewOrder(number), ACTOR)
+        await store.orders.change(number, ACTOR, status=OrderStatus.APPROVED)
+        if at_ms is not None:
+            await store.orders.change(number, ACTOR, status=OrderStatus.DELIVERED, ship_date_ms=at_ms)
+    await store.pets.change(4, PetChange(category_id=2), ACTOR)
+    await store.pets.remove(5, ACTOR)
+    counted = (await store.totals.count(clock.now_ms(), _NEW_YORK)).sales
+    sold = {weeks[0]: 2, weeks[1]: 1, weeks[-2]: 1}
+    assert list(counted.weeks.items()) == [(week, sold.get(week, 0)) for week in weeks[:-1]]
+    assert counted.categories == {2: 2, 3: 1, None: 1}
 
 
 async def test_usage_of_today_and_who_calls_the_deprecated_operation(
@@ -77,7 +112,7 @@ async def test_usage_of_today_and_who_calls_the_deprecated_operation(
         (2, today - 30): DailyUsage(today - 30, 99, 99, 99),
     }
     await store.counters.save(LimiterState(), UsageChanges(days))
-    counted = await store.totals.count(clock.now_ms())
+    counted = await store.totals.count(clock.now_ms(), _UTC)
     assert counted.today == DailyUsage(today, 30, 3, 4)
     assert counted.deprecated_callers == [
         DeprecatedCalls(3, "a3", 90, today - 29),
@@ -95,11 +130,11 @@ async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> No
     windows = {account: AccountWindows.of(0, 0, today, count) for account, count in used.items()}
     windows[5] = AccountWindows.of(0, 0, today - 1, 1_000)
     await store.counters.save(LimiterState(windows), UsageChanges())
-    counted = await store.totals.count(clock.now_ms())
+    counted = await store.totals.count(clock.now_ms(), _UTC)
     assert counted.near_limit == [NearLimit(3, "a3", 1_000, 1_000), NearLimit(2, "a2", 900, 1_000)]
     full = {number: AccountWindows.of(0, 0, today, 1_000) for number in range(1, NAMED_MAX + 6)}
     await store.counters.save(LimiterState(full), UsageChanges())
-    counted = await store.totals.count(clock.now_ms())
+    counted = await store.totals.count(clock.now_ms(), _UTC)
     assert [use.id for use in counted.near_limit] == [1, 2, 3, 5, 6, 7]
 
 
@@ -112,17 +147,17 @@ async def test_bans_in_force(store: Store, clock: ManualClock) -> None:
     bans = {issued.record.id: BanState(banned_until_ms=now_ms + 1) for issued in keys}
     bans[keys[1].record.id].banned_until_ms = now_ms
     await store.counters.save(LimiterState({}, bans), UsageChanges())
-    assert (await store.totals.count(now_ms)).banned_keys == 1
+    assert (await store.totals.count(now_ms, _UTC)).banned_keys == 1
 
 
 async def test_a_count_can_be_cancelled(store: Store, clock: ManualClock) -> None:
     """At the end of a service nobody waits for it; the next count is whole."""
-    counting = asyncio.create_task(store.totals.count(clock.now_ms()))
+    counting = asyncio.create_task(store.totals.count(clock.now_ms(), _UTC))
     await asyncio.sleep(0)
     counting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await counting
-    assert (await store.totals.count(clock.now_ms())).banned_keys == 0
+    assert (await store.totals.count(clock.now_ms(), _UTC)).banned_keys == 0
 
 
 async def test_a_store_that_cannot_count_says_so(
@@ -131,4 +166,4 @@ async def test_a_store_that_cannot_count_says_so(
     """As for every other reading."""
     backend.execute("ALTER TABLE usage_days RENAME TO elsewhere")
     with pytest.raises(StoreUnavailable):
-        await store.totals.count(clock.now_ms())
+        await store.totals.count(clock.now_ms(), _UTC)

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import apsw
 import pytest
@@ -30,7 +31,7 @@ async def test_reads_and_writes_go_on_during_a_count(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(totals, "run", slow)
     store = backend_for(f"sqlite:///{tmp_path}/petstore.db").open(ManualClock())
-    counting = asyncio.create_task(store.totals.count(0))
+    counting = asyncio.create_task(store.totals.count(0, ZoneInfo("UTC")))
     await asyncio.to_thread(began.wait, 10)
     added = (await store.pets.add(NewPet("Rex", 1), ACTOR)).pet
     assert await store.pets.get(added.id) == added

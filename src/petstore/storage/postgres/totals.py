@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from zoneinfo import ZoneInfo
 
 from petstore.core.totals import Totals
 from petstore.storage.options import PostgresOptions
@@ -27,13 +28,13 @@ class PostgresTotals:
         self._url = url
         self._options = options
 
-    async def count(self, now_ms: int) -> Totals:
+    async def count(self, now_ms: int, zone: ZoneInfo) -> Totals:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 connection = await connect(self._url, self._options, bounded=False)
                 try:
                     await connection.execute(_BEGIN)
-                    return await run_locking(connection, totals(now_ms))
+                    return await run_locking(connection, totals(now_ms, zone))
                 finally:
                     await close_connection(connection)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from zoneinfo import ZoneInfo
 
 from petstore.core.totals import Totals
 from petstore.storage.sqlite.apart import in_thread
@@ -18,6 +19,6 @@ class SqliteTotals:
         self._path = path
         self._busy_timeout_ms = busy_timeout_ms
 
-    async def count(self, now_ms: int) -> Totals:
+    async def count(self, now_ms: int, zone: ZoneInfo) -> Totals:
         with contextlib.closing(open_reader(self._path, self._busy_timeout_ms)) as connection, translated():
-            return await in_thread(connection, lambda: run(connection, totals(now_ms)))
+            return await in_thread(connection, lambda: run(connection, totals(now_ms, zone)))
