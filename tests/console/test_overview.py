@@ -49,6 +49,33 @@ async def test_the_store_in_numbers(shop: Shop, viewer: Visitor) -> None:
     assert "Counted less than a second ago." in text
 
 
+@pytest.mark.usefixtures("counted")
+async def test_stock_and_sales(shop: Shop, viewer: Visitor) -> None:
+    """A bar and a row for each of six categories and one for all others, and for each week; or a sentence."""
+    shown = await viewer.get()
+    assert "No animal is in the store." in shown.text
+    assert shown.text.count("No order was delivered in these 12 weeks.") == 2
+    store, day_ms = shop.store, 86_400_000
+    for category in range(1, 9):
+        for _ in range(category):
+            await store.pets.add(NewPet("Rex", category), ACTOR)
+    await store.categories.name(8, "Dogs & cats", ACTOR)
+    for pet_id, days_ago in enumerate((0, 0, 7, 90), 1):
+        await store.orders.place(1, NewOrder(pet_id), ACTOR)
+        for status in (OrderStatus.APPROVED, OrderStatus.DELIVERED):
+            at_ms = shop.clock.now_ms() - days_ago * day_ms
+            await store.orders.change(pet_id, ACTOR, status=status, ship_date_ms=at_ms)
+    await store.orders.place(1, NewOrder(36), ACTOR)
+    shop.clock.advance(60)
+    shown = await viewer.get()
+    assert "Category Available Pending Sold Dogs & cats 7 1 0 Category 7 7 0 0" in shown.text
+    assert "Category 3 2 0 1 Other categories 0 0 3" in shown.text
+    assert b'<rect class="part1" x="0.0%" width="87.5%" height="100%"/>' in shown.body
+    assert b'<rect class="part2" x="87.5%" width="12.5%" height="100%"/>' in shown.body
+    assert "2027-01-04 1 2027-01-11 2" in shown.text
+    assert "Category Orders delivered Category 2 2 Category 1 1" in shown.text
+
+
 async def test_no_page_waits_for_a_count(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,10 +94,13 @@ async def test_no_page_waits_for_a_count(
 
 @pytest.mark.usefixtures("counted")
 async def test_it_refreshes_itself(viewer: Visitor) -> None:
-    """By the part of the page that changes, every ten seconds."""
+    """By the part of the page that changes, every ten seconds; charts come again each hour."""
     shown = await viewer.get()
     assert b'hx-get="./console" hx-trigger="every 10s"' in shown.body
-    part = await viewer.get(headers=FRAGMENT)
+    assert b'hx-headers=\'{"x-charts": "500000"}\'' in shown.body
+    part = await viewer.get(headers=[*FRAGMENT, ("x-charts", "500000")])
+    assert b'<div id="charts-500000" hx-preserve>\n</div>' in part.body
+    assert "Stock and sales" in (await viewer.get(headers=[*FRAGMENT, ("x-charts", "499999")])).text
     assert part.body.strip().startswith(b'<div id="now"')
     assert b"<html" not in part.body
     assert "Last changes" in part.text

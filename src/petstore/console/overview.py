@@ -11,12 +11,14 @@ import msgspec
 from starlette.responses import Response
 
 from petstore.console import order_pages
+from petstore.console.categories import names_in
+from petstore.console.charts import charts
 from petstore.console.formats import duration
 from petstore.console.journal import lines_with_names
 from petstore.console.journal_pages import page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
-from petstore.core.durations import MINUTE_MS, SECOND_MS, days_left
+from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS, days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
 from petstore.core.orders import OrderQuery
@@ -25,6 +27,7 @@ from petstore.core.service import Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
 from petstore.core.webhooks import Webhook
+from petstore.core.zones import place_of
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -73,12 +76,22 @@ async def show(visit: Visit) -> Response:
             *_of_mail(mails, oldest_seconds),
         ],
         counted=counted,
+        **(await _charts(visit, counted) if counted else {}),
         rows=rows,
         has_more=waiting.has_more,
         lines=await lines_with_names(visit, entries),
         **await _signed_in(visit),
         refresh_seconds=_REFRESH_SECONDS if counted else _FIRST_REFRESH_SECONDS,
     )
+
+
+async def _charts(visit: Visit, counted: Counted) -> dict[str, Any]:
+    """New ones each hour; a page that has those of this hour keeps them, and gets none."""
+    hour, zone = counted.at_ms // HOUR_MS, visit.desk.options.zone
+    if visit.request.headers.get("x-charts") == str(hour):
+        return {"charts_of": hour, "charts": []}
+    drawn = charts(counted.totals, await names_in(visit), zone)
+    return {"charts_of": hour, "charts": drawn, "shop_zone": place_of(zone)}
 
 
 async def _signed_in(visit: Visit) -> dict[str, Any]:

@@ -180,17 +180,19 @@ def test_a_list_that_follows_what_is_typed(open_page: Open) -> None:
 
 
 def test_the_overview_refreshes_itself(open_page: Open) -> None:
-    """Not while somebody is at a link in it, but then the ages in it go on. It says when nothing answers, and
-    ends with its session."""
+    """Not while somebody is at a link in it, but then the ages in it go on. An open table of a chart stays
+    open. It says when nothing answers, and ends with its session."""
     watched = open_page()
     page, asked = watched.page, list[str]()
     page.on("request", lambda request: asked.append(request.headers.get("x-unattended", "")))
     page.clock.install()
     page.goto(watched.base_url + "/console")
+    page.evaluate("document.querySelector('.charts details').open = true")
     asked.clear()
     with page.expect_response("**/console"):
         page.clock.run_for(11_000)
     assert set(asked) == {"1"}
+    expect(page.locator(".charts details[open]")).to_have_count(1)
     page.locator("#now a").first.focus()
     asked.clear()
     page.clock.run_for(60_000)
