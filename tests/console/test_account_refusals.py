@@ -76,7 +76,7 @@ async def test_a_ban_and_a_level(shop: Shop, viewer: Visitor) -> None:
     ban = (await shop.store.usage.report(2, shop.clock.now_ms())).bans[0]
     seconds = -((shop.clock.now_ms() - ban.banned_until_ms) // 1_000)
     assert (
-        f"Key 2 ({shown}) went on after many 429 answers and is banned, since {at(shop)}: each of its"
+        f"Key 2 ({shown}) went on after many 429 answers and is banned since {at(shop)}: each of its"
         f" requests is answered 429 until {at(shop, seconds)}." in text
     )
     assert "The 1 request a minute of the plan enterprise are used, counted since" in text

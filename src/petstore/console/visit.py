@@ -216,18 +216,9 @@ class Visit:
         block = fragment if self.wants_fragment else ""
         flash, *undo = ("" if block else self.browser.flash()).split("\n")
         given = {
+            **self._given(),
             "title": title,
             "named": named,
-            "person": self._person,
-            "may": self.may,
-            "href": self.href,
-            "root": self.root,
-            "page_path": self.page_path,
-            "here": self.here,
-            "now_ms": self.now_ms,
-            "zone": self.zone,
-            "zone_name": place_of(self.zone),
-            "csrf": csrf_token(self.secret),
             "flash": flash,
             "is_change": flash != NOTHING_CHANGED,
             "undo": undo,
@@ -241,6 +232,21 @@ class Visit:
         if error and error.retry_after_seconds is not None:
             page.headers["retry-after"] = str(error.retry_after_seconds)
         return page
+
+    def _given(self) -> dict[str, Any]:
+        """What every page may use."""
+        return {
+            "person": self._person,
+            "may": self.may,
+            "href": self.href,
+            "root": self.root,
+            "page_path": self.page_path,
+            "here": self.here,
+            "now_ms": self.now_ms,
+            "zone": self.zone,
+            "zone_name": place_of(self.zone),
+            "csrf": csrf_token(self.secret),
+        }
 
     def redirect(self, path: str = "", *, flash: str = "", undo: Iterable[str] = ()) -> Response:
         """303 to another page of the console, which shows the flash message once, with Undo for `undo`."""

@@ -104,9 +104,9 @@ def _used_up(account: Account, windows: Iterable[Window]) -> Iterator[Cause]:
 def _banned(bans: Iterable[KeyBan], working: Mapping[int, ApiKey]) -> Iterator[Cause]:
     found = [ban for ban in bans if ban.key_id in working]
     for ban in found[:_KEYS_NAMED]:
-        again = f", its ban {ban.level} in a row" if ban.level > 1 else ""
+        again = f", its ban {ban.level} in a row," if ban.level > 1 else ""
         yield Cause(
-            f"Key {ban.key_id} ({ban.display}) went on after many 429 answers and is banned{again},",
+            f"Key {ban.key_id} ({ban.display}) went on after many 429 answers and is banned{again}",
             "each of its requests is answered 429",
             ban.banned_from_ms,
             ban.banned_until_ms,

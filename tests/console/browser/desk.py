@@ -96,7 +96,7 @@ class Desk(WatchedPage):
         self.page.get_by_role("navigation", name="Pages", exact=True).get_by_role("link", name=name).click()
         return self.page
 
-    def see(self, title: str) -> None:
+    def see(self, title: str | re.Pattern[str]) -> None:
         """The heading of the page."""
         expect(self.page.get_by_role("heading", level=1)).to_have_text(title)
 

@@ -82,7 +82,7 @@ def _signed_out_meanwhile(desk: Desk, name: str) -> None:
     _come_back(desk, name)
     assert page.locator("[name=name]").input_value() == f"Nemo of {name}"
     desk.press("Save")
-    desk.see(f"Animal {number} has changed meanwhile")
+    desk.see(re.compile(f"· Animal {number} has changed meanwhile"))
     desk.press("Save mine")
     desk.told("Saved.")
     assert desk.shop.key not in _left_behind(desk, "Save", name=f"Nemo {desk.shop.key}")
