@@ -6,14 +6,16 @@ from io import BytesIO
 
 from petstore.background.imports import Imports
 from petstore.background.jobs import carry_out_next
+from petstore.background.taking_back import TakesBack
 from petstore.core.imports import NewUpload, pack
 from petstore.storage.store import Store
 
 
 async def carry_out(store: Store) -> None:
     """Carry out every job that is free."""
-    while await carry_out_next(store.jobs, Imports(store)):
-        pass
+    for work in (Imports(store), TakesBack(store)):
+        while await carry_out_next(store.jobs, work):
+            pass
 
 
 async def keep_list(

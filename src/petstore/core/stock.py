@@ -14,11 +14,14 @@ import msgspec
 from petstore.core.errors import Conflict
 from petstore.core.fields import STAFF, Value
 from petstore.core.imports import UploadRun
+from petstore.core.journal import Entry
 from petstore.core.members import Schema
 from petstore.core.pets import FIELDS, STATUS_IS_HELD, PetStatus, check_transition, held_by_order
 from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500
+# An upload to mark as stored, or the end of an earlier import, which is to be taken back.
+Purpose = UploadRun | Entry
 
 
 class StockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -74,12 +77,13 @@ class StockRepository(Protocol):
     """Stock lists in a store. Every method may raise StoreUnavailable."""
 
     def importing(
-        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+        self, actor: str, key_name: str | None, purpose: Purpose | None = None
     ) -> AbstractAsyncContextManager[StockImport]:
         """Begin an import by `actor`; without `store` nothing of it is left.
 
         `key_name` is the column of the source keys, for messages; None for a list without them. `store` marks
-        the `upload` as stored in the same transaction, and raises Conflict when somebody else works on it.
+        an upload as stored in the same transaction, and raises Conflict when somebody else works on it.
+        An import that takes back another one has no rows; transactions/taking_back.py says what it raises.
         """
         ...
 

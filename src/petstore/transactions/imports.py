@@ -153,6 +153,7 @@ def _record_end(upload_id: int, now_ms: int) -> Script[None]:
     counts = upload.counts or UploadCounts(0, 0, 0, 0, 0, "")
     found = {
         "list": upload.file,
+        "upload": upload.id,
         "state": upload.state,
         "message": upload.message,
         **{name: getattr(counts, name) for name in ("added", "changed", "rejected")},

@@ -1,8 +1,7 @@
 """Stock lists: the statements of an import, for both databases.
 
-The rows are in the temporary table stock_rows. A plan fills four more: stock_new, stock_changes (with the
-animals as they were), stock_entries (of the journal, for changes) and stock_conflicts. Storing a plan takes a
-fixed number of statements, whatever its size.
+Of the temporary table stock_rows a plan fills stock_new, stock_changes (with the animals as they were),
+stock_entries (of the journal, for changes) and stock_conflicts. Storing is a fixed number of statements.
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ from typing import Any
 from petstore.core.clock import Clock
 from petstore.core.fields import Field
 from petstore.core.imports import UploadRun
+from petstore.core.journal import Entry
 from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
-from petstore.core.stock import SOURCE_KEYS_MAX, StockPlan, StockRow, change_fault, same_key_fault
+from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.transactions.imports import mark_stored
 from petstore.transactions.journal import encode
 from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, statement
+from petstore.transactions.taking_back import plan, take_back
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)
@@ -197,10 +198,6 @@ def _add_entries(count: int) -> Statement:
     return statement(f"INSERT INTO stock_entries (position, before, after) VALUES {groups}")
 
 
-def _row(row: Sequence[Any]) -> StockRow:
-    return StockRow(row[1], row[2], tuple(row[3 : len(_ROW)]))
-
-
 def _fault(row: Sequence[Any], key_name: str) -> str:
     same_line, pet_id, status, order_id = row[len(_ROW) :]
     if same_line is not None:
@@ -211,13 +208,13 @@ def _fault(row: Sequence[Any], key_name: str) -> str:
 class Import:
     """What an import is in both databases: a StockImport but for staging and storing, which differ."""
 
-    def __init__(self, clock: Clock, actor: str, key_name: str | None, upload: UploadRun | None) -> None:
+    def __init__(self, clock: Clock, actor: str, key_name: str | None, purpose: Purpose | None) -> None:
         self._clock = clock
         self._actor = actor
         self._key_name = key_name
-        self._upload = upload
+        self._purpose = purpose
         self._count = 0
-        self._has_work = False
+        self._has_work = purpose is not None
 
     async def _run(self, script: Script[T]) -> T:
         """Step a script on the connection of the import. Raises StoreUnavailable: nothing was stored."""
@@ -236,8 +233,9 @@ class Import:
 
     def _plan(self) -> Script[StockPlan]:
         """Fill the tables of the plan. PostgreSQL's statements each see a later state: a key that another
-        import adds meanwhile counts as new, so that the plan is not stored.
-        """
+        import adds meanwhile counts as new, so that the plan is not stored."""
+        if isinstance(self._purpose, Entry):
+            return (yield from plan(self._purpose))
         with_keys = self._key_name is not None
         if with_keys:
             yield _BY_KEY, ()
@@ -253,14 +251,16 @@ class Import:
             yield _DROP_REFUSED, ()
             yield from _write_entries()
         ((rows, added, changed, rejected),) = yield _COUNT, ()
-        self._has_work = added + changed > 0 or self._upload is not None
+        self._has_work = added + changed > 0 or self._purpose is not None
         return StockPlan(added, changed, rows - added - changed - rejected, rejected)
 
     def _store(self, now_ms: int) -> Script[bool]:
         """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned.
 
-        Raises Conflict when the upload is somebody else's by now.
+        Raises Conflict when the upload is somebody else's by now, and what `take_back` raises.
         """
+        if isinstance(self._purpose, Entry):
+            return (yield from take_back(self._purpose, self._actor, now_ms))
         if (yield _MOVED, ()):
             return False
         yield _NUMBER, ()
@@ -270,15 +270,16 @@ class Import:
         yield _RECORD_ADDED, (now_ms, self._actor, base)
         yield _CHANGE_PETS, ()
         yield _RECORD_CHANGED, (now_ms, self._actor)
-        if self._upload is not None:
-            yield from mark_stored(self._upload, now_ms)
+        if isinstance(self._purpose, UploadRun):
+            yield from mark_stored(self._purpose, now_ms)
         return True
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
         """See core.stock.StockImport."""
         after = 0
         while rows := await self._run(_rejected(after)):
-            yield [(_row(row), _fault(row, self._key_name or "")) for row in rows]
+            found = [StockRow(row[1], row[2], tuple(row[3 : len(_ROW)])) for row in rows]
+            yield [(each, _fault(row, self._key_name or "")) for each, row in zip(found, rows, strict=True)]
             after = rows[-1][0]
 
 

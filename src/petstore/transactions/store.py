@@ -31,6 +31,7 @@ from petstore.transactions.search import Search
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
 from petstore.transactions.staging import Staging
+from petstore.transactions.taking_back import TakingsBack
 from petstore.transactions.usage import Usage
 from petstore.transactions.webhooks import Webhooks
 
@@ -55,7 +56,7 @@ class Parts:
         self.stock = stock
         self.keys = keys
         self.totals = totals
-        self.uploads = Uploads(database, clock)
+        self.uploads, self.takings_back = Uploads(database, clock), TakingsBack(database, clock)
         self.jobs = Jobs(database, clock)
         self.orders = Orders(database, clock)
         self.categories = Categories(database, clock)

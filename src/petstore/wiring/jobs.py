@@ -17,6 +17,7 @@ from petstore.background.imports import Imports
 from petstore.background.mailing import Mailer
 from petstore.background.notifier import Notifier
 from petstore.background.sending import Sender
+from petstore.background.taking_back import TakesBack
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.durations import SECOND_MS
@@ -44,7 +45,7 @@ async def carry_out_jobs(
     store = store_for_command(settings, backend, clock, _say)
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
-        group.create_task(jobs.run(opened.jobs, [Imports(opened)]))
+        group.create_task(jobs.run(opened.jobs, [Imports(opened), TakesBack(opened)]))
         removal_at_ms = int(settings.removal_date.timestamp()) * SECOND_MS
         group.create_task(Teller(opened.facts, clock, removal_at_ms).run())
         group.create_task(search.run(opened.search, clock))

@@ -14,8 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 import asyncpg
 
 from petstore.core.clock import Clock
-from petstore.core.imports import UploadRun
-from petstore.core.stock import StockPlan, StockRow
+from petstore.core.stock import Purpose, StockPlan, StockRow
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.options import PostgresOptions
@@ -52,14 +51,14 @@ class PostgresStock(Stock):
 
     @contextlib.asynccontextmanager
     async def importing(
-        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+        self, actor: str, key_name: str | None, purpose: Purpose | None = None
     ) -> AsyncIterator[PostgresStockImport]:
         try:
             connection = await connect(self._url, self._options, bounded=False)
         except Exception as error:
             raise translate(error, NOTHING_STORED) from error
         try:
-            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name, upload)
+            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name, purpose)
             await opened.begin(in_one=not self._options.prepared)
             yield opened
         finally:
@@ -76,9 +75,9 @@ class PostgresStockImport(Import):
         clock: Clock,
         actor: str,
         key_name: str | None,
-        upload: UploadRun | None,
+        purpose: Purpose | None,
     ) -> None:
-        super().__init__(clock, actor, key_name, upload)
+        super().__init__(clock, actor, key_name, purpose)
         self._connection = connection
         self._publisher = publisher
 

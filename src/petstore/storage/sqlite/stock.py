@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import apsw
 
 from petstore.core.clock import Clock
-from petstore.core.imports import UploadRun
-from petstore.core.stock import StockPlan, StockRow
+from petstore.core.stock import Purpose, StockPlan, StockRow
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate
@@ -41,7 +40,7 @@ class SqliteStock(Stock):
 
     @contextlib.asynccontextmanager
     async def importing(
-        self, actor: str, key_name: str | None, upload: UploadRun | None = None
+        self, actor: str, key_name: str | None, purpose: Purpose | None = None
     ) -> AsyncIterator[SqliteStockImport]:
         with contextlib.closing(open_writer(self._path, self._busy_timeout_ms)) as connection:
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -50,7 +49,7 @@ class SqliteStock(Stock):
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
             # A source key is added with its animal: nothing to look up under the lock.
             connection.execute("PRAGMA foreign_keys = OFF")
-            opened = SqliteStockImport(connection, self._clock, actor, key_name, upload)
+            opened = SqliteStockImport(connection, self._clock, actor, key_name, purpose)
             await opened.begin()
             yield opened
 
@@ -64,9 +63,9 @@ class SqliteStockImport(Import):
         clock: Clock,
         actor: str,
         key_name: str | None,
-        upload: UploadRun | None,
+        purpose: Purpose | None,
     ) -> None:
-        super().__init__(clock, actor, key_name, upload)
+        super().__init__(clock, actor, key_name, purpose)
         self._connection = connection
         self._locked_at = 0.0
 

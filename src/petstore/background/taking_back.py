@@ -1,0 +1,46 @@
+"""Takes back imports that people ask to take back, each in one transaction."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from petstore.background.jobs import Progress
+from petstore.core.errors import NotFound, PetstoreError
+from petstore.core.imports import BROKEN
+from petstore.core.taking_back import ASKED, ChangedSince
+from petstore.transactions.jobs import Job
+from petstore.transactions.store import Parts
+from petstore.transactions.taking_back import TAKING_BACK
+
+
+class TakesBack:
+    """Implements jobs.Work."""
+
+    kind = TAKING_BACK
+
+    def __init__(self, store: Parts) -> None:
+        self._stock = store.stock
+        self._takings_back = store.takings_back
+
+    async def sweep(self) -> None:
+        """Only people ask for it."""
+
+    async def carry_out(self, job: Job, progress: Progress) -> None:
+        try:
+            found = await self._takings_back.find(job.subject)
+            if found.last is None or found.last.action != ASKED:
+                return  # done before
+            async with self._stock.importing(found.last.actor, None, found.finished) as load:
+                await load.plan()
+                await load.store()
+        except ChangedSince as error:
+            await self._refuse(job, error.message, tuple(error.animals))
+        except PetstoreError as error:
+            await self._refuse(job, error.public_message)
+
+    async def give_up(self, job: Job) -> None:
+        await self._refuse(job, BROKEN)
+
+    async def _refuse(self, job: Job, message: str, animals: tuple[int, ...] = ()) -> None:
+        with suppress(NotFound):  # the entry of the import has left the journal
+            await self._takings_back.refuse(job.subject, message, animals)
