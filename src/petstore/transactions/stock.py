@@ -276,10 +276,9 @@ class Import:
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
         """See core.stock.StockImport."""
-        after = 0
+        after, key = 0, self._key_name or ""
         while rows := await self._run(_rejected(after)):
-            found = [StockRow(row[1], row[2], tuple(row[3 : len(_ROW)])) for row in rows]
-            yield [(each, _fault(row, self._key_name or "")) for each, row in zip(found, rows, strict=True)]
+            yield [(StockRow(row[1], row[2], tuple(row[3 : len(_ROW)])), _fault(row, key)) for row in rows]
             after = rows[-1][0]
 
 

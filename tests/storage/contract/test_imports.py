@@ -177,6 +177,7 @@ class TestStore:
         assert (stored.actor, stored.type) == (OTTO, "store.list_finished")
         assert stored.after == {
             "list": upload.file,
+            "upload": upload_id,
             "state": "stored",
             "message": "",
             "added": 2,
