@@ -14,7 +14,7 @@ from petstore.background import imports
 from petstore.console import stock
 from petstore.core import imports as uploads
 from petstore.core.lists.importing import check_rows
-from petstore.core.pets import NewPet, PageQuery, PetStatus
+from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.http.exchange import Exchange
 from tests.support.console import Shown, Visitor
 from tests.support.jobs import carry_out
@@ -125,6 +125,36 @@ class TestDay:
         earlier = await staff.get(its.links["Earlier entries"].removeprefix("../console/"))
         assert "Rex 649" in earlier.text
         assert (await staff.get("journal?list=1")).status == 404
+
+    async def test_a_list_is_taken_back(self, shop: Shop, staff: Visitor) -> None:
+        """A page says what will happen; animals in the way are links. Then the list's page says who took it
+        back, the journal has it as one line, and a colleague's old page does nothing."""
+        many = b"name,category\n" + b"".join(b"Rex %d,1\n" % number for number in range(7))
+        stored = await store(await check(staff, many, "dogs.csv"), staff)
+        page = await staff.get(stored.links["Take this list back"].removeprefix("../../console/"))
+        assert "7 animals that it added are removed" in page.text
+        await shop.store.pets.change(3, PetChange(name="Max"), ACTOR)
+        asked = await staff.submit(page, "/taking-back")
+        assert "Taking it back: all animals or none" in asked.text
+        kept = await worked_on(asked, staff)
+        assert "changed, ordered or removed since: 3" in kept.text
+        assert kept.links["Animal 3"].endswith("pets/3")
+        assert len(await names(shop)) == 7
+        again = await store(await check(staff, many, "cats.csv"), staff)
+        its = await staff.get(again.links["Take this list back"].removeprefix("../../console/"))
+        colleague = await Visitor(shop).sign_in_as("staff", "colleague")
+        old = await colleague.get(its.address.removeprefix("/console/"))
+        shop.clock.advance(1)
+        done = await worked_on(await staff.submit(its, "/taking-back"), staff)
+        assert "Taken back by a-staff" in done.text
+        assert "7 animals removed" in (await staff.get("stock/2")).text
+        assert "7 animals taken back from a list cats.csv removed: 7" in (await staff.get("journal")).text
+        its_entries = await staff.get(done.links["See the entries"].removeprefix("../../../console/"))
+        assert its_entries.text.count("name: Rex") == 7
+        assert "Take this list back" not in its_entries.links
+        refused = await colleague.submit(old, "/taking-back")
+        assert "taken back already, by a-staff" in refused.text
+        assert (await staff.get("journal/1/taking-back")).status == 404
 
     async def test_rejects_are_corrected_and_sent(self, shop: Shop, staff: Visitor) -> None:
         """The download has the list's format; with its column of faults it is taken as it is."""

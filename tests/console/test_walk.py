@@ -94,6 +94,7 @@ RIGHTS: dict[Role | None, dict[str, str]] = {
         "/orders/{order_id}/deliver": "POST",
         "/orders/{order_id}/cancel": "GET POST",
         "/accounts/{account_id}/customer": "GET POST",
+        "/journal/{list_id}/taking-back": "GET POST",
         "/stock": "POST",
         "/stock/{upload_id}/columns": "GET POST",
         "/stock/{upload_id}/check": "POST",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from petstore.core.imports import UploadState
 from petstore.core.people import Role
 from petstore.storage.store import Store
 from tests.support.jobs import carry_out, keep_list
@@ -66,6 +67,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "/stock/{upload_id}/rejects": (),
     "/stock/{upload_id}/columns": ("stock/1/columns",),
     "/journal": ("journal", "journal?actor=console:nobody"),
+    "/journal/{list_id}/taking-back": ("journal/{list}/taking-back",),
     "/events": ("events", "events?type=order.*&account={account}"),
 }
 # Addresses that look like one of those and may cost more.
@@ -88,10 +90,11 @@ _DEMO = {"pet": 7, "order": 1, "open_order": 6, "account": 5, "banned_account": 
 
 
 class People(NamedTuple):
-    """An operator's session, and a link that nobody has used."""
+    """An operator's session, a link that nobody has used, and the journal's entry of a list's end."""
 
     token: str
     link: str
+    list_id: str
 
 
 async def add_people(store: Store) -> People:
@@ -102,7 +105,19 @@ async def add_people(store: Store) -> People:
     await store.contacts.add("person", "olga", "olga@example.com", ACTOR)
     await store.contacts.switch("person", "olga", "olga@example.com", ACTOR, off=["order.created"])
     await add_upload(store, "console:olga")
-    return People(token, unused.token)
+    return People(token, unused.token, await import_one(store, "console:olga"))
+
+
+async def import_one(store: Store, actor: str) -> str:
+    """Import a list of one animal; the entry of its end."""
+    upload_id = await keep_list(store, b"name,category\r\nFritz,1\r\n", actor, file="autumn.csv")
+    await carry_out(store)
+    run = (await store.uploads.find(upload_id)).run
+    await store.uploads.ask(upload_id, UploadState.STORING, actor, seen=run)
+    await carry_out(store)
+    found = await store.takings_back.of_upload(await store.uploads.find(upload_id))
+    assert found is not None
+    return str(found.finished.id)
 
 
 async def add_upload(
@@ -115,5 +130,5 @@ async def add_upload(
 
 def places(patterns: Iterable[str], people: People, **known: object) -> list[str]:
     """Addresses with what is `known` of the store in them."""
-    names = {"person": "olga", "new_person": "nils", "link": people.link}
+    names = {"person": "olga", "new_person": "nils", "link": people.link, "list": people.list_id}
     return [f"/console/{pattern}".rstrip("/").format_map(_DEMO | names | known) for pattern in patterns]

@@ -31,6 +31,7 @@ from petstore.console import (
     sign_ins,
     stock,
     stock_columns,
+    taking_back,
     undo,
     webhooks,
 )
@@ -60,6 +61,7 @@ VIEWS = [
     *pets.VIEWS,
     *categories.VIEWS,
     *journal_pages.VIEWS,
+    *taking_back.VIEWS,
     *events.VIEWS,
     *service.VIEWS,
     *sign_ins.VIEWS,

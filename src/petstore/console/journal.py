@@ -26,6 +26,7 @@ from petstore.core.journal import (
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
 from petstore.core.printable import shortened
+from petstore.core.taking_back import DONE
 
 # So many entries of one change are one line.
 _FOLDED_FROM = 5
@@ -159,14 +160,16 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
 
 
 def _line_of_list(entry: Entry, animals: int, name: str, place: str) -> Line:
-    """An import with the animals that it added and changed."""
+    """An import, or its taking back, with the animals that it added, removed and changed."""
     assert entry.after is not None
-    counts = {what: entry.after[what] for what in ("added", "changed", "rejected") if entry.after[what]}
+    names = ("removed", "added", "changed", "rejected")
+    counts = {what: entry.after[what] for what in names if entry.after.get(what)}
+    taken = " taken back" if entry.action == DONE else ""
     return Line(
         entry=entry,
         who=name,
         place=_PLACES.get(place, ""),
-        what=f"{animals:,} {'animal' if animals == 1 else 'animals'} from a list",
+        what=f"{animals:,} {'animal' if animals == 1 else 'animals'}{taken} from a list",
         about=str(entry.after["list"]),
         page=f"journal?list={entry.id}",
         shown_to=Role.VIEWER,

@@ -19,6 +19,7 @@ from petstore.core.journal import (
     JournalQuery,
     animals_of_list,
 )
+from petstore.core.taking_back import DONE
 from petstore.core.zones import day_begins_ms
 
 _PAGE_LIMIT = 50
@@ -54,7 +55,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def _show_list(visit: Visit) -> Response:
-    """The entries of the animals of an import, newest first; `list` is the entry of its end."""
+    """The entries of the animals of an import, or of its taking back; `list` is the entry of the end."""
     list_id, before_id = visit.place("list"), visit.place("before")
     found = await visit.store.journal.page(JournalQuery(1, About(STORE, "0"), before_id=list_id + 1))
     finished = next((each for each in found.entries if each.id == list_id and animals_of_list(each)), None)
@@ -66,8 +67,9 @@ async def _show_list(visit: Visit) -> Response:
     asked, further = {"list": list_id}, page.go_on_before if page.has_more else None
     return visit.page(
         "journal_list.html",
-        "Import",
+        "Stock list",
         line=(await lines_with_names(visit, [finished]))[0],
+        taking_back=None if finished.action == DONE else await visit.store.takings_back.find(list_id),
         lines=lines(page.entries),
         first=address("journal", asked) if before_id else "",
         next=address("journal", {**asked, "before": further}) if further else "",

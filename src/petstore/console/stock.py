@@ -197,11 +197,13 @@ async def discard(visit: Visit) -> Response:
 async def show(visit: Visit) -> Response:
     upload = await visit.store.uploads.find(visit.id_of("list"))
     others = await visit.store.uploads.recent() if upload.is_queued else []
+    is_stored = upload.state is UploadState.STORED
     return visit.page(
         "stock_upload.html",
         upload.file,
         fragment="report",
         upload=upload,
+        taking_back=await visit.store.takings_back.of_upload(upload) if is_stored else None,
         ahead=next((each for each in others if each.is_running), None),
         goes_on=upload.is_running or upload.is_queued,
         asks=upload.state is UploadState.WAITING and bool(upload.message and upload.reading),

@@ -12,7 +12,7 @@ import msgspec
 from petstore.core.errors import Conflict
 from petstore.core.journal import Entry
 
-ASKED = "list_taking_back"
+ASKED = "list_taking_back_asked"
 DONE = "list_taken_back"
 REFUSED = "list_not_taken_back"
 NAMED_MAX = 5
@@ -51,5 +51,5 @@ class ChangedSince(Conflict):
         self.animals = animals[:NAMED_MAX]
         named = ", ".join(map(str, self.animals)) + (" and others" if len(animals) > NAMED_MAX else "")
         super().__init__(
-            f"Nothing was taken back: of this list, animals were changed, ordered or removed since: {named}."
+            f"Nothing was taken back: these of its animals were changed, ordered or removed since: {named}."
         )

@@ -1,0 +1,30 @@
+"""Taking back an import: a page that says what will happen, how it goes on, and what became of it."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from petstore.console.visit import View, Visit
+from petstore.core.errors import Conflict
+from petstore.core.people import Role
+
+
+async def show(visit: Visit) -> Response:
+    found = await visit.store.takings_back.find(visit.id_of("import"))
+    return visit.page("journal_taking_back.html", "Take back a list", fragment="report", found=found)
+
+
+async def ask(visit: Visit) -> Response:
+    """Let the background process do it; the page says what prevents it."""
+    list_id, flash = visit.id_of("import"), ""
+    try:
+        await visit.store.takings_back.ask(list_id, visit.actor)
+    except Conflict as conflict:
+        flash = conflict.message
+    return visit.redirect(f"journal/{list_id}/taking-back", flash=flash)
+
+
+VIEWS = [
+    View("GET", "/journal/{list_id}/taking-back", show, Role.STAFF),
+    View("POST", "/journal/{list_id}/taking-back", ask, Role.STAFF),
+]
