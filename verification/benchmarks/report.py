@@ -69,10 +69,15 @@ def publish(rows: list[Row], title: str, command: str, *, keep: bool) -> None:
     (FOLDER / "last.json").write_bytes(
         msgspec.json.format(msgspec.json.encode({"about": about, "command": command, "rows": rows}))
     )
-    if not keep:
-        return
+    if keep:
+        keep_section(title, command, table(rows))
+
+
+def keep_section(title: str, command: str, text: str) -> None:
+    """Replace the section `title` of RESULTS.md by a table and what it was measured with."""
+    about = describe()
     when = f"commit {about['commit']}, {about['date']}"
     facts = f"`{command}` at {when}, on {about['machine']}, Python {about['python']}."
     file = FOLDER / "RESULTS.md"
-    text = f"{facts}\n\n```\n{table(rows)}\n```"
-    file.write_text(replaced(file.read_text("utf-8"), title, text), "utf-8")
+    section = f"{facts}\n\n```\n{text}\n```"
+    file.write_text(replaced(file.read_text("utf-8"), title, section), "utf-8")
