@@ -7,11 +7,12 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
 from petstore.console.rendering import Page
-from tests.support.console import Visitor
+from tests.support.console import BROWSER, Visitor
 from tests.support.service import Shop, open_shop
 
 
@@ -21,6 +22,24 @@ async def test_without_a_session_there_is_no_page(shop: Shop) -> None:
     shown = await visitor.get("", follow=False)
     assert (shown.status, shown.headers["location"]) == (303, "./console/sign-in")
     assert (await visitor.get("", headers=[("accept", "*/*")])).status == 401
+
+
+async def test_an_unknown_address_leads_back(shop: Shop, viewer: Visitor) -> None:
+    """To the overview or the sign-in page, from any depth; programs get JSON."""
+    for visitor, way in ((viewer, "Back to the overview"), (Visitor(shop), "Go to the sign-in page")):
+        for address in ("nowhere", "pets/7/nowhere", "static/nowhere.js"):
+            shown = await visitor.get(address)
+            assert shown.status == 404
+            assert "The console has no page at this address." in shown.text
+            assert urljoin(shown.address, shown.links[way]) == "/console"
+    plain = await viewer.get("nowhere", headers=[("accept", "*/*")])
+    assert (plain.status, plain.headers["content-type"]) == (404, "application/json")
+    wrong = await viewer.post("pets/7/nowhere", {}, headers=[("accept", "text/html")])
+    assert wrong.status == 404
+    wrong = await viewer.get("sign-out")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
+    assert "Back to the overview" in wrong.links
+    assert "Pet Store console" not in (await shop.call("GET", "/nowhere", [BROWSER], b"")).body.decode()
 
 
 async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, staff: Visitor) -> None:

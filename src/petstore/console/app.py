@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -42,6 +43,7 @@ from petstore.console.statistics import Statistics
 from petstore.console.visit import ConsoleOptions, Desk, View
 from petstore.core import packaged
 from petstore.core.clock import Clock
+from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.service import ServiceReport
 from petstore.transactions.store import Parts
 from petstore.web.delivery import ChunkMaker, StaticFiles
@@ -80,6 +82,9 @@ VIEWS = [
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))
+_NO_PAGE = NotFound("The console has no page at this address.")
+
+ErrorPage = Callable[[PetstoreError, Request], Awaitable[Response]]
 
 
 class Console:
@@ -97,6 +102,16 @@ class Console:
     async def close(self) -> None:
         """End background work."""
         await self._statistics.close()
+
+    def error_page(self, elsewhere: ErrorPage) -> ErrorPage:
+        """Answers errors below /console, such as at an unknown address, with a page of the console."""
+
+        async def show(error: PetstoreError, request: Request) -> Response:
+            if not request.url.path.startswith(f"{PREFIX}/"):
+                return await elsewhere(error, request)
+            return await self._guard.refuse(_NO_PAGE if isinstance(error, NotFound) else error, request)
+
+        return show
 
     def routes(self) -> list[Route]:
         """One route for each path, which takes the methods of its views."""

@@ -51,19 +51,30 @@ class Guard:
         by_method |= {"HEAD": by_method["GET"]} if "GET" in by_method else {}
 
         async def answer(request: Request) -> Response:
-            await self._renderer.slots.wait()
-            try:
-                visit = Visit(self._desk, request)
-                response = await self._answer(visit, by_method[request.method])
-                if _BY_SCRIPT in request.headers:
-                    _show_to_script(response)
-                return await self._renderer.finish(request, response)
-            except Exception as error:
-                _log.error("unexpected error", exc_info=error)
-                failed = InternalError("Something went wrong on our side.")
-                return await self._renderer.finish(request, _refusal(Visit(self._desk, request), failed))
+            return await self._respond(request, by_method[request.method])
 
         return answer
+
+    async def refuse(self, error: PetstoreError, request: Request) -> Response:
+        """The error as a page of the console, at an address that has none."""
+
+        async def show_error(_: Visit) -> Response:
+            raise error
+
+        return await self._respond(request, View(request.method, "", show_error, None, reads_form=False))
+
+    async def _respond(self, request: Request, view: View) -> Response:
+        await self._renderer.slots.wait()
+        try:
+            visit = Visit(self._desk, request)
+            response = await self._answer(visit, view)
+            if _BY_SCRIPT in request.headers:
+                _show_to_script(response)
+            return await self._renderer.finish(request, response)
+        except Exception as error:
+            _log.error("unexpected error", exc_info=error)
+            failed = InternalError("Something went wrong on our side.")
+            return await self._renderer.finish(request, _refusal(Visit(self._desk, request), failed))
 
     async def _answer(self, visit: Visit, view: View) -> Response:
         request, token = visit.request, visit.browser.session()

@@ -192,7 +192,10 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
         pages.status(counting.status),
         *endpoints.routes(),
     ]
-    site = build_site([*routes, *(console.routes() if console else [])], pages.error)
+    if console is None:
+        site = build_site(routes, pages.error)
+    else:
+        site = build_site([*routes, *console.routes()], console.error_page(pages.error))
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
     of_stage = stage_headers(settings)
