@@ -32,6 +32,16 @@ async def test_everybody_sees_them(viewer: Visitor) -> None:
     assert "Rename" not in shown.links
 
 
+async def test_everybody_reads_what_happened_to_one(viewer: Visitor) -> None:
+    """The number leads there; who may not rename it sees no form."""
+    shown = await viewer.get("categories")
+    shown = await viewer.get(shown.links["1"].partition("console/")[2])
+    assert "Dogs · Category 1" in shown.text
+    assert "Category named name: Dogs" in shown.text
+    assert "Remove the name" not in shown.links
+    assert [form.action for form in shown.forms if form.action.endswith("categories/1")] == []
+
+
 async def test_one_gets_a_name(shop: Shop, staff: Visitor) -> None:
     """The next free number is proposed; any int64 can be."""
     shown = await staff.get("categories")
