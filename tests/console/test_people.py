@@ -96,6 +96,14 @@ class TestOthers:
             assert "only operator" in shown.text
         assert (await operator.get("people")).status == 200
 
+    async def test_a_person_is_asked_about_themselves(self, anna: Visitor, operator: Visitor) -> None:
+        """In the second person; of others their name stands there."""
+        shown = await operator.get("people/of/a-operator/disable")
+        assert "All your sessions and links end at once, this one too" in shown.text
+        shown = await operator.get("people/of/a-operator/reset")
+        assert "All your sessions end at once, this one too" in shown.text
+        assert "anna can't sign in" in (await operator.get("people/of/anna/disable")).text
+
     async def test_a_disabled_person_gets_no_link(self, shop: Shop, operator: Visitor) -> None:
         """409: enable them first. Nobody of a name: 404."""
         await invited(shop)

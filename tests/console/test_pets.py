@@ -206,6 +206,14 @@ class TestTwoEditors:
         assert "Name Max Mia Category Dogs not changed Status sold not changed" in shown.text
         assert await shop.store.pets.get(1) == Pet(1, "Max", 1, SOLD)
 
+    async def test_a_persons_own_second_tab_is_called_that(self, shop: Shop, staff: Visitor) -> None:
+        """Not somebody else, unless somebody else changed it too."""
+        first, second, third = [await staff.get("pets/1") for _ in range(3)]
+        await staff.submit(first, "pets/1", name="Max")
+        assert "You changed this animal meanwhile" in (await staff.submit(second, "pets/1", name="Mia")).text
+        await shop.store.pets.change(1, PetChange("Ben"), "console:ben")
+        assert "somebody else changed" in (await staff.submit(third, "pets/1", name="Mia")).text
+
     async def test_they_can_save_theirs_over_it(self, shop: Shop, staff: Visitor) -> None:
         """Only what they changed themselves: the rest stays as the first one left it."""
         shown = await staff.get("pets/1")

@@ -104,8 +104,15 @@ def _shown_again(visit: Visit, person: Person, flash: str) -> Response:
 
 async def _ask(visit: Visit, action: str, title: str) -> Response:
     person = await visit.store.people.find(visit.path["name"])
-    seen = await _newest(visit)
-    return visit.page("people_ask.html", title.format(person.name), subject=person, action=action, seen=seen)
+    is_self = person.id == visit.person.id
+    return visit.page(
+        "people_ask.html",
+        title.format(person.name),
+        subject=person,
+        action=action,
+        is_self=is_self,
+        seen=await _newest(visit),
+    )
 
 
 async def _check_seen(visit: Visit) -> None:
@@ -114,7 +121,7 @@ async def _check_seen(visit: Visit) -> None:
     if visit.form.get("seen") != await _newest(visit):
         raise Conflict(
             f"{visit.path['name']} was changed after this was asked."
-            " Look at what is shown here, and begin anew."
+            " Look at what is shown here, and start again."
         )
 
 

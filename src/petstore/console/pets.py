@@ -126,6 +126,7 @@ async def _changed_meanwhile(
         named=present.name,
         faults=faults,
         pet=present,
+        by_self={line.entry.actor for line in history.lines} == {visit.actor} and not history.older,
         sent=edit.typed,
         changed=changed_fields(change),
         edit=Edit(present, history.newest_id or edit.seen_id, typed),
