@@ -241,7 +241,7 @@ async def test_a_long_search_says_how_far_it_looked(
     for actor in ("cli:anna", "cli:bob", "cli:bob", "cli:bob"):
         await shop.store.pets.add(REX, actor)
     shown = await viewer.get("journal?actor=cli:anna")
-    assert "Looked back to 2027-01-15 08:00:30 UTC; there may be earlier entries." in shown.text
+    assert "Searched back to 2027-01-15 08:00:30 UTC; there may be earlier entries." in shown.text
     assert "No entries match." not in shown.text
     while "Animal added" not in shown.text:
         shown = await viewer.get(shown.links["Look further"].removeprefix("../console/"))

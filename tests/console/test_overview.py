@@ -44,7 +44,7 @@ async def test_the_store_in_numbers(shop: Shop, viewer: Visitor) -> None:
     text = (await viewer.get()).text
     assert "Animals 1 available 1 pending, 1 sold" in text
     assert "Orders 1 waiting 1 to approve, 0 to deliver" in text
-    assert "Requests today (UTC) 1,207 7 of them refused, 3 deprecated" in text
+    assert "Requests today (UTC) 1,207 7 of them refused" in text
     assert "Accounts 1 active 1 suspended, 0 closed" in text
     assert "Counted less than a second ago." in text
 

@@ -105,7 +105,7 @@ FORMS = [
     ("people/add", "add", {"name": "a b", "role": "staff"}, 400, "use 1 to 64 letters"),
     ("people/add", "add", {"name": "anna", "role": "staff"}, 409, "choose another name"),
     ("people/add", "add", {"name": "ben", "role": "owner"}, 400, "Choose one of the roles"),
-    ("me", "password", {"present": "wrong", "password": OTHER, "again": OTHER}, 403, "not your present"),
+    ("me", "password", {"present": "wrong", "password": OTHER, "again": OTHER}, 403, "not your current"),
     ("me", "password", {"present": PASSWORD, "password": "short", "again": "short"}, 400, "at least 12"),
     ("me", "password", {"present": PASSWORD, "password": OTHER, "again": PASSWORD}, 400, "not the same"),
     (

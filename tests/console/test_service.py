@@ -61,7 +61,7 @@ async def test_the_facts_of_the_program_and_its_database(viewer: Visitor) -> Non
     text = (await viewer.get("service")).text
     for said in ("Kind SQLite", "Schema version", "Free on its disk", "Last backup none", "Version 1."):
         assert said in text
-    assert "in the memory of this process" in text
+    assert "in memory, by this service alone" in text
     assert "Workers 1" in text
 
 

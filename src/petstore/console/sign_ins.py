@@ -115,7 +115,7 @@ async def change_password(visit: Visit) -> Response:
     except (Invalid, TooManyTries) as error:
         return await show_me(visit, error)
     if attempt is None:
-        return await show_me(visit, Forbidden("This is not your present password."))
+        return await show_me(visit, Forbidden("This is not your current password."))
     stored = await visit.desk.passwords.hash(password)
     token = await visit.store.sign_ins.change_password(attempt, stored, visit.browser.address)
     if token is None:
