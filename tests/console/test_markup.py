@@ -119,3 +119,5 @@ async def test_markup_from_outside_is_text_on_every_page(hostile: Visitor) -> No
     shown = "".join(bodies.values())
     assert [what for what in OUTSIDE if f"&lt;img src={what}&gt;" not in shown] == []
     assert len(bodies) > len(OUTSIDE)
+    # Nor is it another name in a browser that translates the page.
+    assert re.search(r'<(bdi|code)(?! translate="no"[ >])', shown) is None

@@ -431,7 +431,7 @@ async def filled(shop: Shop) -> Shop:
 
 def names(shown: Shown) -> list[str]:
     """The animals of the page, in its order."""
-    return re.findall(r'/pets/[0-9]+"><bdi>([^<]*)</bdi>', shown.body.decode())
+    return re.findall(r'/pets/[0-9]+"><bdi[^>]*>([^<]*)</bdi>', shown.body.decode())
 
 
 class TestFinding:

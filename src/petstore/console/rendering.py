@@ -47,6 +47,8 @@ NAVIGATION = (
 _PET_FIELDS = [field for field in FIELDS if field.name not in ("name", "category_id", "status")]
 # Those with a column in lists.
 _PET_COLUMNS = [field for field in _PET_FIELDS if not field.has_lines]
+# Names and keys: a browser that translates the page leaves them as they are.
+_AS_WRITTEN = re.compile("<(?:bdi|code)(?=[ >])")
 _REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
@@ -134,7 +136,10 @@ class Renderer:
 
     @cached_property
     def _sources(self) -> dict[str, str]:
-        return {each.name: each.read_text() for each in self._folder.iterdir()}
+        return {
+            each.name: _AS_WRITTEN.sub(r'\g<0> translate="no"', each.read_text())
+            for each in self._folder.iterdir()
+        }
 
     def _prepare(self, template: str) -> None:
         """Compile a template and those that it extends and imports."""
