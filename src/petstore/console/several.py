@@ -13,7 +13,7 @@ import msgspec
 from msgspec import field
 from starlette.responses import Response
 
-from petstore.console.visit import INCOMPLETE_FORM, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Question, Visit
 from petstore.core.digests import digest
 from petstore.core.errors import Invalid, InvalidBody, PetstoreError
 from petstore.core.values import read_int64
@@ -46,10 +46,14 @@ class Rows(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct):
-    """The rows that were changed, and for each other one the reason. `undo` has new versions."""
+    """The rows that were changed, and for each other one the reason, or its version and a question.
+
+    `undo` has new versions.
+    """
 
     done: list[int] = field(default_factory=list)
     refused: list[tuple[int, str]] = field(default_factory=list)
+    asked: list[tuple[int, str, str]] = field(default_factory=list)
     undo: dict[int, str] = field(default_factory=dict)
 
 
@@ -110,6 +114,8 @@ async def carry_out(rows: Mapping[int, str], change: Act) -> Report:
             continue
         try:
             version = await change(row_id, shown)
+        except Question as question:
+            report.asked.append((row_id, shown, question.message))
         except PetstoreError as error:
             report.refused.append((row_id, error.public_message))
             is_away = error.status >= 500
@@ -120,9 +126,9 @@ async def carry_out(rows: Mapping[int, str], change: Act) -> Report:
 
 
 def answer(visit: Visit, rows: Rows, report: Report, state: str, back: str) -> Response:
-    """Lead back with a message; if a row was refused, the report page."""
+    """Lead back with a message; if a row was refused or asks something, the report page."""
     undo = [undo_mark(rows.subject, row_id, version) for row_id, version in report.undo.items()]
-    if report.refused:
+    if report.refused or report.asked:
         return _report(visit, rows, report, state, back, undo)
     is_one = len(report.done) == 1
     flash = f"{rows.noun} {report.done[0]} is {state}." if is_one else f"{len(report.done)} {state}."
@@ -135,14 +141,17 @@ def undo_mark(subject: str, row_id: int, version: str) -> str:
 
 
 def _report(visit: Visit, rows: Rows, report: Report, state: str, back: str, undo: Iterable[str]) -> Response:
-    done, refused = len(report.done), len(report.refused)
-    title = f"{done} {state}, {refused} not" if done else "Nothing was changed"
+    done, others = len(report.done), len(report.refused) + len(report.asked)
+    title = f"{done} {state}, {others} not" if done else "Nothing was changed"
+    if others == len(report.asked) and not done:
+        title = "Are you sure?"
     return visit.page(
         "several.html",
         title,
         200 if done else 409,
         rows=rows,
         report=report,
+        name=_read(visit)[0],
         state=state,
         undo=list(undo),
         back=back,
