@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from petstore.console.lists import Turned, links, total, turn
 from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
-from petstore.core.errors import Invalid, NotFound
+from petstore.core.errors import Invalid, NotFound, OrderNotFound
 from petstore.core.orders import (
     OPEN,
     ORDER_STATUSES,
@@ -42,7 +43,8 @@ async def show_all(visit: Visit) -> Response:
     try:
         asked = read_search(visit)
         if order_id := read_id(str(number_in(asked["q"]))):
-            return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
+            with suppress(OrderNotFound):  # then it may be a part of a reference
+                return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
         query = await query_of(visit, asked)
         if asked["q"]:
             found = await find_orders(visit, asked["q"], replace(query, after_id=visit.place("after")))
@@ -57,12 +59,12 @@ async def show_all(visit: Visit) -> Response:
         "orders.html",
         "Orders",
         error=error,
-        beside="q" if asked["q"] else "account",
+        beside="account",
         typed=visit.query,
         asked=asked,
         newest_first=newest_first,
         sorts={"#Order": (other_way, "descending" if newest_first else "ascending")},
-        tabs=[(s, name, address("orders", {"state": s, "account": account})) for s, name in TABS],
+        tabs=[(s, name, address("orders", {"q": asked["q"], "state": s, "account": account})) for s, name in TABS],
         rows=await rows_of(visit, turned.rows),
         count=count,
         found=found,
