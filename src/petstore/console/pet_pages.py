@@ -125,7 +125,7 @@ async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
     )
     if found is None:
         query = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
-        named = (await pets.find_by_name(query)).pets
+        named = await pets.find_by_name(query)
     else:
         of_ids = PageQuery(wanted.limit, ids=found.ids, newest_first=wanted.newest_first)
         named = (await pets.page(of_ids)).pets if found.ids else []

@@ -14,7 +14,7 @@ from petstore.core.fields import STAFF, Text, Value, fields_of, published, recor
 from petstore.core.members import Schema
 from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name, Remark
 
-# A name search with a second filter examines at most this many animals.
+# A search by the beginning of a name reads at most this many animals where it has a filter.
 SCANNED_MAX = 1_000
 Price = Annotated[int | None, Text(AMOUNT, amount_fault), STAFF]
 Note = Annotated[Remark | None, STAFF]
@@ -135,35 +135,17 @@ class Page(msgspec.Struct, frozen=True):
     has_more: bool
 
 
-class NamePlace(msgspec.Struct, frozen=True):
-    """A place in the order of names, of equal ones by `id`: that of an animal."""
-
-    name: str
-    id: int
-
-
 class NameQuery(msgspec.Struct, frozen=True):
     """Which animals to find by the beginning of their names, in that order: at most `limit`.
 
-    Letters of ASCII match in upper and lower case. `status` and `category_id` (None: no such filter) combine.
-    `after`: the place to go on from.
+    Letters of ASCII match in upper and lower case. `status` and `category_id` (None: no such filter) combine;
+    with one of them at most SCANNED_MAX animals are read, however few match.
     """
 
     prefix: str
     limit: int = PAGE_LIMIT_DEFAULT
     status: PetStatus | None = None
     category_id: int | None = None
-    after: NamePlace | None = None
-
-
-class NamePage(msgspec.Struct, frozen=True):
-    """Found animals. `further` is the place to go on from; None when all have been read.
-
-    A search with a filter ends after SCANNED_MAX animals, however few it has found.
-    """
-
-    pets: list[Pet]
-    further: NamePlace | None
 
 
 class PetChangedMeanwhile(Conflict):

@@ -17,8 +17,6 @@ from petstore.core.pets import (
     SCANNED_MAX,
     STATUS_IS_HELD,
     Created,
-    NamePage,
-    NamePlace,
     NameQuery,
     NewPet,
     Page,
@@ -156,23 +154,19 @@ class Pets(Repository, ABC):
         )
 
     @read
-    def find_by_name(self, query: NameQuery) -> Script[NamePage]:
+    def find_by_name(self, query: NameQuery) -> Script[list[Pet]]:
         """The animals whose names begin so, by one walk along the index by name. With a filter it reads all
         that it may read, and leaves out the others."""
         is_filtered = query.status is not None or query.category_id is not None
-        most = SCANNED_MAX if is_filtered else query.limit + 1
+        most = SCANNED_MAX if is_filtered else query.limit
         prefix = fold(query.prefix)
-        begin = prefix, 0
-        if query.after is not None:
-            begin = max(begin, (fold(query.after.name), query.after.id))
-        rows = yield by_name(most), (*begin, after_every_name(prefix))
-        found: list[Pet] = []
-        for pet in read_pets(rows):
-            if query.status in (None, pet.status) and query.category_id in (None, pet.category_id):
-                if len(found) == query.limit:
-                    return NamePage(found, NamePlace(found[-1].name, found[-1].id))
-                found.append(pet)
-        return NamePage(found, NamePlace(rows[-1][1], rows[-1][0]) if len(rows) == most else None)
+        rows = yield by_name(most), (prefix, 0, after_every_name(prefix))
+        found = [
+            pet
+            for pet in read_pets(rows)
+            if query.status in (None, pet.status) and query.category_id in (None, pet.category_id)
+        ]
+        return found[: query.limit]
 
     @write(CATALOGUE)
     def change(
