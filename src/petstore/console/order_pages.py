@@ -64,7 +64,10 @@ async def show_all(visit: Visit) -> Response:
         asked=asked,
         newest_first=newest_first,
         sorts={"#Order": (other_way, "descending" if newest_first else "ascending")},
-        tabs=[(s, name, address("orders", {"q": asked["q"], "state": s, "account": account})) for s, name in TABS],
+        tabs=[
+            (s, name, address("orders", {"q": asked["q"], "state": s, "account": account}))
+            for s, name in TABS
+        ],
         rows=await rows_of(visit, turned.rows),
         count=count,
         found=found,

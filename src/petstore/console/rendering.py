@@ -129,7 +129,7 @@ class Renderer:
             pet_fields=_PET_FIELDS,
             pet_columns=_PET_COLUMNS,
             customer_fields=customers.FIELDS,
-            pet_headings=["#" * field.is_amount + field.label for field in _PET_COLUMNS],
+            pet_headings=["~" + "#" * field.is_amount + field.label for field in _PET_COLUMNS],
             is_staging=self._is_staging,
         )
         return environment
