@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from petstore.console.barcodes import barcode
+from petstore.core.customers import NOBODY, Customer
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
@@ -61,8 +62,8 @@ async def test_a_cages_label(shop: Shop, viewer: Visitor) -> None:
 
 
 async def test_a_delivery_note(shop: Shop, viewer: Visitor) -> None:
-    """Who gets which animal, and room for two signatures; also when the animal is removed. A cancelled order
-    has no link to one, and says so on it."""
+    """Who gets which animal, and room for two signatures; also when the animal is removed. Staff see the name
+    and the address of the customer. A cancelled order has no link to one, and says so on it."""
     for name in ("Rex", "Mia"):
         await shop.store.pets.add(NewPet(name, 1), ACTOR)
     await shop.store.orders.place(1, NewOrder(1, reference="PO-7"), ACTOR)
@@ -72,6 +73,11 @@ async def test_a_delivery_note(shop: Shop, viewer: Visitor) -> None:
     shown = await viewer.get(note)
     for said in ("Customer tests", "Reference PO-7", "Number Animal Category 1 Rex", "Received by"):
         assert said in shown.text
+    known = Customer(name="Ann Onym", address="1 Yard", remark="late")
+    await shop.store.customers.set("tests", known, ACTOR, expected=NOBODY)
+    assert "Ann" not in (await viewer.get(note)).text
+    paper = (await (await Visitor(shop).sign_in_as("staff")).get(note)).text
+    assert ("Customer tests Ann Onym 1 Yard Order 1," in paper, "late" in paper) == (True, False)
     await shop.store.pets.remove(1, ACTOR)
     assert "1 removed" in (await viewer.get(note)).text
     await shop.store.orders.place(1, NewOrder(2), ACTOR)

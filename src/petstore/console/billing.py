@@ -80,6 +80,7 @@ async def show_account(visit: Visit) -> Response:
         f"Bill of {account.name}",
         error=error,
         account=account,
+        customer=await visit.store.customers.of(account.id),
         month=month,
         days=days,
         rows=rows,

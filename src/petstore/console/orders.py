@@ -61,6 +61,7 @@ async def show_note(visit: Visit) -> Response:
         f"Delivery note of order {order.id}",
         order=order,
         account=await visit.store.accounts.find(str(order.account_id)),
+        customer=await visit.store.customers.of(order.account_id),
         pet=pet,
         names=await names_in(visit),
     )
