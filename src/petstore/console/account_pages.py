@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from petstore.console.formats import choose
 from petstore.console.visit import Faults, View, Visit, address
-from petstore.core.accounts import STATES, AccountQuery, AccountUse, read_account_id
+from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
-from petstore.core.search import Kind, number_in
+from petstore.core.search import Kind, id_in
 from petstore.transactions.search import SearchQuery
 
 _ROWS = 50
@@ -88,8 +88,7 @@ async def find_accounts(
     if found is None:
         query = AccountQuery(limit, text, state or None, plan or None)
         return FoundAccounts((await visit.store.accounts.page(query, visit.now_ms)).accounts, is_built=False)
-    number = number_in(text)
-    by_number = () if after_id or number is None else tuple(filter(None, [read_account_id(str(number))]))
+    by_number = () if after_id else tuple(filter(None, [id_in(text)]))
     ids = dict.fromkeys((*by_number, *found.ids))
     uses = {use.account.id: use for use in await visit.store.accounts.uses(tuple(ids), visit.now_ms)}
     listed = [

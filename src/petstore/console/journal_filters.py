@@ -8,8 +8,7 @@ from petstore.core.errors import Invalid
 from petstore.core.journal import About, read_about
 from petstore.core.orders import OrderQuery
 from petstore.core.pets import PageQuery
-from petstore.core.search import Kind, fold, number_in
-from petstore.core.values import read_id
+from petstore.core.search import Kind, fold, id_in
 from petstore.transactions.search import SearchQuery
 
 _NAMED_MAX = 5
@@ -33,9 +32,7 @@ async def read_filter(visit: Visit, text: str) -> About:
 
 async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
     """The objects with this name or number, and what each of them is."""
-    store, number = visit.store, number_in(text)
-    if number is not None and not read_id(str(number)):
-        return []
+    store, number = visit.store, id_in(text)
     if number is None:
         sought = await store.search.find(SearchQuery(Kind.PETS, text, _NAMED_MAX))
         ids = sought.ids if sought else ()

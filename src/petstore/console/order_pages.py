@@ -22,8 +22,7 @@ from petstore.core.orders import (
     OrderStatus,
 )
 from petstore.core.pets import PageQuery, Pet
-from petstore.core.search import Kind, number_in
-from petstore.core.values import read_id
+from petstore.core.search import Kind, id_in
 from petstore.transactions.search import SearchQuery
 
 _ROWS = ROWS_MAX
@@ -42,7 +41,7 @@ async def show_all(visit: Visit) -> Response:
     turned, count, found = Turned[Order]([]), "", FoundOrders()
     try:
         asked = read_search(visit)
-        if order_id := read_id(str(number_in(asked["q"]))):
+        if order_id := id_in(asked["q"]):
             with suppress(OrderNotFound):  # then it may be a part of a reference
                 return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
         query = await query_of(visit, asked)

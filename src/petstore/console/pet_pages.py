@@ -18,8 +18,8 @@ from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid
 from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet
-from petstore.core.search import Kind, number_in
-from petstore.core.values import name_fault, read_id, read_int64
+from petstore.core.search import Kind, id_in
+from petstore.core.values import name_fault, read_int64
 from petstore.transactions.search import SearchQuery
 
 _ROWS = ROWS_MAX
@@ -108,11 +108,11 @@ async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
 
 async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
     """One page of those with the words in their names. An animal whose number is the text comes first."""
-    pets, first, number = visit.store.pets, list[Pet](), number_in(text)
+    pets, first, number = visit.store.pets, list[Pet](), id_in(text)
     filters = {"status": wanted.status, "category_id": wanted.category_id}
     if number is not None and not wanted.after_id:
         by_number = replace(wanted, ids=(number,))
-        first = (await pets.page(by_number)).pets if read_id(str(number)) else []
+        first = (await pets.page(by_number)).pets
     found = await visit.store.search.find(
         SearchQuery(
             Kind.PETS,

@@ -20,8 +20,7 @@ from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.pets import PageQuery, PetStatus
-from petstore.core.search import Words, fold, number_in
-from petstore.core.values import read_id
+from petstore.core.search import Words, fold, id_in
 
 _OFFERED = 8
 _TEXT_MAX = 255
@@ -106,15 +105,14 @@ async def offer(visit: Visit) -> Response:
 def read_number(text: str) -> int | None:
     """The number of an animal that was written or chosen; None for no number of an animal."""
     chosen = _CHOSEN.fullmatch(text.strip())
-    number = number_in(chosen[1] if chosen else text)
-    return None if number is None else read_id(str(number))
+    return id_in(chosen[1] if chosen else text)
 
 
 async def read_account(visit: Visit, text: str) -> Account:
     """The account that is meant. Raises Unclear, Invalid without a text, and NotFound."""
     if not text:
         raise Invalid("account", "Whose order is it? Write a part of the account's name, or its number.")
-    number = number_in(text)
+    number = id_in(text)
     choices = [] if number is not None else await accounts(visit, text)
     same = [each for each in choices if fold(each.text) == fold(text)]
     if choices and not same:
@@ -125,7 +123,7 @@ async def read_account(visit: Visit, text: str) -> Account:
 async def read_pet(visit: Visit, text: str) -> int:
     """The identifier of the animal that is meant. Raises Unclear, and Invalid for what matches none."""
     number = read_number(text)
-    choices = await pets(visit, text) if number is None and number_in(text) is None else []
+    choices = await pets(visit, text) if number is None else []
     same = [each for each in choices if fold(each.name) == fold(text)]
     if len(same) == 1:
         number = read_number(same[0].text)

@@ -19,8 +19,7 @@ from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.pets import PageQuery
-from petstore.core.search import Kind, Words, number_in
-from petstore.core.values import read_id
+from petstore.core.search import Kind, Words, id_in
 from petstore.transactions.search import SearchQuery
 
 T = TypeVar("T")
@@ -94,8 +93,8 @@ async def _pets(visit: Visit, text: str) -> Hits:
 
 
 async def _orders(visit: Visit, text: str) -> Hits:
-    number, orders, has_more = number_in(text), visit.store.orders, False
-    ids: tuple[int, ...] = () if number is None or read_id(str(number)) is None else (number,)
+    orders, has_more = visit.store.orders, False
+    ids = tuple(filter(None, [id_in(text)]))
     found = await visit.store.search.find(SearchQuery(Kind.ORDERS, text, _SHOWN))
     if found is not None:
         ids, has_more = (*ids, *found.ids), bool(found.further)

@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 
 from petstore.core.events import Bookmark
+from petstore.core.values import read_id
 
 # A change of the rules below is a new format: indexes are built again.
 FORMAT = 1
@@ -45,10 +46,10 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def number_in(text: str) -> int | None:
-    """The number that somebody looks for: 340 of `340` and of `#340`."""
+def id_in(text: str) -> int | None:
+    """The identifier that somebody looks for: 340 of `340` and of `#340`; None if the text has none."""
     found = _NUMBER.fullmatch(text)
-    return int(found[1]) if found else None
+    return read_id(str(int(found[1]))) if found else None
 
 
 def grams_of(text: str) -> set[str]:
