@@ -220,8 +220,8 @@ async def test_the_filters_take_what_people_write(shop: Shop, viewer: Visitor) -
     ):
         assert said in (await viewer.get("journal?" + urlencode({"about": text}))).text, text
     for text, told in (
-        ("mia", "'mia' is several: write animal 2 (Mia) or animal 3 (Mia)."),
-        ("1", "'1' is several: write animal 1 (Lady Captain) or order 1 (placed)."),
+        ("mia", "Which one? Write animal 2 (Mia) or animal 3 (Mia)."),
+        ("1", "Which one? Write animal 1 (Lady Captain) or order 1 (placed)."),
         ("nobody", "'nobody' names nothing that the journal is about"),
         ("99", "'99' names nothing that the journal is about"),
     ):

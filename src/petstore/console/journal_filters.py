@@ -26,7 +26,7 @@ async def read_filter(visit: Visit, text: str) -> About:
         several = " or ".join(
             f"{about.subject} {about.reference} ({said})" for about, said in found[:_NAMED_MAX]
         )
-        raise Invalid("about", f"{text!r} is several: write {several.replace('pet ', 'animal ')}.")
+        raise Invalid("about", f"Which one? Write {several.replace('pet ', 'animal ')}.")
     return found[0][0]
 
 
