@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -193,6 +196,7 @@ async def test_a_damaged_or_deleted_index_is_made_again(backend: SharedData, tmp
     await index(store)
     await store.close()
     (tmp_path / "contract.db-search").write_bytes(b"no database" * 1_000)
+    (tmp_path / "contract.db-search-wal").unlink()
     store = backend.open()
     with pytest.raises(StoreUnavailable):
         await store.search.step()
@@ -200,3 +204,28 @@ async def test_a_damaged_or_deleted_index_is_made_again(backend: SharedData, tmp
         await index(store)
         assert len(await found(store, "rex")) == 1
         (tmp_path / "contract.db-search").unlink()
+
+
+_HOLDS = """import apsw, sys
+opened = apsw.Connection(sys.argv[1])
+print(*opened.execute("SELECT 1 FROM progress"))
+input()"""
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+async def test_an_index_that_two_processes_use_may_be_deleted(backend: SharedData, tmp_path: Path) -> None:
+    """What SQLite keeps beside it goes as well, also while another process has it open."""
+    store = backend.open()
+    await store.pets.add(NewPet("Rex", 1), ACTOR)
+    await index(store)
+    words = sys.executable, "-c", _HOLDS, str(tmp_path / "contract.db-search")
+    other = await asyncio.create_subprocess_exec(*words, stdin=PIPE, stdout=PIPE)
+    assert other.stdout is not None
+    await other.stdout.readline()
+    (tmp_path / "contract.db-search").unlink()
+    await index(store)
+    await other.communicate(b"\n")
+    assert len(await found(store, "rex")) == 1
+    store = backend.open()
+    await index(store)
+    assert len(await found(store, "rex")) == 1

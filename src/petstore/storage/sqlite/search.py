@@ -84,13 +84,16 @@ class SqliteSearch:
                     connection = self._opened()
                     return await in_thread(connection, lambda: work(connection), keeps_result=True)
             except StoreDamaged:
-                self._remove()
+                self._forget()
+                with contextlib.suppress(OSError):  # the next look reports what prevents it
+                    self._remove("-wal", "-shm", "")
                 raise
 
     def _opened(self) -> apsw.Connection:
         """The connection to the file that is there now."""
         with contextlib.suppress(OSError):  # SQLite reports what prevents it
-            files.make(self._path)
+            if files.make(self._path):
+                self._remove("-wal", "-shm")  # of a file that was deleted
             found = Path(self._path).stat().st_ino
             if self._connection is None or found != self._inode:
                 self._forget()
@@ -98,13 +101,14 @@ class SqliteSearch:
         if self._connection is None:
             connection = apsw.Connection(self._path)
             connection.set_busy_timeout(self._busy_timeout_ms)
+            # Else the last one that closes a deleted file deletes the log of the file that took its place.
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
             self._connection = connection
         return self._connection
 
-    def _remove(self) -> None:
-        self._forget()
-        for suffix in ("", "-wal", "-shm"):
+    def _remove(self, *suffixes: str) -> None:
+        for suffix in suffixes:
             Path(self._path + suffix).unlink(missing_ok=True)
 
     def _forget(self) -> None:
