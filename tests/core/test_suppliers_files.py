@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import random
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
@@ -69,13 +70,12 @@ def rows(*each: list[object]) -> Callable[[Any], None]:
     return fill
 
 
-def expanded(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """A workbook whose sheet was changed, as its XML."""
+def expanded(content: bytes, change: Callable[[bytes], bytes], part: str = "worksheets/sheet") -> bytes:
+    """A workbook whose sheet, or another part, was changed, as its XML."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for part in old.infolist():
-            text = old.read(part)
-            new.writestr(part.filename, change(text) if "worksheets/sheet" in part.filename else text)
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if part in name else old.read(name))
     return out.getvalue()
 
 
@@ -286,11 +286,21 @@ class TestExcel:
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
         tracemalloc.stop()
 
+    def test_what_openpyxl_keeps_is_small(self) -> None:
+        """A megabyte of styles that compress well would take gigabytes of memory."""
+        styles = b"<font/>" * 700_000 + random.Random(7).randbytes(60_000)
+        content = expanded(workbook(rows(["name", "category"])), lambda _: styles, part="xl/styles")
+        assert "Unpacked it would be too large" in refusal(content)
+
     def test_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of rows, columns and sheets; what a sheet says of its own size does not count."""
         many = workbook(rows(["name", "category"], *[["Rex", 1]] * 20))
         check(read(expanded(many, lambda xml: xml.replace(b'ref="A1:B21"', b'ref="A1:XFD1048576"')))[1],
               [("Rex", 1, None)] * 20)  # fmt: skip
+        far = expanded(many, lambda xml: xml.replace(b"</row>", b'<c r="XFD1"/></row>', 1))
+        assert len(read(far)[1]) == 20
+        monkeypatch.setattr(sheets, "CELLS_MAX", 16_384)
+        assert "more than 16,384 cells" in refusal(far)
         monkeypatch.setattr(sheets, "ROWS_MAX", 20)
         assert "more than 20 rows" in refusal(many)
         assert "more than 200 columns" in refusal(workbook(rows(["name"] * 201)))

@@ -18,7 +18,11 @@ from petstore.core.lists.tables import Row
 ROWS_MAX = 200_000
 COLUMNS_MAX = 200
 SHEETS_MAX = 50
+CELLS_MAX = ROWS_MAX * COLUMNS_MAX
 EXPANDED_BYTES_MAX = 128 << 20
+# Of these parts openpyxl makes objects, some 70 bytes for each byte, and keeps them.
+_KEPT = ("[Content_Types].xml", "xl/workbook.xml", "xl/styles.xml")
+_KEPT_BYTES_MAX = 4 << 20
 _PARTS_MAX = 1_000
 # A sheet or the texts of a workbook take a tenth of their bytes in it; a bomb takes a thousandth.
 _RATIO_MAX = 100
@@ -50,12 +54,15 @@ class SheetTable:
     def _sheet_rows(self, place: int) -> Iterator[Row]:
         rows = _cells(self._values.worksheets[place])
         formula_rows = _cells(self._formulas.worksheets[place]) if self._formulas is not None else None
-        line = 0
+        line = looked_at = 0
         while (values := _readable(next, rows, None)) is not None:
             formulas = values if formula_rows is None else _readable(next, formula_rows)
             line += 1
             if line > ROWS_MAX:
                 raise _refusal(f"Its sheet has more than {ROWS_MAX:,} rows")
+            looked_at += len(values)
+            if looked_at > CELLS_MAX:
+                raise _refusal(f"Its sheet has more than {CELLS_MAX:,} cells")
             texts, faults = list[str](), dict[int, str]()
             for column, (value, formula) in enumerate(zip(values, formulas, strict=True)):
                 if value.data_type == "e":
@@ -89,7 +96,8 @@ def _check_archive(file: BinaryIO) -> None:
         parts = archive.infolist()
     expanded = sum(part.file_size for part in parts)
     is_bomb = any(part.file_size > max(_SMALL_BYTES, _RATIO_MAX * part.compress_size) for part in parts)
-    if expanded > EXPANDED_BYTES_MAX or len(parts) > _PARTS_MAX or is_bomb:
+    kept = sum(part.file_size for part in parts if part.filename in _KEPT)
+    if expanded > EXPANDED_BYTES_MAX or kept > _KEPT_BYTES_MAX or len(parts) > _PARTS_MAX or is_bomb:
         raise _refusal("Unpacked it would be too large")
     if not any(part.filename == "xl/workbook.xml" for part in parts):
         raise OperatorError(
