@@ -115,7 +115,7 @@ FORMS = [
 _FIRST_PAGE = "begin at the first page"
 ADDRESSES = [
     ("accounts?q=pets_live_a1b2c3", 400, "There is a key in the address of this page"),
-    ("search?q=pets_test_a1b2c3", 400, "There is a key in the address of this page"),
+    ("search?q=pets%5Ftest_a1b2c3", 400, "There is a key in the address of this page"),
     ("accounts?q=re&after=x", 400, _FIRST_PAGE),
     ("accounts?state=gone", 400, "Choose one of active, suspended, closed."),
     ("accounts?plan=gold", 400, "Choose one of free, pro, business, enterprise."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote_plus
 
 import structlog
 from starlette.requests import Request
@@ -147,7 +147,7 @@ class Guard:
 
 def _check_no_key(request: Request) -> None:
     """Raise InvalidParameter for an address with a key in it: logs and a browser's history keep addresses."""
-    if holds_key(request.scope["query_string"].decode("latin-1")):
+    if holds_key(unquote_plus(request.scope["query_string"].decode("latin-1"))):
         raise InvalidParameter(
             "There is a key in the address of this page, and your browser remembers it: delete the page from"
             " its history. To find a key, write it into the search field at the top."
