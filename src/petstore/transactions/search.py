@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.errors import EventsGone
+from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, EventQuery
 from petstore.core.search import FORMAT, Kind, Progress, SearchIndex, Words
 from petstore.core.values import IDS_MAX, INT64_MAX
@@ -85,14 +85,17 @@ class Search(Repository):
         self.index = index
 
     async def find(self, query: SearchQuery) -> Found | None:
-        """None while the index is made. Raises StoreUnavailable."""
+        """None while the index is made, or can't be read. Raises StoreUnavailable."""
+        try:
+            return await self._find(query)
+        except (EventsGone, StoreUnavailable):  # the index is of another data set, or its file is at fault
+            return None
+
+    async def _find(self, query: SearchQuery) -> Found | None:
         words, progress = Words(query.text), await self.index.progress()
         if progress is None or progress.walked or progress.format != FORMAT:
             return None
-        try:
-            newer, is_late = await self._newer(progress.place, query.kind)
-        except EventsGone:  # of another data set: it is made again
-            return None
+        newer, is_late = await self._newer(progress.place, query.kind)
         place = query.after_id or (INT64_MAX if query.newest_first else 0)
         found: list[int] = []
         for _ in range(SCANNED_MAX // IDS_MAX if words else 0):

@@ -206,6 +206,20 @@ async def test_a_damaged_or_deleted_index_is_made_again(backend: SharedData, tmp
         (tmp_path / "contract.db-search").unlink()
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+async def test_an_index_that_cannot_be_opened_stops_no_page(backend: SharedData, tmp_path: Path) -> None:
+    """A search says that there is none, as before the first one is made; afterwards it is made."""
+    (tmp_path / "contract.db-search").mkdir()
+    store = backend.open()
+    await store.pets.add(NewPet("Rex", 1), ACTOR)
+    assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
+    with pytest.raises(StoreUnavailable):
+        await store.search.step()
+    (tmp_path / "contract.db-search").rmdir()
+    await index(store)
+    assert len(await found(store, "rex")) == 1
+
+
 _HOLDS = """import apsw, sys
 opened = apsw.Connection(sys.argv[1])
 print(*opened.execute("SELECT 1 FROM progress"))
