@@ -240,6 +240,9 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
         faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
         rows: list[Any] = connection.execute("SELECT id, name, category_id FROM pets").fetchall()
         keys = connection.execute("SELECT resource_id FROM creations").fetchall()
+    except apsw.CorruptError as error:
+        asyncio.run(store.close())
+        return [f"lost: everything, since {error}"]
     finally:
         connection.close()
     found = {pet_id: name for pet_id, name, _ in rows}
