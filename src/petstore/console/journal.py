@@ -28,7 +28,8 @@ from petstore.core.people import Role
 from petstore.core.printable import shortened
 from petstore.core.taking_back import DONE
 
-# So many entries of one change are one line.
+# So many entries of one change are one line, which opens to the first ones.
+_SAME_SHOWN = 50
 _FOLDED_FROM = 5
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console", "mail": "mail"}
@@ -82,7 +83,8 @@ class Change(msgspec.Struct, frozen=True):
 
 class Line(msgspec.Struct, frozen=True):
     """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
-    empty without a page. `same` are the lines of all entries of its change, where they are one line."""
+    empty without a page. `same` are the first lines of the entries of its change, where they are one line,
+    and `count` is how many there are."""
 
     entry: Entry
     who: str
@@ -93,6 +95,7 @@ class Line(msgspec.Struct, frozen=True):
     shown_to: Role
     changes: list[Change]
     same: list[Line] = []
+    count: int = 1
 
 
 class History(msgspec.Struct, frozen=True):
@@ -130,8 +133,11 @@ def lines(
 async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
     """The entries in words, with people's names; many of one change are one line."""
     names = await visit.store.people.names(people_of(entries))
-    groups = [lines(same, people=names) for same in folded(entries)]
-    return [replace(same[0], same=same) if len(same) > 1 else same[0] for same in groups]
+    found = []
+    for same in folded(entries):
+        first = lines(same[:_SAME_SHOWN], people=names)
+        found.append(replace(first[0], same=first, count=len(same)) if len(same) > 1 else first[0])
+    return found
 
 
 def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
