@@ -74,6 +74,8 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
 
 def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
     """See Accounts.uses."""
+    if not ids:  # PostgreSQL takes no empty list
+        return []
     wanted = padded(ids)
     conditions = _Names()
     conditions.add(f"id IN ({', '.join(['{}'] * len(wanted))})", *wanted)

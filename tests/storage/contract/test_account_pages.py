@@ -127,3 +127,10 @@ class TestUse:
             (BUSINESS, used),
             (PRO, 0),
         ]
+
+
+async def test_accounts_by_their_ids(store: Store, clock: ManualClock) -> None:
+    """Those that there are, and none for no ids."""
+    found = await store.accounts.uses((1, 3, 99), clock.now_ms())
+    assert sorted(use.account.name for use in found) == ["a-z", "shop"]
+    assert await store.accounts.uses((), clock.now_ms()) == []
