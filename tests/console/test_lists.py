@@ -111,7 +111,7 @@ class TestCsv:
     """A list as it is filtered, whole."""
 
     async def test_each_list(self, shop: Shop, viewer: Visitor) -> None:
-        """By its link, for whoever may read the list. No spreadsheet runs a name."""
+        """By its link, for everybody who sees the list. No spreadsheet runs a name."""
         await shop.store.pets.add(NewPet("=Rex", 1), ACTOR)
         await shop.store.pets.add(NewPet("Mia", 1, PetStatus.SOLD), ACTOR)
         await shop.store.categories.name(1, "Dogs", ACTOR)

@@ -39,7 +39,7 @@ async def test_the_last_twenty_of_each_account_are_kept(store: Store) -> None:
 
 
 async def test_a_closed_account_keeps_none(store: Store) -> None:
-    """Those of before go; those that a process saves a moment later do not come in."""
+    """They are removed, and what a process saves a moment later does not come in."""
     await account(store, "a")
     await account(store, "b")
     await store.refusals.add([ONE, replace(ONE, account_id=2)])
