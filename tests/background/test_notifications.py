@@ -118,7 +118,7 @@ async def sends_lists(world: World) -> None:
     run = (await store.uploads.find(upload_id)).run
     await store.uploads.ask(upload_id, UploadState.STORING, "console:anna", seen=run)
     await carry_out(store)
-    await keep_list(store, b"nothing,known\r\n1,2\r\n", "console:anna", file="odd.csv")
+    await keep_list(store, b"%PDF-1.7", "console:anna", file="odd.csv")
     await carry_out(store)
 
 

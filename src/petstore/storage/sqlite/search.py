@@ -82,7 +82,7 @@ class SqliteSearch:
             try:
                 with translated():
                     connection = self._opened()
-                    return await in_thread(connection, lambda: work(connection), keeps_result=True)
+                    return await in_thread(connection, lambda: work(connection))
             except StoreDamaged:
                 self._forget()
                 with contextlib.suppress(OSError):  # the next look reports what prevents it
