@@ -115,7 +115,7 @@ class FoundOrders(msgspec.Struct, frozen=True):
 
 
 async def find_orders(visit: Visit, text: str, query: OrderQuery) -> FoundOrders:
-    """One page of those with the words in their references. None before the index is made."""
+    """One page of those with the words in their references. Before the index is made it finds none."""
     statuses = (query.status,) if query.status else OPEN if query.open_only else ()
     conditions: dict[str, object] = {"status": tuple(status.value for status in statuses)} if statuses else {}
     if query.account_id is not None:
