@@ -92,7 +92,8 @@ async def test_a_person_has_a_name_and_for_operators_a_page(
 async def test_many_entries_of_one_change_are_one_line_that_opens(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With each object, here and on the overview; a few stay lines of their own. Pages go on behind them."""
+    """With its newest objects, here and on the overview; a page has all. A few entries stay lines of their
+    own. Pages go on behind them."""
     monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 6)
     for count in (4, 4, 30):
         shop.clock.advance(1)
@@ -102,7 +103,14 @@ async def test_many_entries_of_one_change_are_one_line_that_opens(
     for path in ("", "journal"):
         shown = await viewer.get(path)
         assert folded in shown.text
-        assert shown.links["animal 9"].endswith("/console/pets/9")
+        assert shown.links["animal 29"].endswith("/console/pets/29")
+        assert "animal 28" not in shown.links
+    whole = await viewer.get(shown.links["All 30 entries"].removeprefix("../console/"))
+    assert whole.text.count("Animal added") == 7  # above its entries, of which a page has 6
+    rest = await viewer.get(whole.links["Earlier entries"].removeprefix("../console/"))
+    assert "animal 32" in rest.links
+    assert "animal 33" not in rest.links
+    assert (await viewer.get("journal?change=999")).status == 404
     assert shown.text.count("Animal added") == 6
     further = await viewer.get(shown.links["Earlier entries"].removeprefix("../console/"))
     assert "times" not in further.text

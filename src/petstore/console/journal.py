@@ -28,9 +28,9 @@ from petstore.core.people import Role
 from petstore.core.printable import shortened
 from petstore.core.taking_back import DONE
 
-# So many entries of one change are one line, which opens to the first ones.
-_SAME_SHOWN = 50
+# From so many on, entries of one change are one line, which opens to the first ones.
 _FOLDED_FROM = 5
+_SAME_SHOWN = 10
 _NAMES = {"pet": "animal"}
 _PLACES = {"cli": "command line", "api": "API", "console": "console", "mail": "mail"}
 _MEMBERS = {
@@ -83,8 +83,8 @@ class Change(msgspec.Struct, frozen=True):
 
 class Line(msgspec.Struct, frozen=True):
     """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
-    empty without a page. `same` are the first lines of the entries of its change, where they are one line,
-    and `count` is how many there are."""
+    empty without a page. `same` are the first lines of the entries of its change, where they are one line;
+    `count` is how many there are, and `page` has all."""
 
     entry: Entry
     who: str
@@ -135,8 +135,11 @@ async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
     names = await visit.store.people.names(people_of(entries))
     found = []
     for same in folded(entries):
-        first = lines(same[:_SAME_SHOWN], people=names)
-        found.append(replace(first[0], same=first, count=len(same)) if len(same) > 1 else first[0])
+        newest, *others = lines(same[:_SAME_SHOWN], people=names)
+        if others:
+            page = f"journal?change={newest.entry.id}"
+            newest = replace(newest, page=page, same=[newest, *others], count=len(same))
+        found.append(newest)
     return found
 
 
@@ -177,7 +180,7 @@ def _line_of_list(entry: Entry, animals: int, name: str, place: str) -> Line:
         place=_PLACES.get(place, ""),
         what=f"{animals:,} {'animal' if animals == 1 else 'animals'}{taken} from a list",
         about=str(entry.after["list"]),
-        page=f"journal?list={entry.id}",
+        page=f"journal?change={entry.id}",
         shown_to=Role.VIEWER,
         changes=[Change(what, [f"{count:,}"], is_moment=False) for what, count in counts.items()],
     )

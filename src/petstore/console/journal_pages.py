@@ -1,4 +1,4 @@
-"""The journal with filters, and the entries of an import."""
+"""The journal with filters, and the entries of one change."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, NotFound, PetstoreError
 from petstore.core.journal import (
-    STORE,
-    About,
     JournalPage,
     JournalQuery,
     animals_of_list,
+    people_of,
 )
 from petstore.core.taking_back import DONE
 from petstore.core.zones import day_begins_ms
@@ -29,8 +28,8 @@ _FOLDED_MAX = 500
 
 async def show(visit: Visit) -> Response:
     """A page of entries, newest first. A filter's fault is shown beside it."""
-    if visit.asked("list")["list"]:
-        return await _show_list(visit)
+    if visit.asked("change")["change"]:
+        return await _show_change(visit)
     asked = _asked(visit)
     page = JournalPage([], has_more=False)
     error: PetstoreError | None = None
@@ -54,24 +53,29 @@ async def show(visit: Visit) -> Response:
     )
 
 
-async def _show_list(visit: Visit) -> Response:
-    """The entries of the animals of an import, or of its taking back; `list` is the entry of the end."""
-    list_id, before_id = visit.place("list"), visit.place("before")
-    found = await visit.store.journal.page(JournalQuery(1, About(STORE, "0"), before_id=list_id + 1))
-    finished = next((each for each in found.entries if each.id == list_id and animals_of_list(each)), None)
-    if finished is None:
-        raise NotFound("The journal has no such import.")
-    at_ms = finished.at_ms
-    query = JournalQuery(_PAGE_LIMIT, None, finished.actor, at_ms, before_id or list_id, at_ms + 1)
-    page = await visit.store.journal.page(query)
-    asked, further = {"list": list_id}, page.go_on_before if page.has_more else None
+async def _show_change(visit: Visit) -> Response:
+    """The entries of a change of many things; `change` is its newest one. That of an import, or of its taking
+    back, is a line above those of the animals."""
+    newest_id, before_id = visit.place("change"), visit.place("before")
+    found = (await visit.store.journal.page(JournalQuery(1, before_id=newest_id + 1))).entries
+    if [entry.id for entry in found] != [newest_id]:
+        raise NotFound("The journal has no such change.")
+    (newest,) = found
+    is_list, at_ms = animals_of_list(newest) > 0, newest.at_ms
+    before_id = before_id or (newest_id if is_list else newest_id + 1)
+    page = await visit.store.journal.page(
+        JournalQuery(_PAGE_LIMIT, None, newest.actor, at_ms, before_id, at_ms + 1)
+    )
+    asked, further = {"change": newest_id}, page.go_on_before if page.has_more else None
+    can_be_taken_back = is_list and newest.action != DONE
     return visit.page(
-        "journal_list.html",
-        "Stock list",
-        line=(await lines_with_names(visit, [finished]))[0],
-        taking_back=None if finished.action == DONE else await visit.store.takings_back.find(list_id),
-        lines=lines(page.entries),
-        first=address("journal", asked) if before_id else "",
+        "journal_change.html",
+        "Stock list" if is_list else "One change",
+        is_list=is_list,
+        line=(await lines_with_names(visit, found))[0],
+        taking_back=await visit.store.takings_back.find(newest_id) if can_be_taken_back else None,
+        lines=lines(page.entries, people=await visit.store.people.names(people_of(page.entries))),
+        first=address("journal", asked) if visit.query.get("before") else "",
         next=address("journal", {**asked, "before": further}) if further else "",
     )
 
