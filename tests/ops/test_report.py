@@ -62,7 +62,6 @@ def service(tmp_path: Path) -> Service:
 
 async def test_nothing_is_wrong_without_cause(service: Service) -> None:
     """The ground of the tests below."""
-    assert await service.report().troubles() == []
     assert (await service.report().state()).troubles == []
 
 
@@ -121,7 +120,7 @@ CAUSES: dict[str, Cause] = {
 async def test_each_trouble_says_what_is_wrong_and_what_to_do(service: Service, what: str) -> None:
     """Alone, in whole sentences."""
     CAUSES[what](service)
-    (trouble,) = await service.report().troubles()
+    (trouble,) = (await service.report().state()).troubles
     assert trouble.what == what
     assert trouble.to_do.endswith(".")
 
@@ -136,7 +135,7 @@ async def test_the_database_is_read_once_a_minute(service: Service) -> None:
     service.numbers.levels.counters_saved_at += 60
     service.clock.advance(60)
     assert (await report.state()).database is None
-    await report.troubles()
+    await report.state()
     assert service.reads == 2
 
 

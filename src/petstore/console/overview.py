@@ -64,14 +64,14 @@ async def show(visit: Visit) -> Response:
     failing = await store.webhooks.failing(NAMED_MAX + 1)
     mails, oldest_seconds = await store.notifications.waiting()
     slow_seconds = desk.clock.monotonic() - began
-    counted = await desk.statistics.latest()
+    service, counted = await desk.service.state(), await desk.statistics.latest()
     return visit.page(
         "overview.html",
         "Overview",
         fragment="now",
-        troubles=[*await desk.service.troubles(), *_of_database(slow_seconds, desk.statistics.failed)],
+        troubles=[*service.troubles, *_of_database(slow_seconds, desk.statistics.failed)],
         notices=[
-            *await _notices(visit, counted),
+            *(notices_of(counted.totals, days_left(service.removal_at_ms, visit.now_ms)) if counted else ()),
             *of_webhooks(failing, visit.now_ms),
             *_of_mail(mails, oldest_seconds),
         ],
@@ -105,15 +105,6 @@ async def _signed_in(visit: Visit) -> dict[str, Any]:
     found = list(by_person.values())
     is_cut = len(found) > _PEOPLE or len(sessions) == _SESSIONS
     return {"signed_in": found[:_PEOPLE], "has_more_people": is_cut}
-
-
-async def _notices(visit: Visit, counted: Counted | None) -> list[Notice]:
-    if counted is None:
-        return []
-    days = 0
-    if counted.totals.deprecated_callers:
-        days = days_left((await visit.desk.service.state()).removal_at_ms, visit.now_ms)
-    return list(notices_of(counted.totals, days))
 
 
 def _of_database(slow_seconds: float, failed: bool) -> Iterator[Trouble]:

@@ -94,7 +94,7 @@ class ServiceState(msgspec.Struct, frozen=True):
     counters_saved_at_ms: int
     log_lines_dropped: int
     removal_at_ms: int  # when the deprecated operation ends
-    troubles: Sequence[Trouble]
+    troubles: Sequence[Trouble]  # what is wrong now, the worst first
 
 
 class Period(msgspec.Struct, frozen=True):
@@ -128,9 +128,5 @@ class StatusReport(Protocol):
 
 class ServiceReport(Protocol):
     """The service's own numbers. Once a minute a call waits until the size of the database is read."""
-
-    async def troubles(self) -> Sequence[Trouble]:
-        """What is wrong now, the worst first."""
-        ...
 
     async def state(self) -> ServiceState: ...

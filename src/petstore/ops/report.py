@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -63,11 +63,6 @@ class Report:
         self._reading = asyncio.Lock()
         self._database: DatabaseState | None = None
         self._read_at: float | None = None
-
-    async def troubles(self) -> Sequence[Trouble]:
-        self._history.look()
-        database = await self._current_database()
-        return list(self._troubles(database, read_metrics(self._known.directory)))
 
     async def state(self) -> ServiceState:
         self._history.look()
