@@ -6,6 +6,8 @@ import json
 import re
 from html import unescape
 
+import pytest
+
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO
@@ -61,6 +63,19 @@ class TestList:
         assert second.links["First page"].endswith("accounts?q=OO-&state=active")
         by_number = await viewer.get("accounts?q=%2310")
         assert re.findall("zoo-[0-9]{2}", by_number.text) == ["zoo-08", "zoo-10"]
+
+    async def test_the_account_whose_number_is_sought_is_on_the_first_page_alone(
+        self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Also if a later page would have it, since its name matches as well."""
+        monkeypatch.setattr("petstore.console.account_pages._ROWS", 2)
+        ids = [await add(shop, f"{name}-2") for name in ("oldest", "older", "newer", "newest")]
+        await shop.index()
+        assert ids[0] == 2
+        first = await viewer.get("accounts?q=2")
+        second = await viewer.get("accounts?" + first.links["Next page"].partition("?")[2])
+        assert [name for name in first.links if name.endswith("-2")] == ["oldest-2", "newest-2", "newer-2"]
+        assert [name for name in second.links if name.endswith("-2")] == ["older-2"]
 
     async def test_live_search_gets_the_rows_alone(self, shop: Shop, viewer: Visitor) -> None:
         """What htmx asks for has no layout."""

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from petstore.console import account_pages, journal, journal_pages, order_pages, pet_pages
 from petstore.console.accounts import account_of
 from petstore.console.categories import names_in
+from petstore.console.lists import Matches
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.accounts import AccountQuery
@@ -65,17 +66,13 @@ def _moment(at_ms: int | None) -> str | None:
     return None if at_ms is None else iso_moment(at_ms)
 
 
-_Found = pet_pages.FoundPets | order_pages.FoundOrders | account_pages.FoundAccounts
-
-
 async def _pets(visit: Visit) -> tuple[Cells, Read]:
     (text, wanted), names = pet_pages.read_search(visit), await names_in(visit)
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         query = replace(wanted, after_id=place or 0, limit=wanted.limit if text else _AT_A_TIME)
         if text:
-            found = await pet_pages.find_pets(visit, text, query)
-            rows, further = _searched(found, found.pets), found.further or None
+            rows, further = _searched(await pet_pages.find_pets(visit, text, query))
         else:
             page = await visit.store.pets.page(query)
             rows, further = page.pets, page.pets[-1].id if page.has_more else None
@@ -84,11 +81,11 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
     return ("id", *MEMBERS, "category"), read
 
 
-def _searched(found: _Found, rows: list[T]) -> list[T]:
+def _searched(found: Matches[T]) -> tuple[list[T], Any]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")
-    return rows
+    return found.rows, found.further or None
 
 
 async def _orders(visit: Visit) -> tuple[Cells, Read]:
@@ -98,8 +95,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         after = replace(query, after_id=place or 0)
         if asked["q"]:
-            found = await order_pages.find_orders(visit, asked["q"], after)
-            orders, further = _searched(found, found.orders), found.further or None
+            orders, further = _searched(await order_pages.find_orders(visit, asked["q"], after))
         else:
             page = await visit.store.orders.page(after)
             orders, further = page.orders, page.orders[-1].id if page.has_more else None
@@ -128,8 +124,9 @@ async def _accounts(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(place: str | None) -> tuple[list[Cells], Any]:
         if text:
-            found = await account_pages.find_accounts(visit, text, ROWS_MAX, int(place or 0), state, plan)
-            uses, further = _searched(found, found.accounts), found.further or None
+            uses, further = _searched(
+                await account_pages.find_accounts(visit, text, ROWS_MAX, int(place or 0), state, plan)
+            )
         else:
             query = AccountQuery(_AT_A_TIME, "", state or None, plan or None, place or "")
             page = await visit.store.accounts.page(query, visit.now_ms)

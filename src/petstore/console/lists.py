@@ -1,4 +1,4 @@
-"""Pages of a list along its identifiers, in both directions, and how many rows there are in all."""
+"""Pages of a list along its identifiers, in both directions, or of the rows that have certain words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from petstore.console.visit import Visit, address
+from petstore.core.search import id_in
 from petstore.core.values import COUNTED_MAX
+from petstore.transactions.search import SearchQuery
 
 
 class Row(Protocol):
@@ -18,9 +20,12 @@ class Row(Protocol):
     def id(self) -> int: ...
 
 
+R = TypeVar("R")
 T = TypeVar("T", bound=Row)
 # A page after an identifier, 0 for the first one, with the newest first or the oldest; whether it has more.
 Read = Callable[[int, bool], Awaitable[tuple[list[T], bool]]]
+# Rows by their identifiers, of those that match the other filters.
+ReadIds = Callable[[tuple[int, ...]], Awaitable[Mapping[int, R]]]
 
 
 class Turned(msgspec.Struct, Generic[T], frozen=True):
@@ -63,3 +68,37 @@ async def total(turned: Turned[T], count: Callable[[], Awaitable[int]]) -> str:
     """The number of all rows, such as `337` or `10,000+`."""
     found = len(turned.rows) if turned.is_whole else await count()
     return f"{COUNTED_MAX:,}+" if found > COUNTED_MAX else f"{found:,}"
+
+
+class Matches(msgspec.Struct, Generic[R], frozen=True):
+    """A page of rows that have words, and where the next one begins; 0 at the end.
+
+    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
+    with the words.
+    """
+
+    rows: list[R] = []
+    further: int = 0
+    is_cut: bool = False
+    is_late: bool = False
+    is_built: bool = True
+
+
+async def find_matches(
+    visit: Visit,
+    query: SearchQuery,
+    read: ReadIds[R],
+    beginning: Callable[[], Awaitable[Mapping[int, R]]] | None = None,
+) -> Matches[R]:
+    """The page of a query; the row whose number is its text is the first of all. `beginning` has those that
+    are found before the index is made."""
+    number = id_in(query.text)
+    found = await visit.store.search.find(query)
+    ids = [id_ for id_ in (found.ids if found else ()) if id_ != number]
+    if number is not None and not query.after_id:
+        ids.insert(0, number)
+    rows = await read(tuple(ids))
+    if found is None:
+        return Matches(list({**rows, **(await beginning() if beginning else {})}.values()), is_built=False)
+    listed = [rows[id_] for id_ in ids if id_ in rows]
+    return Matches(listed, found.further, found.is_cut, found.is_late)

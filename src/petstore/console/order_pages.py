@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from petstore.console.lists import Turned, links, total, turn
+from petstore.console.lists import Matches, Turned, find_matches, links, total, turn
 from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
@@ -38,7 +37,7 @@ _FIRST = ("", "newest", "oldest")
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
     asked, error = dict.fromkeys(("q", "state", "account", "first"), ""), None
-    turned, count, found = Turned[Order]([]), "", FoundOrders()
+    turned, count, found = Turned[Order]([]), "", Matches[Order]()
     try:
         asked = read_search(visit)
         if order_id := id_in(asked["q"]):
@@ -47,7 +46,7 @@ async def show_all(visit: Visit) -> Response:
         query = await query_of(visit, asked)
         if asked["q"]:
             found = await find_orders(visit, asked["q"], replace(query, after_id=visit.place("after")))
-            turned = Turned(found.orders, not visit.query.get("after"), following=found.further)
+            turned = Turned(found.rows, not visit.query.get("after"), following=found.further)
         else:
             turned, count = await _page_of(visit, query)
     except (Invalid, NotFound) as fault:
@@ -104,30 +103,19 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
     )
 
 
-class FoundOrders(msgspec.Struct, frozen=True):
-    """Orders whose references have a text; the other members as of console.pet_pages.FoundPets."""
+async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Matches[Order]:
+    """One page of those with the words in their references. Before the index is made there are none."""
 
-    orders: list[Order] = []
-    further: int = 0
-    is_cut: bool = False
-    is_late: bool = False
-    is_built: bool = True
+    async def read(ids: tuple[int, ...]) -> dict[int, Order]:
+        page = await visit.store.orders.page(replace(query, ids=ids, limit=max(1, len(ids)), after_id=0))
+        return {order.id: order for order in page.orders}
 
-
-async def find_orders(visit: Visit, text: str, query: OrderQuery) -> FoundOrders:
-    """One page of those with the words in their references. Before the index is made it finds none."""
     statuses = (query.status,) if query.status else OPEN if query.open_only else ()
     conditions: dict[str, object] = {"status": tuple(status.value for status in statuses)} if statuses else {}
     if query.account_id is not None:
         conditions["account_id"] = query.account_id
-    found = await visit.store.search.find(
-        SearchQuery(Kind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
-    )
-    if found is None:
-        return FoundOrders(is_built=False)
-    of_ids = OrderQuery(limit=query.limit, ids=found.ids, newest_first=query.newest_first)
-    orders = (await visit.store.orders.page(of_ids)).orders if found.ids else []
-    return FoundOrders(orders, found.further, found.is_cut, found.is_late)
+    wanted = SearchQuery(Kind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
+    return await find_matches(visit, wanted, read)
 
 
 async def _page_of(visit: Visit, query: OrderQuery) -> tuple[Turned[Order], str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.categories import names_in, with_animals
 from petstore.console.formats import choose, sentence
-from petstore.console.lists import Turned, links, total, turn
+from petstore.console.lists import Matches, Turned, find_matches, links, total, turn
 from petstore.console.pet_forms import (
     status_choices,
     version_of_pet,
@@ -18,7 +17,7 @@ from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid
 from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet
-from petstore.core.search import Kind, id_in
+from petstore.core.search import Kind
 from petstore.core.values import name_fault, read_int64
 from petstore.transactions.search import SearchQuery
 
@@ -26,13 +25,13 @@ _ROWS = ROWS_MAX
 
 
 async def search(visit: Visit) -> Response:
-    text, wanted, found, error = "", PageQuery(), FoundPets(), None
+    text, wanted, found, error = "", PageQuery(), Matches[Pet](), None
     turned, count = Turned[Pet]([]), ""
     try:
         text, wanted = read_search(visit)
         if text:
             found = await find_pets(visit, text, wanted)
-            turned = Turned(found.pets, not wanted.after_id, following=found.further)
+            turned = Turned(found.rows, not wanted.after_id, following=found.further)
         else:
             turned, count = await _list(visit, wanted)
     except Invalid as fault:
@@ -81,20 +80,6 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
     return text, PageQuery(_ROWS, STATUSES.get(status), None, visit.place("after"), category_id, newest_first)
 
 
-class FoundPets(msgspec.Struct, frozen=True):
-    """A page of animals, and where the next one begins; 0 at the end.
-
-    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose names begin
-    with the text.
-    """
-
-    pets: list[Pet] = []
-    further: int = 0
-    is_cut: bool = False
-    is_late: bool = False
-    is_built: bool = True
-
-
 async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
     """The page, and the number of all animals that match."""
 
@@ -106,33 +91,21 @@ async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
     return turned, await total(turned, lambda: visit.store.pets.count(wanted))
 
 
-async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> FoundPets:
-    """One page of those with the words in their names. An animal whose number is the text comes first."""
-    pets, first, number = visit.store.pets, list[Pet](), id_in(text)
-    filters = {"status": wanted.status, "category_id": wanted.category_id}
-    if number is not None and not wanted.after_id:
-        by_number = replace(wanted, ids=(number,))
-        first = (await pets.page(by_number)).pets
-    found = await visit.store.search.find(
-        SearchQuery(
-            Kind.PETS,
-            text,
-            wanted.limit,
-            wanted.after_id,
-            wanted.newest_first,
-            {name: value for name, value in filters.items() if value is not None},
-        )
-    )
-    if found is None:
+async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Matches[Pet]:
+    """One page of those with the words in their names."""
+    pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
+
+    async def read(ids: tuple[int, ...]) -> dict[int, Pet]:
+        page = await pets.page(replace(wanted, ids=ids, limit=max(1, len(ids)), after_id=0))
+        return {pet.id: pet for pet in page.pets}
+
+    async def beginning() -> dict[int, Pet]:
         query = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
-        named = await pets.find_by_name(query)
-    else:
-        of_ids = PageQuery(wanted.limit, ids=found.ids, newest_first=wanted.newest_first)
-        named = (await pets.page(of_ids)).pets if found.ids else []
-    listed = first + [pet for pet in named if pet.id != number]
-    if found is None:
-        return FoundPets(listed, is_built=False)
-    return FoundPets(listed, found.further, found.is_cut, found.is_late)
+        return {pet.id: pet for pet in await pets.find_by_name(query)}
+
+    conditions = {name: value for name, value in filters.items() if value is not None}
+    query = SearchQuery(Kind.PETS, text, wanted.limit, wanted.after_id, wanted.newest_first, conditions)
+    return await find_matches(visit, query, read, beginning)
 
 
 VIEWS = [View("GET", "/pets", search)]

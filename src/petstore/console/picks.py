@@ -55,7 +55,7 @@ async def accounts(visit: Visit, text: str) -> list[Choice]:
     found = await find_accounts(visit, text, _OFFERED)
     return [
         Choice(use.account.name, use.account.name, use.account.plan.name, use.account.state)
-        for use in found.accounts
+        for use in found.rows
         if use.account.closed_at_ms is None
     ][:_OFFERED]
 
@@ -65,7 +65,7 @@ async def pets(visit: Visit, text: str) -> list[Choice]:
     names = await names_in(visit)
     available = await find_pets(visit, text, PageQuery(_OFFERED, PetStatus.AVAILABLE, newest_first=True))
     others = await find_pets(visit, text, PageQuery(_OFFERED, newest_first=True))
-    found = {pet.id: pet for pet in (*available.pets, *others.pets)}
+    found = {pet.id: pet for pet in (*available.rows, *others.rows)}
     return [
         Choice(f"{pet.id} · {pet.name}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)
         for pet in found.values()

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from petstore.console.account_pages import find_accounts
 from petstore.console.categories import names_in
+from petstore.console.order_pages import find_orders
 from petstore.console.pet_pages import find_pets
 from petstore.console.visit import View, Visit, address
 from petstore.core.digests import digest
@@ -19,8 +20,7 @@ from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.pets import PageQuery
-from petstore.core.search import Kind, Words, id_in
-from petstore.transactions.search import SearchQuery
+from petstore.core.search import Words
 
 T = TypeVar("T")
 # Of each kind the first ones; there is a list of all.
@@ -86,21 +86,15 @@ async def _pets(visit: Visit, text: str) -> Hits:
     names = await names_in(visit)
     hits = [
         Hit(f"pets/{pet.id}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)
-        for pet in found.pets[:_SHOWN]
+        for pet in found.rows[:_SHOWN]
     ]
-    more = address("pets", {"q": text}) if found.further or len(found.pets) > _SHOWN else ""
+    more = address("pets", {"q": text}) if found.further or len(found.rows) > _SHOWN else ""
     return Hits("Animals", hits, more, found.is_built)
 
 
 async def _orders(visit: Visit, text: str) -> Hits:
-    orders, has_more = visit.store.orders, False
-    ids = tuple(filter(None, [id_in(text)]))
-    found = await visit.store.search.find(SearchQuery(Kind.ORDERS, text, _SHOWN))
-    if found is not None:
-        ids, has_more = (*ids, *found.ids), bool(found.further)
-    query = OrderQuery(limit=max(1, len(ids)), ids=ids, newest_first=True)
-    listed = (await orders.page(query)).orders if ids else []
-    names = await visit.store.accounts.names({order.account_id for order in listed})
+    found = await find_orders(visit, text, OrderQuery(limit=_SHOWN, newest_first=True))
+    names = await visit.store.accounts.names({order.account_id for order in found.rows})
     hits = [
         Hit(
             f"orders/{order.id}",
@@ -108,19 +102,19 @@ async def _orders(visit: Visit, text: str) -> Hits:
             " · ".join(filter(None, (names.get(order.account_id), order.reference))),
             order.status,
         )
-        for order in listed
+        for order in found.rows[:_SHOWN]
     ]
-    more = address("orders", {"state": "all", "q": text}) if has_more else ""
-    return Hits("Orders", hits, more, found is not None)
+    more = address("orders", {"state": "all", "q": text}) if found.further or len(found.rows) > _SHOWN else ""
+    return Hits("Orders", hits, more, found.is_built)
 
 
 async def _accounts(visit: Visit, text: str) -> Hits:
     found = await find_accounts(visit, text, _SHOWN)
     hits = [
         Hit(f"accounts/{use.account.id}", use.account.name, use.account.plan.name, use.account.state)
-        for use in found.accounts[:_SHOWN]
+        for use in found.rows[:_SHOWN]
     ]
-    more = address("accounts", {"q": text}) if found.further or len(found.accounts) > _SHOWN else ""
+    more = address("accounts", {"q": text}) if found.further or len(found.rows) > _SHOWN else ""
     return Hits("Accounts", hits, more, found.is_built)
 
 

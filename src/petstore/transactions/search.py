@@ -98,11 +98,11 @@ class Search(Repository):
         newer, is_late = await self._newer(progress.place, query.kind)
         place = query.after_id or (INT64_MAX if query.newest_first else 0)
         found: list[int] = []
-        for _ in range(SCANNED_MAX // IDS_MAX if words else 0):
+        for most in (IDS_MAX, SCANNED_MAX - IDS_MAX) if words else ():
             ids = await self.index.find(
-                query.kind, words.keys, place, newest_first=query.newest_first, most=IDS_MAX
+                query.kind, words.keys, place, newest_first=query.newest_first, most=most
             )
-            is_last = len(ids) < IDS_MAX
+            is_last = len(ids) < most
             end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
             near = {id_ for id_ in newer if min(place, end) <= id_ <= max(place, end) and id_ != place}
             looked = sorted({*ids, *near}, reverse=query.newest_first)
