@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import re
 from collections.abc import Callable, Mapping
@@ -107,6 +108,9 @@ class Renderer:
             await self.slots.wait()
             accepted = request.headers.getlist("accept-encoding")
             response.fill(self._environment, compress=takes_gzip(accepted))
+            # A template leaves hundreds of objects in cycles: 0.1 ms here. Those of a hundred pages would be
+            # 10 to 40 ms of any request, since a process collects garbage seldom.
+            gc.collect(0)
         return response
 
     @cached_property
