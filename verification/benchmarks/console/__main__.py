@@ -9,7 +9,9 @@ from verification.benchmarks.capacity import tables
 from verification.benchmarks.console import beside, pages, rest
 from verification.benchmarks.console.data import Size
 from verification.benchmarks.interleaved import Plan
-from verification.benchmarks.report import publish
+from verification.benchmarks.report import keep_section, publish
+
+_KEPT = 20
 
 
 def main() -> None:
@@ -35,6 +37,9 @@ def main() -> None:
             measured = pages.measure(size, arguments.stores, _say)
             over += measured.over
             print(tables.of_measured(group, measured))
+            if not arguments.dry:
+                slowest = tables.of_measured("The slowest pages", measured.slowest(_KEPT)).strip()
+                keep_section("Pages of the console", command, slowest)
         elif group == "rest":
             publish(rest.measure(plan, arguments.before), "Console", command, keep=not arguments.dry)
         else:

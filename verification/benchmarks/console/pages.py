@@ -37,12 +37,18 @@ class PageCost(msgspec.Struct):
 
 
 class Measured(msgspec.Struct):
-    """Everything of one run. `over`: pages beyond 50 ms or 100 kB."""
+    """Everything of one run. `views`: pages that were measured; `over`: beyond 50 ms or 100 kB."""
 
     animals: int
     accounts: int
+    views: int
     over: int
     pages: list[PageCost]
+
+    def slowest(self, count: int) -> Measured:
+        """With these pages alone."""
+        slowest = sorted(self.pages, key=lambda page: page.p99_ms, reverse=True)
+        return msgspec.structs.replace(self, pages=slowest[:count])
 
 
 class _Reader:
@@ -105,4 +111,5 @@ def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> Measur
     for store in stores:
         with served(store, size, say) as server:
             pages += _measure(store, server.port, server.people, size)
-    return Measured(size.animals, size.accounts, sum(not page.within for page in pages), pages)
+    over = sum(not page.within for page in pages)
+    return Measured(size.animals, size.accounts, len(pages), over, pages)
