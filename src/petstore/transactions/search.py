@@ -119,22 +119,19 @@ class Search(Repository):
         page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _SOURCES[kind].types, place))
         return {entry.subject_id for entry, _ in page.entries}, page.is_behind
 
-    async def step(self) -> bool:
-        """Put the next rows into the index; whether there are more. Any process may."""
+    async def step(self) -> Progress | None:
+        """Put the next rows into the index; its progress while there are more. Any process may."""
         progress = await self.index.progress()
         if progress is None:
-            await self._begin(None)
-            return True
+            return await self._begin(None)
         if progress.format > FORMAT:  # a newer release makes it
-            return False
+            return None
         if progress.walked:
-            await self._walk(progress, progress.walked)
-            return True
+            return await self._walk(progress, progress.walked)
         try:
             page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _TYPES, progress.place))
         except EventsGone:
-            await self._begin(progress)
-            return True
+            return await self._begin(progress)
         if page.after != progress.place:
             changed: dict[Kind, set[int]] = {}
             for entry, _ in page.entries:
@@ -143,12 +140,14 @@ class Search(Repository):
                     changed.setdefault(kind, set()).add(entry.subject_id)
             texts = {kind: await self._database.read(_texts(kind, ids)) for kind, ids in changed.items()}
             await self.index.put(texts, progress, Progress(page.after))
-        return page.is_behind
+        return Progress(page.after) if page.is_behind else None
 
-    async def _begin(self, progress: Progress | None) -> None:
-        await self.index.put({}, progress, Progress(await self._events.newest(), _KINDS[0]))
+    async def _begin(self, progress: Progress | None) -> Progress:
+        begun = Progress(await self._events.newest(), _KINDS[0])
+        await self.index.put({}, progress, begun)
+        return begun
 
-    async def _walk(self, progress: Progress, kind: Kind) -> None:
+    async def _walk(self, progress: Progress, kind: Kind) -> Progress:
         rows = await self._database.read(_walked(kind, progress.after_id))
         if len(rows) == WALKED:
             after = msgspec.structs.replace(progress, after_id=max(rows))
@@ -156,6 +155,7 @@ class Search(Repository):
             following = dict(pairwise(_KINDS)).get(kind)
             after = Progress(progress.place, following)
         await self.index.put({kind: rows}, progress, after)
+        return after
 
 
 def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[list[int]]:

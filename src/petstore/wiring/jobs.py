@@ -48,7 +48,8 @@ async def carry_out_jobs(
         group.create_task(jobs.run(opened.jobs, [Imports(opened), TakesBack(opened)]))
         removal_at_ms = int(settings.removal_date.timestamp()) * SECOND_MS
         group.create_task(Teller(opened.facts, clock, removal_at_ms).run())
-        group.create_task(search.run(opened.search, clock))
+        if settings.has_console:  # which alone searches
+            group.create_task(search.run(opened.search, clock))
         if settings.deliveries:
             counts = DeliveryCounts(counts_directory)
             group.create_task(_deliver(settings, backend, opened, clock, counts))

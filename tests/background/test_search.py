@@ -1,0 +1,110 @@
+"""The background process and the index of searches: when it works on it, and how much it rests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from petstore import config
+from petstore.background import search
+from petstore.core.errors import StoreUnavailable
+from petstore.core.pets import NewPet
+from petstore.core.search import Progress
+from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
+from petstore.transactions.search import Search
+from petstore.wiring.jobs import carry_out_jobs
+from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    opened = backend_for(f"sqlite:///{tmp_path}/petstore.db").open(clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that it has rested; it ends before the fifth time."""
+    rested: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        if len(rested) == 5:
+            raise asyncio.CancelledError
+        rested.append(round(seconds, 3))
+
+    monkeypatch.setattr("petstore.background.search.asyncio.sleep", sleep)
+    return rested
+
+
+async def follow(found: Search, clock: ManualClock) -> None:
+    with pytest.raises(asyncio.CancelledError):
+        await search.run(found, clock)
+
+
+def slow(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """Each step takes 100 milliseconds."""
+    step = Search.step
+
+    async def slow_step(self: Search) -> Progress | None:
+        clock.advance(0.1)
+        return await step(self)
+
+    monkeypatch.setattr(Search, "step", slow_step)
+
+
+async def test_requests_come_before_the_newest_names(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    """A new index takes half of a processor, the journal a twentieth, nothing to do one look a second."""
+    monkeypatch.setattr("petstore.transactions.search.ENTRIES_MAX", 1)
+    slow(monkeypatch, clock)
+    await follow(store.search, clock)
+    assert pauses == [0.1, 0.1, 0.1, 1.9, 1.0]  # its begin, three kinds of texts, nothing to do
+    for name in ("Rex", "Max", "Tom"):
+        await store.pets.add(NewPet(name, 1), ACTOR)
+    pauses.clear()
+    await follow(store.search, clock)
+    assert pauses == [1.9, 1.9, 1.0, 1.0, 1.0]
+
+
+async def test_a_fault_is_said_once(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    """Then it is tried again twice a minute."""
+
+    async def full(_: Search) -> None:
+        raise StoreUnavailable("disk full")
+
+    monkeypatch.setattr(Search, "step", full)
+    with capture_logs() as lines:
+        await follow(store.search, clock)
+    assert [(line["event"], line["reason"]) for line in lines] == [("search index not written", "disk full")]
+    assert pauses == [30.0] * 5
+
+
+@pytest.mark.parametrize("console", ["on", "off"])
+async def test_there_is_an_index_only_with_the_console(tmp_path: Path, console: str) -> None:
+    """Nobody else searches."""
+    file = tmp_path / "petstore.db"
+    settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{file}", "PETSTORE_CONSOLE": console})
+    begun = asyncio.Event()
+    work = asyncio.create_task(carry_out_jobs(settings, None, begun.set))
+    await begun.wait()
+    await asyncio.sleep(0)
+    modules = {task.get_stack()[0].f_globals["__name__"] for task in asyncio.all_tasks()}
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert ("petstore.background.search" in modules) == (console == "on")
