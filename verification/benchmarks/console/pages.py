@@ -83,8 +83,6 @@ def _besides(reader: _Reader, target: str) -> float:
 
 def _measure(store: str, port: int, people: People, size: Size) -> Iterator[PageCost]:
     readers = {True: _Reader(port, people.token), False: _Reader(port, "")}
-    while b"The index of names is being made" in readers[True].get("/console/search?q=be", plain=True)[2]:
-        time.sleep(1)
     known = {"pet": size.animals // 2, "order": 19, "open_order": 20}
     known |= {"account": 1, "banned_account": 2, "key": 1}
     views = {

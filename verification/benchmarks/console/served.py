@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.request import Request, urlopen
 
 from tests.support.console_places import People
 from tests.support.postgres import PostgresServer
@@ -26,7 +28,7 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[Served]:
-    """`store`: `sqlite`, or `postgres`, which comes with Valkey."""
+    """Once searches have their index. `store`: `sqlite`, or `postgres`, which comes with Valkey."""
     say(f"{store}: filling")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -43,5 +45,16 @@ def served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[Serve
             people = fill_postgres(url, size, say)
             settings |= {"database_url": url, "valkey_url": valkey.url}
         server = stack.enter_context(servers.petstore("console", path, settings=settings))
+        say(f"{store}: the index of names is made")
+        while b"The index of names is being made" in _searched(server.port, people):
+            time.sleep(1)
         say(f"{store}: measuring")
         yield Served(server.port, people, url)
+
+
+def _searched(port: int, people: People) -> bytes:
+    asked = Request(
+        f"http://127.0.0.1:{port}/console/search?q=be", headers={"Cookie": f"petstore-session={people.token}"}
+    )
+    with urlopen(asked, timeout=60) as answer:
+        return bytes(answer.read())
