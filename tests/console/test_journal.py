@@ -230,8 +230,8 @@ async def test_the_filters_take_what_people_write(shop: Shop, viewer: Visitor) -
     for text, told in (
         ("mia", "Which one? Write animal 2 (Mia) or animal 3 (Mia)."),
         ("1", "Which one? Write animal 1 (Lady Captain) or order 1 (placed)."),
-        ("nobody", "'nobody' names nothing that the journal is about"),
-        ("99", "'99' names nothing that the journal is about"),
+        ("nobody", "Nothing is called 'nobody'. Write a name, or what it is and its number: animal 7"),
+        ("99", "Nothing is called '99'."),
     ):
         shown = await viewer.get("journal?" + urlencode({"about": text}))
         assert (shown.status, told in shown.text) == (400, True), shown.text

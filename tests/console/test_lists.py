@@ -161,7 +161,7 @@ class TestCsv:
             ("pets.csv?status=eaten", "Choose one of"),
             ("orders.csv?account=nobody", "nobody"),
             ("accounts.csv?plan=x", "Choose one of"),
-            ("journal.csv?about=x", "names nothing"),
+            ("journal.csv?about=x", "Nothing is called"),
             ("journal.csv?about=account:nobody", "nobody"),
             ("pets.csv?q=rex", "The index of names is being made."),
             ("accounts.csv?q=te", "The index of names is being made."),

@@ -18,10 +18,14 @@ async def read_filter(visit: Visit, text: str) -> About:
     """The one object that somebody means. Raises Invalid, which names them if there are several."""
     try:
         return read_about(text)
-    except Invalid as error:
+    except Invalid:
         found = await _objects(visit, text)
-        if not found:
-            raise error from None
+    if not found:
+        raise Invalid(
+            "about",
+            f"Nothing is called {text!r}. Write a name, or what it is and its number: animal 7, order 5,"
+            " account 2, category 1, key 3, webhook 4, person anna; store is the store as a whole.",
+        )
     if len(found) > 1:
         several = " or ".join(
             f"{about.subject} {about.reference} ({said})" for about, said in found[:_NAMED_MAX]
