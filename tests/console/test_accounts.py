@@ -43,6 +43,7 @@ class TestList:
             await add(shop, f"zoo-{number:02}")
         first = await viewer.get("accounts?state=active")
         second = await viewer.get("accounts?" + first.links["Next page"].partition("?")[2])
+        assert "50 of 61" in (await viewer.get("accounts")).text
         assert "zoo-48" in first.text
         assert "zoo-49" not in first.text
         assert "zoo-48" not in second.text

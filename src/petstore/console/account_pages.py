@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from petstore.console.formats import choose
-from petstore.console.lists import Matches, find_matches
+from petstore.console.lists import Matches, find_matches, written
 from petstore.console.visit import Faults, View, Visit, address
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
@@ -26,16 +26,18 @@ _STATES: Mapping[str, Mapping[str, object]] = {
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
     found, error = Matches[AccountUse](), faults_of(asked)
-    further: str | int = ""  # a name in the list of all, else an identifier
+    count, further = "", ""  # where to go on: a name in the list of all, else an identifier
     if error is None:
         state, plan = asked["state"], asked["plan"]
         if asked["q"]:
             found = await find_accounts(visit, asked["q"], _ROWS, visit.place("after"), state, plan)
-            further = found.further
+            further = str(found.further or "")
         else:
             query = AccountQuery(_ROWS, "", state or None, plan or None, after)
             page = await visit.store.accounts.page(query, visit.now_ms)
             further = page.after or ""
+            counted = await visit.store.accounts.count(query)
+            count = "" if counted is None else written(counted)
             found = Matches(page.accounts, is_cut=bool(further) and len(page.accounts) < _ROWS)
     return visit.page(
         "accounts.html",
@@ -47,6 +49,7 @@ async def search(visit: Visit) -> Response:
         first=address("accounts", asked) if after else "",
         next=address("accounts", {**asked, "after": further}) if further else "",
         further=further,
+        count=count,
         csv=address("accounts.csv", asked) if found.rows else "",
         clear="accounts" if any(asked.values()) else "",
         states=[(state, state) for state in STATES],

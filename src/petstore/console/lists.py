@@ -65,9 +65,13 @@ def links(page: str, asked: Mapping[str, str], turned: Turned[T]) -> dict[str, A
 
 
 async def total(turned: Turned[T], count: Callable[[], Awaitable[int]]) -> str:
-    """The number of all rows, such as `337` or `10,000+`."""
-    found = len(turned.rows) if turned.is_whole else await count()
-    return f"{COUNTED_MAX:,}+" if found > COUNTED_MAX else f"{found:,}"
+    """The number of all rows; see `written`."""
+    return written(len(turned.rows) if turned.is_whole else await count())
+
+
+def written(count: int) -> str:
+    """A number of rows, such as `337` or `10,000+`."""
+    return f"{COUNTED_MAX:,}+" if count > COUNTED_MAX else f"{count:,}"
 
 
 class Matches(msgspec.Struct, Generic[R], frozen=True):

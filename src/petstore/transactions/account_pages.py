@@ -10,6 +10,7 @@ from typing import Any
 
 from petstore.core.accounts import AccountPage, AccountQuery, AccountUse, can_begin_name, read_account_id
 from petstore.core.durations import DAY_MS
+from petstore.core.values import COUNTED_MAX
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ACCOUNT, read_account, select
 from petstore.transactions.script import Script, Statement, padded
@@ -56,20 +57,40 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
     if query.after:
         conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
     stop: str | None = None
-    if query.state == "active" or (query.state and query.plan):  # no index has these alone
+    if not _has_index(query):
         for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, SCANNED_MAX - 1)):
             conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
-    if query.plan:
-        conditions.add("plan = {}", query.plan)
-    if query.state:
-        conditions.add(_STATES[query.state])
-    # Ordered by the plan too, PostgreSQL uses the index by plan.
-    order = _ORDER if query.state or not query.plan else f"plan, {_ORDER}"
+    order = _filter(conditions, query)
     rows = yield conditions.select(_ACCOUNTS, f"ORDER BY {order} LIMIT {{}}", today, query.limit + 1)
     found = [_read(row) for row in rows]
     after = found[query.limit - 1].account.name if len(found) > query.limit else stop
     others = [each for each in found[: query.limit] if each not in by_id]
     return AccountPage(others if query.after else [*by_id, *others], after)
+
+
+def count_accounts(query: AccountQuery) -> Script[int | None]:
+    """See Accounts.count."""
+    if not _has_index(query):
+        return None
+    conditions = _Names()
+    end = f"ORDER BY {_filter(conditions, query)} LIMIT {{}}) AS found"
+    rows = yield conditions.select("SELECT count(*) FROM (SELECT 1 FROM accounts", end, COUNTED_MAX + 1)
+    return int(rows[0][0])
+
+
+def _filter(conditions: Query, query: AccountQuery) -> str:
+    """Ask for the plan and the state; returns the order, of the index that has them."""
+    if query.plan:
+        conditions.add("plan = {}", query.plan)
+    if query.state:
+        conditions.add(_STATES[query.state])
+    # Ordered by the plan too, PostgreSQL uses the index by plan.
+    return _ORDER if query.state or not query.plan else f"plan, {_ORDER}"
+
+
+def _has_index(query: AccountQuery) -> bool:
+    """Whether an index has the accounts of this state and plan alone."""
+    return query.state != "active" and not (query.state and query.plan)
 
 
 def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:

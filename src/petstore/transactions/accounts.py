@@ -17,7 +17,7 @@ from petstore.core.accounts import (
 from petstore.core.contacts import check_addresses
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
-from petstore.transactions.account_pages import page_of_accounts, uses_of
+from petstore.transactions.account_pages import count_accounts, page_of_accounts, uses_of
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.refusals import remove_refusals_of
@@ -125,6 +125,12 @@ class Accounts(Repository):
     def page(self, query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
         return page_of_accounts(query, now_ms)
+
+    @read
+    def count(self, query: AccountQuery) -> Script[int | None]:
+        """All accounts of a state or a plan, one more than COUNTED_MAX for all above; None where no index has
+        them."""
+        return count_accounts(query)
 
     @read
     def uses(self, ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:

@@ -134,3 +134,18 @@ async def test_accounts_by_their_ids(store: Store, clock: ManualClock) -> None:
     found = await store.accounts.uses((1, 3, 99), clock.now_ms())
     assert sorted(use.account.name for use in found) == ["a-z", "shop"]
     assert await store.accounts.uses((), clock.now_ms()) == []
+
+
+async def test_accounts_are_counted_where_an_index_has_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All, those of a plan, the suspended and the closed ones, up to a bound."""
+
+    async def count(state: str | None = None, plan: str | None = None) -> int | None:
+        return await store.accounts.count(AccountQuery(1, "", state, plan))
+
+    assert [await count(), await count("suspended"), await count("closed")] == [len(NAMES), 1, 2]
+    assert await count(plan="pro") == len(NAMES) // 2
+    assert [await count("active"), await count("closed", "pro")] == [None, None]
+    monkeypatch.setattr(account_pages, "COUNTED_MAX", 3)
+    assert await count() == 4
