@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from html import unescape
 
 import pytest
 
@@ -13,6 +11,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.moments import iso_day
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet
 from tests.support.console import Visitor
@@ -127,10 +126,14 @@ class TestAccount:
         shown = await viewer.get(f"accounts/{account_id}")
         assert "minute 60 7 53" in shown.text
         assert "day 1,000 52 948" in shown.text
-        text = unescape(shown.body.decode()).partition('data-days="')[2].partition('"')[0]
-        times, requests, refused, deprecated = json.loads(text)
-        assert times == [(today - ago) * 86_400 for ago in range(89, -1, -1)]
-        assert (requests[-3:], refused[-3:], deprecated[-3:]) == ([52, 51, 52], [2, 1, 0], [4, 2, 0])
+        use = [f"{iso_day(today)} 52 0 0", f"{iso_day(today - 1)} 51 1 2", f"{iso_day(today - 2)} 52 2 4"]
+        assert f"Deprecated {' '.join(use)} {iso_day(today - 3)} 0 0 0" in shown.text
+        drawn = re.findall("<title>([^<]*): ([^<]*)</title>", shown.body.decode())
+        assert [drawn[-1], drawn[-2]] == [
+            (iso_day(today), "52 requests, 0 refused"),
+            (iso_day(today - 1), "51 requests, 1 refused"),
+        ]
+        assert len(drawn) == 90
         for name in ("Plan", "Suspend", "Issue", "Close"):
             assert name not in shown.links
 

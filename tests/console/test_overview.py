@@ -72,7 +72,7 @@ async def test_stock_and_sales(shop: Shop, viewer: Visitor) -> None:
     assert "Category 3 2 0 1 Other categories 0 0 3" in shown.text
     assert b'<rect class="part1" x="0.0%" width="87.5%" height="100%"/>' in shown.body
     assert b'<rect class="part2" x="87.5%" width="12.5%" height="100%"/>' in shown.body
-    assert "2027-01-04 1 2027-01-11 2" in shown.text
+    assert "2027-01-11 2 2027-01-04 1" in shown.text
     assert "Category Orders delivered Category 2 2 Category 1 1" in shown.text
 
 

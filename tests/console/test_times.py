@@ -73,7 +73,7 @@ async def test_a_key_ends_with_a_day_of_the_reader(shop: Shop, operator: Visitor
 async def test_the_days_of_limits_stay_utc(shop: Shop, operator: Visitor) -> None:
     """Use, bills and limits count UTC days, whatever the zone, and say so."""
     for page, said in (
-        ("accounts/2", "Day (UTC)"), ("accounts", "Used today (UTC)"), ("billing", "UTC day"),
+        ("accounts/2", "90 days (UTC)"), ("accounts", "Used today (UTC)"), ("billing", "UTC day"),
         ("", "Requests today (UTC)"),
     ):  # fmt: skip
         text = (await operator.get(page)).text

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import msgspec
 from starlette.responses import Response
 
 from petstore.console import refusals
+from petstore.console.charts import chart_of_use
 from petstore.console.contacts import Place
 from petstore.console.formats import ungrouped
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
 from petstore.core.accounts import Account
-from petstore.core.durations import DAY_MS, DAY_SECONDS
+from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import (
@@ -26,7 +26,7 @@ from petstore.core.limits.plans import (
     resolve_plan,
 )
 from petstore.core.limits.quota import view
-from petstore.core.limits.usage import DailyUsage, every_day
+from petstore.core.limits.usage import every_day
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.values import read_int64
@@ -64,8 +64,8 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
         account=account,
         customer=await visit.store.customers.of(account.id),
         windows=windows,
-        days=days,
-        chart=_chart_of(days),
+        today=days[0],
+        chart=chart_of_use(days),
         keys=_working(keys, visit.now_ms),
         ended=ended[:_ENDED_KEYS],
         ended_count=len(ended),
@@ -79,12 +79,6 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
             visit, account, keys, report.bans, windows, history, are_all=len(keys) < KEYS_READ
         ),
     )
-
-
-def _chart_of(days: Sequence[DailyUsage]) -> str:
-    """JSON for static/usage.js, oldest first: Unix times in seconds, requests, refused, deprecated."""
-    rows = [(each.day * DAY_SECONDS, each.requests, each.refused, each.deprecated) for each in days]
-    return msgspec.json.encode(list(zip(*reversed(rows), strict=True))).decode()
 
 
 def _working(keys: Sequence[ApiKey], now_ms: int) -> list[ApiKey]:

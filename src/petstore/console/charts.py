@@ -1,4 +1,4 @@
-"""The overview's charts of stock and sales: SVG, drawn on the server, so that they need no script."""
+"""Charts of stock, sales and the use of an account: SVG, drawn on the server, so that they need no script."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from petstore.console.categories import CategoryNames
+from petstore.core.limits.usage import DailyUsage
 from petstore.core.moments import iso_day
 from petstore.core.pets import PetStatus
 from petstore.core.totals import WEEKS, Sales, Totals
@@ -33,7 +34,8 @@ class Row(msgspec.Struct, frozen=True):
 
 class Chart(msgspec.Struct, frozen=True):
     """`columns` are the table's: that of the names, then those of the counts; the first counts are `parts`
-    of the bars. Without `rows`, `empty` says why."""
+    of the bars. Without `rows`, `empty` says why. Bars with `last`, which is what the last one is, stand, the
+    oldest first."""
 
     title: str
     unit: str
@@ -41,7 +43,7 @@ class Chart(msgspec.Struct, frozen=True):
     rows: list[Row]
     empty: str
     parts: Sequence[str] = ()
-    is_upright: bool = False
+    last: str = ""
 
 
 def charts(totals: Totals, names: CategoryNames, zone: ZoneInfo) -> list[Chart]:
@@ -67,8 +69,21 @@ def _stock(totals: Totals, names: CategoryNames) -> Chart:
 
 def _by_week(sales: Sales, zone: ZoneInfo) -> Chart:
     rows = _rows([(iso_day(day_at(begin, zone)), [count]) for begin, count in sales.weeks.items()])
+    columns = ["Week from", _DELIVERED]
+    return Chart("Sales by week", "orders delivered", columns, rows, _NONE_DELIVERED, last="this week so far")
+
+
+def chart_of_use(days: Sequence[DailyUsage]) -> Chart:
+    """The requests of an account, from days of which the newest is the first."""
+    counts = [(iso_day(each.day), [each.requests, each.refused, each.deprecated]) for each in reversed(days)]
     return Chart(
-        "Sales by week", "orders delivered", ["Week from", _DELIVERED], rows, _NONE_DELIVERED, is_upright=True
+        f"Use of {len(days)} days",
+        "requests",
+        ["Day (UTC)", "#Requests", "#Refused", "#Deprecated"],
+        _rows(counts, 2),
+        f"No request was made in these {len(days)} days (UTC).",
+        ["requests", "refused"],
+        last="today so far",
     )
 
 

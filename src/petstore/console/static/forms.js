@@ -48,8 +48,6 @@
     for (const name of ["href", "action", "hx-get"]) {
       for (const each of main.querySelectorAll(`[${name}]`)) each.setAttribute(name, new URL(each.getAttribute(name), address));
     }
-    const chart = document.getElementById("usage-chart");
-    if (chart) main.querySelector("#usage-chart")?.replaceWith(chart);
     document.title = page.title;
     document.getElementById("content").replaceWith(main);
     htmx.process(main);
