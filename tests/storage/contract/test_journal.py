@@ -207,6 +207,7 @@ READS = {
         "accounts.all",
         "customers.of",
         "accounts.page",
+        "accounts.count",
         "keys.find_caller",
         "keys.keys",
         "keys.key",
