@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
+from starlette.requests import Request
 
 from petstore.console.rendering import Page
 from tests.support.console import BROWSER, Visitor
@@ -128,3 +130,16 @@ def test_each_file_has_its_checksum_and_licence() -> None:
     for name, checksum in listed.items():
         assert hashlib.sha256((CONSOLE / "static" / name).read_bytes()).hexdigest() == checksum
         assert (CONSOLE / "licences" / f"{name.partition('-')[0]}.txt").stat().st_size > 500
+
+
+async def test_an_unknown_address_keeps_nothing(shop: Shop) -> None:
+    """Anybody can ask for one, as often as they like."""
+    stranger = Visitor(shop)
+    await stranger.get("nothing")
+    kept = []
+    for _ in range(2):
+        gc.collect()
+        kept.append(sum(isinstance(each, Request) for each in gc.get_objects()))
+        for _ in range(20):
+            await stranger.get("nothing")
+    assert kept[1] <= kept[0] + 1

@@ -82,7 +82,6 @@ VIEWS = [
 ]
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))
-_NO_PAGE = NotFound("The console has no page at this address.")
 
 ErrorPage = Callable[[PetstoreError, Request], Awaitable[Response]]
 
@@ -109,7 +108,9 @@ class Console:
         async def show(error: PetstoreError, request: Request) -> Response:
             if not request.url.path.startswith(f"{PREFIX}/"):
                 return await elsewhere(error, request)
-            return await self._guard.refuse(_NO_PAGE if isinstance(error, NotFound) else error, request)
+            if isinstance(error, NotFound):
+                error = NotFound("The console has no page at this address.")
+            return await self._guard.refuse(error, request)
 
         return show
 
