@@ -36,11 +36,11 @@ async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that it has rested; it ends before the fifth time."""
+    """The seconds that it has rested; it ends before the ninth time."""
     rested: list[float] = []
 
     async def sleep(seconds: float) -> None:
-        if len(rested) == 5:
+        if len(rested) == 8:
             raise asyncio.CancelledError
         rested.append(round(seconds, 3))
 
@@ -53,30 +53,46 @@ async def follow(found: Search, clock: ManualClock) -> None:
         await search.run(found, clock)
 
 
-def slow(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
-    """Each step takes 100 milliseconds."""
+async def test_requests_come_before_the_newest_names(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    """A new index is worked on for half of the time, the journal for a twentieth, nothing once a second; and
+    what was left alone for half of the time."""
+    monkeypatch.setattr("petstore.transactions.search.ENTRIES_MAX", 1)
     step = Search.step
 
     async def slow_step(self: Search) -> Progress | None:
         clock.advance(0.1)
+        if len(pauses) == 5:
+            await add_three()
         return await step(self)
 
+    async def add_three() -> None:
+        for name in ("Rex", "Max", "Tom"):
+            await store.pets.add(NewPet(name, 1), ACTOR)
+
     monkeypatch.setattr(Search, "step", slow_step)
-
-
-async def test_requests_come_before_the_newest_names(
-    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
-) -> None:
-    """A new index takes half of a processor, the journal a twentieth, nothing to do one look a second."""
-    monkeypatch.setattr("petstore.transactions.search.ENTRIES_MAX", 1)
-    slow(monkeypatch, clock)
     await follow(store.search, clock)
-    assert pauses == [0.1, 0.1, 0.1, 1.9, 1.0]  # its begin, three kinds of texts, nothing to do
-    for name in ("Rex", "Max", "Tom"):
-        await store.pets.add(NewPet(name, 1), ACTOR)
+    # Begun, three kinds of texts, up to date; then three animals.
+    assert pauses == [0.1, 0.1, 0.1, 0.1, 1.0, 1.9, 1.9, 1.0]
+    await add_three()
     pauses.clear()
     await follow(store.search, clock)
-    assert pauses == [1.9, 1.9, 1.0, 1.0, 1.0]
+    assert pauses[:3] == [0.1, 0.1, 1.0]
+
+
+async def test_a_wait_for_the_database_does_not_stop_it_for_long(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+) -> None:
+    """The rest is half a minute at most."""
+
+    async def wait(_: Search) -> Progress:
+        clock.advance(60)
+        return Progress(await store.events.newest())
+
+    monkeypatch.setattr(Search, "step", wait)
+    await follow(store.search, clock)
+    assert pauses == [30.0] * 8
 
 
 async def test_a_fault_is_said_once(
@@ -91,7 +107,7 @@ async def test_a_fault_is_said_once(
     with capture_logs() as lines:
         await follow(store.search, clock)
     assert [(line["event"], line["reason"]) for line in lines] == [("search index not written", "disk full")]
-    assert pauses == [30.0] * 5
+    assert pauses == [30.0] * 8
 
 
 @pytest.mark.parametrize("console", ["on", "off"])

@@ -13,15 +13,16 @@ from petstore.transactions.search import Search
 _log = structlog.get_logger("petstore.jobs")
 _PAUSE_SECONDS = 1.0
 _AFTER_FAULT_SECONDS = 30.0
-# Pauses for each second of work: a new index is wanted soon, requests matter more than the newest names.
-_REST_WHILE_MADE = 1
+# Seconds of rest for each of work: a new index, or one that was left alone, is wanted soon; then requests
+# matter more than the newest names.
+_REST_AT_FIRST = 1
 _REST = 19
 
 
 async def run(search: Search, clock: Clock) -> None:
-    """Follow the journal until cancelled, with at most a twentieth of a processor; with half of one while the
-    index is made."""
-    fault = ""
+    """Follow the journal until cancelled: for half of the time until the index is up to date, then for a
+    twentieth at most."""
+    fault, rest = "", _REST_AT_FIRST
     while True:
         began, pause = clock.monotonic(), _AFTER_FAULT_SECONDS
         try:
@@ -32,5 +33,9 @@ async def run(search: Search, clock: Clock) -> None:
             fault = str(error)
         else:
             fault, took = "", clock.monotonic() - began
-            pause = took * (_REST_WHILE_MADE if ahead.walked else _REST) if ahead else _PAUSE_SECONDS
+            if ahead is None:
+                rest, pause = _REST, _PAUSE_SECONDS
+            else:
+                rest = _REST_AT_FIRST if ahead.walked else rest
+                pause = min(took * rest, _AFTER_FAULT_SECONDS)
         await asyncio.sleep(pause)
