@@ -133,9 +133,23 @@ class TestAccount:
             (iso_day(today), "52 requests, 0 refused"),
             (iso_day(today - 1), "51 requests, 1 refused"),
         ]
-        assert len(drawn) == 90
+        assert len(drawn) == 3  # days without a request are empty
         for name in ("Plan", "Suspend", "Issue", "Close"):
             assert name not in shown.links
+
+    async def test_refused_requests_are_drawn_apart(self, shop: Shop, viewer: Visitor) -> None:
+        """As what they are on a day without another one, and however few they are."""
+        account_id, today = await add(shop), shop.clock.now_ms() // DAY_MS
+        days = {
+            (account_id, today): DailyUsage(today, 0, 7, 0),
+            (account_id, today - 1): DailyUsage(today - 1, 100_000, 1, 0),
+        }
+        await shop.store.counters.save(LimiterState({}, {}), UsageChanges(days))
+        body = (await viewer.get(f"accounts/{account_id}")).body.decode()
+        bars = [
+            re.findall('class="(part[12])".*? height="([0-9.]*)"', each) for each in body.split("<title>")[2:]
+        ]
+        assert bars == [[("part1", "100.0"), ("part2", "0.5")], [("part2", "0.5")]]
 
 
 class TestChanges:

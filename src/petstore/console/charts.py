@@ -16,6 +16,8 @@ from petstore.core.zones import day_at
 
 # Categories with a bar of their own; the others share one.
 _SHOWN = 6
+# A part that is there is seen: so many percent.
+_LEAST = 0.5
 _DELIVERED = "#Orders delivered"
 _NONE_DELIVERED = f"No order was delivered in these {WEEKS} weeks."
 
@@ -34,8 +36,8 @@ class Row(msgspec.Struct, frozen=True):
 
 class Chart(msgspec.Struct, frozen=True):
     """`columns` are the table's: that of the names, then those of the counts; the first counts are `parts`
-    of the bars. Without `rows`, `empty` says why. Bars with `last`, which is what the last one is, stand, the
-    oldest first."""
+    of the bars. Without `rows`, `empty` says why. A chart over time has `last`, the name of its last bar: its
+    bars stand, the oldest first."""
 
     title: str
     unit: str
@@ -117,9 +119,10 @@ def _rows(rows: list[tuple[str, list[int]]], parts: int = 1) -> list[Row]:
 
 
 def _bar(counts: Iterable[int], longest: int) -> list[tuple[float, float]]:
-    begin, parts = 0.0, []
+    whole, begin, parts = 0, 0.0, []
     for count in counts:
-        length = round(count * 100 / longest, 1)
-        parts.append((begin, length))
-        begin = round(begin + length, 1)
+        whole += count
+        end = max(round(whole * 100 / longest, 1), begin + (_LEAST if count else 0))
+        parts.append((begin, round(end - begin, 1)))
+        begin = round(end, 1)
     return parts
