@@ -14,6 +14,7 @@ from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange
+from petstore.core.values import INT64_MAX
 from tests.support.console import Visitor
 from tests.support.failing_webhooks import add_webhook
 from tests.support.journal import ACTOR
@@ -105,16 +106,28 @@ async def test_many_entries_of_one_change_are_one_line_that_opens(
         assert folded in shown.text
         assert shown.links["animal 29"].endswith("/console/pets/29")
         assert "animal 28" not in shown.links
-    whole = await viewer.get(shown.links["All 30 entries"].removeprefix("../console/"))
-    assert whole.text.count("Animal added") == 7  # above its entries, of which a page has 6
+    whole = await viewer.get(shown.links["All entries of this change"].removeprefix("../console/"))
+    assert "What was changed at once by tests" in whole.text
+    assert whole.text.count("Animal added") == 6
     rest = await viewer.get(whole.links["Earlier entries"].removeprefix("../console/"))
     assert "animal 32" in rest.links
     assert "animal 33" not in rest.links
-    assert (await viewer.get("journal?change=999")).status == 404
+    for no_change in (999, INT64_MAX):
+        assert (await viewer.get(f"journal?change={no_change}")).status == 404
     assert shown.text.count("Animal added") == 6
     further = await viewer.get(shown.links["Earlier entries"].removeprefix("../console/"))
     assert "times" not in further.text
     assert [each for each in further.links if "animal" in each] == ["animal 3", "animal 2", "animal 1"]
+
+
+async def test_a_change_is_whole_from_each_of_its_lines(shop: Shop, viewer: Visitor) -> None:
+    """Also from one that begins within it, on a later page, and without what others did at that time."""
+    for _ in range(20):
+        await shop.store.pets.add(REX, ACTOR)
+    await shop.store.pets.add(REX, f"{ACTOR}/key 3")
+    shown = await viewer.get("journal?before=17")
+    whole = await viewer.get(shown.links["All entries of this change"].removeprefix("../console/"))
+    assert [f"animal {number}" in whole.links for number in (1, 20, 21)] == [True, True, False]
 
 
 def test_members_are_named_and_times_are_times() -> None:

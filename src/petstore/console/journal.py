@@ -84,7 +84,7 @@ class Change(msgspec.Struct, frozen=True):
 class Line(msgspec.Struct, frozen=True):
     """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
     empty without a page. `same` are the first lines of the entries of its change, where they are one line;
-    `count` is how many there are, and `page` has all."""
+    `count` is how many there are at least, and `page` has all."""
 
     entry: Entry
     who: str

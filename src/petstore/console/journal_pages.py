@@ -19,11 +19,14 @@ from petstore.core.journal import (
     people_of,
 )
 from petstore.core.taking_back import DONE
+from petstore.core.values import INT64_MAX
 from petstore.core.zones import day_begins_ms
 
 _PAGE_LIMIT = 50
 # At most so many entries are read for a page whose lines are of several.
 _FOLDED_MAX = 500
+# A line of the journal may begin within a change: so many entries after its first one may be of it as well.
+_NEWER_MAX = 2_500
 
 
 async def show(visit: Visit) -> Response:
@@ -54,27 +57,29 @@ async def show(visit: Visit) -> Response:
 
 
 async def _show_change(visit: Visit) -> Response:
-    """The entries of a change of many things; `change` is its newest one. That of an import, or of its taking
-    back, is a line above those of the animals."""
-    newest_id, before_id = visit.place("change"), visit.place("before")
-    found = (await visit.store.journal.page(JournalQuery(1, before_id=newest_id + 1))).entries
-    if [entry.id for entry in found] != [newest_id]:
+    """What an actor has changed at one time; `change` is an entry of it. The last entry of an import, and of
+    its taking back, is a line above the entries of its animals."""
+    entry_id = min(visit.place("change"), INT64_MAX - _NEWER_MAX)
+    found = (await visit.store.journal.page(JournalQuery(1, before_id=entry_id + 1))).entries
+    if [entry.id for entry in found] != [entry_id]:
         raise NotFound("The journal has no such change.")
-    (newest,) = found
-    is_list, at_ms = animals_of_list(newest) > 0, newest.at_ms
-    before_id = before_id or (newest_id if is_list else newest_id + 1)
+    (entry,) = found
+    is_list, at_ms = animals_of_list(entry) > 0, entry.at_ms
+    before_id = visit.place("before") or (entry_id if is_list else entry_id + _NEWER_MAX)
     page = await visit.store.journal.page(
-        JournalQuery(_PAGE_LIMIT, None, newest.actor, at_ms, before_id, at_ms + 1)
+        JournalQuery(_PAGE_LIMIT, None, entry.actor, at_ms, before_id, at_ms + 1)
     )
-    asked, further = {"change": newest_id}, page.go_on_before if page.has_more else None
-    can_be_taken_back = is_list and newest.action != DONE
+    # The query takes the parts of an actor too, such as the keys of an account.
+    entries = [each for each in page.entries if each.actor == entry.actor]
+    asked, further = {"change": entry_id}, page.go_on_before if page.has_more else None
+    can_be_taken_back = is_list and entry.action != DONE
     return visit.page(
         "journal_change.html",
         "Stock list" if is_list else "One change",
         is_list=is_list,
         line=(await lines_with_names(visit, found))[0],
-        taking_back=await visit.store.takings_back.find(newest_id) if can_be_taken_back else None,
-        lines=lines(page.entries, people=await visit.store.people.names(people_of(page.entries))),
+        taking_back=await visit.store.takings_back.find(entry_id) if can_be_taken_back else None,
+        lines=lines(entries, people=await visit.store.people.names(people_of(entries))),
         first=address("journal", asked) if visit.query.get("before") else "",
         next=address("journal", {**asked, "before": further}) if further else "",
     )

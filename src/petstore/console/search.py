@@ -20,7 +20,7 @@ from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.pets import PageQuery
-from petstore.core.search import Words
+from petstore.core.search import Words, id_in
 
 T = TypeVar("T")
 # Of each kind the first ones; there is a list of all.
@@ -104,7 +104,9 @@ async def _orders(visit: Visit, text: str) -> Hits:
         )
         for order in found.rows[:_SHOWN]
     ]
-    more = address("orders", {"state": "all", "q": text}) if found.further or len(found.rows) > _SHOWN else ""
+    # The list of a number that is an order's is that order.
+    has_list = all(order.id != id_in(text) for order in found.rows)
+    more = address("orders", {"state": "all", "q": text}) if has_list and found.further else ""
     return Hits("Orders", hits, more, found.is_built)
 
 
