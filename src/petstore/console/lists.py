@@ -101,7 +101,7 @@ async def find_matches(
     ids = [id_ for id_ in (found.ids if found else ()) if id_ != number]
     if number is not None and not query.after_id:
         ids.insert(0, number)
-    rows = await read(tuple(ids))
+    rows = await read(tuple(ids)) if ids else {}
     if found is None:
         return Matches(list({**rows, **(await beginning() if beginning else {})}.values()), is_built=False)
     listed = [rows[id_] for id_ in ids if id_ in rows]

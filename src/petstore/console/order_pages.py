@@ -107,7 +107,7 @@ async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Matches[Ord
     """One page of those with the words in their references. Before the index is made there are none."""
 
     async def read(ids: tuple[int, ...]) -> dict[int, Order]:
-        page = await visit.store.orders.page(replace(query, ids=ids, limit=max(1, len(ids)), after_id=0))
+        page = await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))
         return {order.id: order for order in page.orders}
 
     statuses = (query.status,) if query.status else OPEN if query.open_only else ()

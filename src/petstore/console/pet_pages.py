@@ -96,7 +96,7 @@ async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Matches[Pet]:
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
 
     async def read(ids: tuple[int, ...]) -> dict[int, Pet]:
-        page = await pets.page(replace(wanted, ids=ids, limit=max(1, len(ids)), after_id=0))
+        page = await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))
         return {pet.id: pet for pet in page.pets}
 
     async def beginning() -> dict[int, Pet]:
