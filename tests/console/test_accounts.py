@@ -150,6 +150,7 @@ class TestAccount:
             re.findall('class="(part[12])".*? height="([0-9.]*)"', each) for each in body.split("<title>")[2:]
         ]
         assert bars == [[("part1", "100.0"), ("part2", "0.5")], [("part2", "0.5")]]
+        assert re.findall(' y="([0-9.-]*)"', body) == ["0.0", "0.0", "99.5"]  # none is above the chart
 
 
 class TestChanges:

@@ -123,6 +123,7 @@ def _bar(counts: Iterable[int], longest: int) -> list[tuple[float, float]]:
     for count in counts:
         whole += count
         end = max(round(whole * 100 / longest, 1), begin + (_LEAST if count else 0))
-        parts.append((begin, round(end - begin, 1)))
+        length = round(end - begin, 1)
+        parts.append((min(begin, 100 - length), length))
         begin = round(end, 1)
     return parts

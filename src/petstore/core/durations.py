@@ -8,7 +8,6 @@ SECOND_MS = 1_000
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 86_400_000
-DAY_SECONDS = DAY_MS // SECOND_MS
 
 _FORM = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
 _MILLISECONDS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
