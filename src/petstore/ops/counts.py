@@ -233,7 +233,7 @@ SHOWN_LEVELS = {
     "events_held_seconds": Shown(
         "petstore_events_held_seconds", "How long a transaction has held back the oldest event.", max
     ),
-    "connections": Shown("petstore_connections", "Connections of clients, by open descriptors."),
+    "connections": Shown("petstore_connections", "Connections of clients."),
     "writes_waiting": Shown("petstore_store_writes_waiting", "Writes in SQLite's queue."),
     "pool_in_use": Shown("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),
     "pool_waiting": Shown("petstore_pool_waiting", "Requests that wait for such a connection."),

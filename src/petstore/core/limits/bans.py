@@ -28,7 +28,7 @@ class BanState(msgspec.Struct, gc=False):
 class BanPolicy(msgspec.Struct, frozen=True):
     """The numbers of the ban rule."""
 
-    minimum_rejections: int = 60  # more strikes than this, and than the plan's first limit, begin a ban
+    minimum_rejections: int = 60  # more strikes than this, and than the account's first limit, begin a ban
     window_ms: int = 300_000  # strikes older than this are forgotten
     grace_ms: int = 2_000  # refusals so soon after the first 429 of a window were in flight: no strikes
     durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # of the first ban, the second, ...
