@@ -51,7 +51,7 @@ class CheckedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Who still waits for a name server ends by itself: nothing waits for it."""
+        """Look-ups that are under way end by themselves: nothing waits for them."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

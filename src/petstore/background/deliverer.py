@@ -1,7 +1,7 @@
 """Delivers webhooks: which ones this process has, and what wakes them. Any number of processes share them.
 
-One look at the journal serves all; a webhook that nothing is for costs nothing more. Who changes a webhook
-writes an entry, so the look tells of that too.
+One look at the journal serves all; a webhook without events costs nothing more. A change of a webhook writes
+an entry, so the look finds that too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from petstore.transactions.deliverers import LEASE_MS, Owned
 from petstore.transactions.store import Parts
 
 LOOK_SECONDS = 0.1
-# While there is no webhook in the store, it is asked for one so often.
+# How often the store is asked for a webhook while it has none.
 _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
-# How far webhooks have come that nothing was for: what a restart reads again.
+# How often the places of idle webhooks are noted: a restart reads on from there.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
 _TRIES_OF_ACCOUNT_MAX = 250
@@ -60,13 +60,13 @@ class Deliverer:
         turns = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX)
         self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns, tried)
         self._deliveries: dict[int, Deliveries] = {}
-        self._leaving: list[Deliveries] = []  # what is under way of those that it has no more
+        self._leaving: list[Deliveries] = []  # deliveries under way of webhooks that it has no more
         self._looked_to: Bookmark | None = None
         self._claimed_at = self._moved_at = float("-inf")
         self._trouble = ""
 
     async def run(self) -> None:
-        """Deliver until cancelled; then what is under way has some seconds to end."""
+        """Deliver until cancelled; then tries that are under way have some seconds to end."""
         try:
             while True:
                 try:
@@ -139,7 +139,7 @@ class Deliverer:
                 self._deliveries[endpoint.id].configure(endpoint, due[endpoint.id])
         for each in before.values():
             each.leave()
-        # Nobody waits for what is under way, but the same webhook.
+        # Only the same webhook waits for its tries that are under way.
         self._leaving = [each for each in (*self._leaving, *before.values()) if not each.is_idle]
         held = {*self._deliveries, *(each.endpoint.id for each in self._leaving)}
         for endpoint in owned.endpoints:
@@ -148,7 +148,7 @@ class Deliverer:
                 self._deliveries[endpoint.id].wake()
 
     async def _move(self) -> None:
-        """Note how far the webhooks have come that nothing was for."""
+        """Note how far idle webhooks have come."""
         assert self._looked_to is not None
         still = [each for each in self._deliveries.values() if each.can_move_to(self._looked_to)]
         if still:

@@ -21,7 +21,7 @@ from petstore.core.events import Bookmark, Event, EventQuery, Position
 from petstore.core.webhooks import Repetition, Try, entries_of
 
 _PAGE = 50
-# What came of tries is noted when so many have ended, or after so long.
+# Outcomes of tries are noted when this many have ended, or after this long.
 _NOTED_AT = 50
 _NOTED_SECONDS = 1.0
 _PATIENCE_SECONDS = 1.0
@@ -57,7 +57,7 @@ class Deliveries:
         self._read_to = endpoint.after
         self._due = sorted(repetitions)
         self._open: deque[_First] = deque()  # from the place on
-        self._first: deque[_First] = deque()  # of these, what is not begun
+        self._first: deque[_First] = deque()  # of these, those not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
         self._ended: list[_End] = []
@@ -109,7 +109,7 @@ class Deliveries:
         return min(moments, default=None)
 
     def expect(self, since: Position) -> None:
-        """There may be an event after a place up to which there was none, if everything was read."""
+        """There may be an event after `since`; if everything was read, there was none up to it."""
         if self.is_idle and self.has_read_all and since > self._read_to.position:
             self.move(Bookmark(self._read_to.data_set, since))
         self._may_have_more = True
@@ -220,7 +220,7 @@ class Deliveries:
         return has_first or self._next_due() is not None
 
     def _next_due(self) -> int | None:
-        """The place of a repetition that may begin: what somebody asked for waits for no pause."""
+        """The place of a repetition that may begin. One that somebody asked for waits for no pause."""
         if self._trying.disabled is not None:
             return None
         now_ms, paused_until_ms = self._tools.clock.now_ms(), self._trying.standing.paused_until_ms

@@ -1,4 +1,6 @@
-"""Tells facts that are no changes of the store: bans, used-up days and keys that expire. Any process may."""
+"""Notes facts that change nothing else: bans, used-up days, keys that expire soon, calls of an operation that
+ends. Any process may.
+"""
 
 from __future__ import annotations
 
@@ -27,20 +29,20 @@ class Teller:
         self._state: object = None  # of the store at the last look
 
     async def run(self) -> None:
-        """Tell facts until cancelled."""
+        """Note facts until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self.look, _COUNTED_SECONDS))
             group.create_task(self._repeat(self.look_at_time, _TIMED_SECONDS))
 
     async def look(self) -> None:
-        """Tell what the counters say, unless nothing was written since the last look."""
+        """Note what the counters say, unless nothing was written since the last look."""
         state = await self._facts.state()
         if state != self._state:
             await self._facts.tell_counted()
             self._state = state
 
     async def look_at_time(self) -> None:
-        """Tell what comes with time."""
+        """Note what comes with time."""
         await self._facts.tell_timed(self._removal_at_ms)
 
     async def _repeat(self, look: Callable[[], Awaitable[None]], seconds: float) -> None:

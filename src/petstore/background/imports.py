@@ -1,4 +1,4 @@
-"""Checks and stores uploads. What was agreed to is what is stored: when the store would do something else by
+"""Checks and stores uploads. A list is stored as it was agreed to: when the store would do something else by
 now, the new report is shown instead.
 """
 

@@ -16,7 +16,7 @@ from petstore.core.mails import MailServer
 from petstore.core.printable import printable
 
 _STEP_SECONDS = 20.0
-# Servers look through what they got before they answer; who does not wait sends it twice.
+# Servers look through a mail before they answer; a client that does not wait sends it twice.
 _DATA_SECONDS = 80.0
 _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
@@ -34,8 +34,8 @@ _REFUSED = (
 
 
 class MailRefused(Exception):
-    """The server did not take this mail; another one it may. `is_final`: nor will it later, since there is no
-    such recipient. `lasts`: it says that another try will end the same."""
+    """The server did not take this mail, and may take another one. `is_final`: it will not take it later
+    either, since there is no such recipient. `lasts`: it says that another try will end the same."""
 
     def __init__(self, fault: str, *, is_final: bool, lasts: bool) -> None:
         super().__init__(fault)

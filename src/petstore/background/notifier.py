@@ -22,14 +22,14 @@ from petstore.transactions.notifications import Ended, GivenUp
 from petstore.transactions.store import Parts
 
 _LOOK_SECONDS = 2.0
-# The store's own place is moved so often where nothing was for anybody; a restore is seen by then.
+# How often the store's own place is moved while there is nothing for anybody; a restore is seen by then.
 _GATHER_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 # After trouble of the server; twice as long each time.
 _FIRST_PAUSE_SECONDS = 5.0
 _LONGEST_PAUSE_SECONDS = 300.0
 
-# What troubles are of.
+# What a trouble is of: the store, or the mail server.
 _STORE, _SERVER = "store", "server"
 
 _log = structlog.get_logger("petstore.mail")

@@ -1,7 +1,7 @@
 """One try to send a webhook over HTTP, guarded against forged targets.
 
 A name is resolved once for each new connection, every address of it is checked, and the connection goes to
-what was checked. How a receiver answers can't take more than the deadline, 64 KiB and a connection.
+what was checked. An answer takes at most the deadline, 64 KiB of a body (512 KiB in all) and a connection.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ WINDOW_MAX = 8
 _log = structlog.get_logger("petstore.webhooks")
 # Their Retry-After is obeyed.
 _PAUSING_STATUSES = (429, 503)
-# What failed by a fault of this service counts against no webhook, and is tried again after so long.
+# A try that failed by a fault of this service counts against no webhook; it is repeated after this long.
 _UNAVAILABLE_MS = 5 * MINUTE_MS
 # What came of a try, and its repetition.
 Outcome = tuple[Try | None, Repetition | None]
@@ -52,7 +52,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, account_id: int) -> AsyncIterator[None]:
-        """A turn of an account; who has too many waits without one of the others'."""
+        """A turn of an account. One with too many tries under way waits, without a turn of the others'."""
         async with self._of_account[account_id], self._all:
             yield
 

@@ -17,7 +17,7 @@ from petstore.http.refusals import refusal
 
 # Larger than the application's bounds, so that its own answer comes first.
 _HEAD_MAX_BYTES = 64 * 1024
-_BODY_AHEAD_BYTES = 64 * 1024  # that wait for the application
+_BODY_AHEAD_BYTES = 64 * 1024  # of a body, that may wait for the application
 # Without a request, with a part of its head, or with the rest of a body that nobody reads.
 _IDLE_SECONDS = 10.0
 # For the client's end of a connection whose last answer it may not have read yet (RFC 9112, 9.6).
@@ -53,10 +53,10 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._parser = HttpRequestParser(self)
         self._client = ("unknown", 0)
-        self._method = ""  # that llhttp does not know, of the request whose head arrives
+        self._method = ""  # of the request whose head arrives, if llhttp does not know it
         self._target = b""
         self._headers: Headers = []
-        self.heads = 0  # of requests, that have arrived
+        self.heads = 0  # of requests that have arrived
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._unfinished = 0  # bytes since a request or a piece of a body was complete
         self._arriving: Exchange | None = None  # its body is not complete

@@ -88,7 +88,7 @@ class Exchange:
         self._connection = connection
         self.keeps_alive = keeps_alive
         self._pieces: list[bytes] = []
-        self.waiting_bytes = 0  # of the body, which the application has not taken
+        self.waiting_bytes = 0  # of the body, not taken by the application yet
         self._arrival: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] | None = None
         self._has_left = False

@@ -147,7 +147,7 @@ class Counts(msgspec.Struct):
         self.bans += ban_began
 
     def committed(self, jobs: int, seconds: float) -> None:
-        """One group commit. Called by the writer's thread."""
+        """One commit of `jobs` writes. SQLite's writer calls it from its thread."""
         self.commits.observe(seconds, COMMIT_BOUNDS)
         self.writes += jobs
 

@@ -9,7 +9,7 @@ import structlog
 from petstore.core.events import Held
 from petstore.ops.counts import Counts, Levels
 
-# So long storing a list may take; its size decides.
+# Storing a list may take this long.
 _LOGGED_AFTER_SECONDS = 5.0
 
 _log = structlog.get_logger("petstore.events")

@@ -23,7 +23,7 @@ Noted = tuple[Decision | AddressDecision, str, str | None, Caller, tuple[str, in
 class RefusalNotes:
     """The notes of one process; `addresses` reads those of clients.
 
-    `of` has them by account. Under attack each refused request appends one: what can wait is left to `drain`.
+    `of` has them by account. Under attack each refused request appends one, so `drain` does the rest.
     """
 
     def __init__(self, addresses: Addresses) -> None:
@@ -32,7 +32,7 @@ class RefusalNotes:
         self.of: dict[int, deque[Noted]] = {}
 
     def begin(self, account_id: int) -> deque[Noted]:
-        """Where those of an account go that has none yet."""
+        """Where to put those of an account without any yet."""
         if len(self.of) >= ACCOUNTS_MAX:
             return self._nowhere
         return self.of.setdefault(account_id, deque(maxlen=KEPT))

@@ -1,6 +1,6 @@
 """The directory in which the workers of a service exchange their metrics, one file for each.
 
-The scraped worker writes its own file and then adds up all files. No number in a file ever falls, so no sum
+The scraped worker writes its own file and then adds up all files. No count in a file ever falls, so no sum
 does, whichever worker is scraped next. The files of ended workers are merged into one.
 """
 

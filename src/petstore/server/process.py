@@ -14,7 +14,7 @@ import structlog
 
 from petstore.server.signals import TAKEN, SignalPipe
 
-REPLACED = signal.SIGUSR1  # tells a worker to stop because its successor serves
+REPLACED = signal.SIGUSR1  # tells a worker to stop because another one takes its place
 _START_SECONDS = 30.0
 BACKGROUND = -1  # the number of the process that carries out jobs
 _READY, _HEARTBEAT = b"r", b"."
@@ -39,7 +39,7 @@ class Timeouts(msgspec.Struct, frozen=True):
 
 
 class Report:
-    """The worker's end of the pipe, and the parent's ends of those of the workers that it follows."""
+    """The worker's end of its pipe, and the parent's ends of the pipes of workers that it follows."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe

@@ -158,7 +158,7 @@ def tell_of_console(settings: Settings) -> None:
 
 
 def _advise_base_url(settings: Settings) -> None:
-    """Whatever a request says of its address is no ground for a reference in an answer."""
+    """References in answers never go by what a request says of its address."""
     if settings.trusted_proxies and not settings.base_url:
         message = (
             "PETSTORE_TRUSTED_PROXIES is set, PETSTORE_BASE_URL is not: Link and Location have no host."

@@ -25,7 +25,7 @@ _log = structlog.get_logger("petstore.parent")
 
 
 class Supervisor:
-    """Keeps `count` worker processes running, and once they serve the background process, if the job has one.
+    """Keeps `count` workers running and, once they serve, the background process if the job has one.
 
     SIGTERM stops them in order, SIGINT without the drain, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker serves before the one that it replaces ends, otherwise it only prepares to.

@@ -152,7 +152,7 @@ class ChunkMaker:
 class Streamed(Response):
     """A body that is produced while it is sent; one chunk is in memory. It stops when the client goes.
 
-    What `chunks` raises ends the connection, so that the client sees a file that is cut off.
+    An error of `chunks` ends the connection, so that the client sees a file that is cut off.
     """
 
     def __init__(

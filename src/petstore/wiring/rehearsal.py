@@ -48,7 +48,7 @@ def build_rehearsal(
 
 
 def send_of(settings: Settings, clock: Clock) -> Send | None:
-    """Sends as the background process does, but once, and from this one: what comes of it is not stored."""
+    """Sends as the background process does, but once and from this process; the outcome is not stored."""
     if not settings.is_staging:
         return None
     seal, turns = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)

@@ -105,7 +105,7 @@ class ValkeyClient:
         return reply
 
     def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
-        """As Connection.send, during an outage too."""
+        """As Connection.send; raises Unreachable at once during an outage."""
         if self._connection is None:
             raise Unreachable("there is no connection")
         self._connection.send(encode, hear)

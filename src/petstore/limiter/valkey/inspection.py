@@ -61,8 +61,9 @@ async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
 
 
 async def claim(url: ValkeyUrl, stage: str) -> str:
-    """The stage that this Valkey counts for: that of the first service which had one, or empty. One that is
-    away says nothing."""
+    """The stage that this Valkey counts for: `stage`, unless another service noted its own before.
+
+    Empty if nobody has noted one, and if Valkey is out of reach."""
     with contextlib.suppress(Unreachable):
         connection = await connect(url, patience_seconds=_PATIENCE_SECONDS)
         try:

@@ -21,7 +21,7 @@ from petstore.limiter.valkey.calls import TOO_MANY, Calls
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.lease import Token
 
-# Makes the Decisions of so many requests of a caller, in their order, from a reply; none if it has none.
+# Makes the Decisions of a caller's requests, in their order, from a reply; none if the reply has none.
 Read = Callable[[Caller, list[int], Token, int], list[Decision]]
 
 # More would hold up Valkey for other processes.
@@ -36,7 +36,7 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
     hear: list[Hear]
 
 
-# By the id of the key; what is asked for alone by any number.
+# By the id of the key; requests that are asked for alone by any number.
 _Turn = dict[int, _Joint]
 
 

@@ -65,8 +65,7 @@ async def inspect(url: str, clock: Clock) -> CountersReport:
 
 
 async def claim_for(url: str, stage: str) -> str:
-    """The stage that the Valkey counts for, with `stage` from now on where it had none; empty for none.
-    Raises ConfigurationError for the URL."""
+    """The stage that the Valkey counts for; see inspection.claim. Raises ConfigurationError for the URL."""
     return await inspection.claim(_usable(url), stage)
 
 
