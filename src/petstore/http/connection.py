@@ -132,14 +132,14 @@ class Connection(asyncio.BufferedProtocol):
         self._pause_reading()
 
     def _pause_reading(self) -> None:
-        """While the client is ahead of the application. What follows the last answer is read, and dropped."""
+        """While the client is ahead of the application. Bytes after the last answer are read, and dropped."""
         waiting_bytes = 0 if self._arriving is None else self._arriving.waiting_bytes
         is_ahead = len(self._queue) > (self._current is None) or waiting_bytes > _BODY_AHEAD_BYTES
         if is_ahead and not self._is_closing:
             self._is_paused = True
             self._transport.pause_reading()
 
-    # httptools' callbacks. What they raise is an HttpParserError.
+    # httptools' callbacks: it turns their errors into an HttpParserError.
 
     def on_message_begin(self) -> None:
         self._is_between = False
@@ -211,7 +211,7 @@ class Connection(asyncio.BufferedProtocol):
             self._target = b""
 
     def _refuse(self, status: int) -> None:
-        """What came is no request, or no body."""
+        """Bytes came that are no request, or no body."""
         last = self._queue[-1] if self._queue else self._current
         if self._arriving is not None:
             self._arriving.lose()

@@ -30,7 +30,7 @@ class Wire(Protocol):
     def write(self, data: bytes) -> None: ...
 
     def read_on(self) -> None:
-        """What waited for the application was taken."""
+        """The application has taken the bytes that waited for it."""
 
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written, or has gone."""

@@ -42,7 +42,7 @@ class Progress:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """What was written and the client has not acknowledged: here, and on Linux in the kernel's queue too."""
+    """Bytes that the client has not acknowledged: here, and on Linux in the kernel's queue too."""
     waiting = transport.get_write_buffer_size()
     if sys.platform != "linux":
         return waiting

@@ -1,4 +1,4 @@
-"""What operators watch of webhooks and mail: how those of the store do, and what came of tries to send."""
+"""For operators: how the store's webhooks and mails do, and the outcomes of tries to send."""
 
 from __future__ import annotations
 
