@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from petstore.api.pipeline.routing import Operation
@@ -381,8 +382,13 @@ OWN: dict[str, list[tuple[int, str, list[Call]]]] = {
 }
 
 
-def rows() -> Iterator[Refusal]:
-    """The whole table."""
+@cache
+def rows() -> list[Refusal]:
+    """The whole table, made once."""
+    return list(_rows())
+
+
+def _rows() -> Iterator[Refusal]:
     gone = [Call("PATCH", HOOK, {"after": f"{'0' * 12}-0-1", "url": "https://other.example"})]
     yield Refusal("updateWebhook", 410, "events_gone", "This bookmark is of another store", gone)
     for name, row in TABLE.items():
@@ -483,7 +489,7 @@ def _of_bodies(row: Operation) -> Iterator[tuple[int, str, str, list[Way]]]:
     twice = [
         headers(("content-encoding", "identity"), ("content-encoding", each)) for each in ("gzip", "identity")
     ]
-    bomb = with_body(gzip.compress(b" " * 20_000_000), ("content-encoding", "gzip"))
+    bomb = with_body(_bomb(), ("content-encoding", "gzip"))
     yield 415, "unsupported_media_type", "without a Content-Encoding", [*encoded, *twice, bomb]
     patch = row.method == "PATCH"
     types: list[str | None] = [*_MEDIA_TYPES, *([] if patch else ["application/merge-patch+json"])]
@@ -495,6 +501,12 @@ def _of_bodies(row: Operation) -> Iterator[tuple[int, str, str, list[Way]]]:
         yield 400, "invalid_json", f"The body is {names}", [with_body(body) for body in bodies]
     for names, bodies in BODIES[row.name].items():
         yield 400, "invalid_body", names, [with_body(body) for body in bodies]
+
+
+@cache
+def _bomb() -> bytes:
+    """20 MB in 20 kB."""
+    return gzip.compress(b" " * 20_000_000)
 
 
 def _of_creations() -> Iterator[tuple[int, str, str, list[Way]]]:

@@ -25,7 +25,7 @@ _REASON = re.compile(rb"The body is (?:empty|not|nested).*\.")  # in the words o
 _MINE = (("x-request-id", "mine"),)
 EACH = 6  # requests of a row of the table of refusals
 OPERATIONS = [name for name, call in GOOD.items() if not call.target.startswith((WEBHOOKS, "/v1/rehearsal"))]
-REFUSALS = list(rows())
+REFUSALS = rows()
 DAY = 86_400
 
 
