@@ -72,7 +72,7 @@ APART = {"PetstoreMostlyUnavailable", "PetstoreTargetLost"}
 
 def promtool(*words: str | Path, text: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [machine.program("promtool"), *words], input=text, capture_output=True, timeout=50, check=False
+        [machine.program("promtool"), *words], input=text, capture_output=True, timeout=150, check=False
     )
 
 
@@ -177,8 +177,11 @@ async def test_a_server_that_refuses_all_mail_alerts(shop: Shop, tmp_path: Path)
 async def test_each_alert_fires(shop: Shop, tmp_path: Path) -> None:
     """On its trouble, from the first event on, and no other alert does."""
     assert TROUBLE.keys() == ALERTS.keys() - APART
-    series = await healthy(shop)
-    check(tmp_path, *(fires(series | trouble, alert) for alert, trouble in TROUBLE.items()))
+    # Of one operation, and each second minute: promtool takes three times as long for all.
+    of_all = await healthy(shop)
+    series = {name: it for name, it in of_all.items() if "operation=" not in name or "listPets" in name}
+    tests = (fires(series | trouble, alert) for alert, trouble in TROUBLE.items())
+    check(tmp_path, *tests, evaluated="2m")
 
 
 async def test_rules_ask_for_what_there_is(shop: Shop, tmp_path: Path) -> None:
