@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+import petstore.server  # noqa: F401  first, as in the service: with rich each logged traceback takes 100 ms
 from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.distribution import keep_groups_together, keep_status

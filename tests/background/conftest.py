@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,12 @@ def log_of_all_levels() -> Iterator[None]:
     structlog.reset_defaults()
     yield
     structlog.configure(**before)
+
+
+@pytest.fixture(autouse=True)
+def trusts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To read the certificates of a machine takes 40 ms for each sender."""
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
 
 
 @pytest.fixture(scope="package")

@@ -15,6 +15,7 @@ from petstore import config
 from petstore.cli.context import Session, with_store
 from petstore.cli.main import petstore
 from petstore.wiring.administration import Store
+from tests.support.backends import make_file
 from tests.support.clock import ManualClock
 
 
@@ -83,7 +84,7 @@ def cli(tmp_path: Path, clock: ManualClock) -> Cli:
 @pytest.fixture
 def empty(cli: Cli) -> Cli:
     """The same with a database that holds nothing."""
-    cli.ok("db", "migrate")
+    make_file(cli.database)
     return cli
 
 

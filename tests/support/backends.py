@@ -9,8 +9,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import apsw
@@ -24,6 +25,7 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.storage.backend import Backend, backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
+from petstore.storage.sqlite import schema
 from petstore.storage.store import Store
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
@@ -94,6 +96,19 @@ def execute_in_file(path: Path, sql: str) -> list[tuple[object, ...]]:
     return rows
 
 
+def make_file(path: Path) -> None:
+    """An SQLite database as `db migrate` makes it, in a tenth of the time."""
+    path.write_bytes(_made_file())
+
+
+@cache
+def _made_file() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "petstore.db"
+        schema.migrate(str(path), 5_000)
+        return path.read_bytes()
+
+
 @pytest.fixture
 def database() -> Iterator[str]:
     """The URL of a PostgreSQL database of its own, with the schema of today and nothing in it."""
@@ -108,6 +123,7 @@ async def backend(
     with ExitStack() as made:
         if request.param == "sqlite":
             path = tmp_path / "contract.db"
+            make_file(path)
             url, execute = f"sqlite:///{path}", partial(execute_in_file, path)
             opened = SharedData(url, backend_for(url), clock, execute, exact_versions=True)
         else:  # through PgBouncer in transaction mode nothing may depend on a session

@@ -15,7 +15,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.plans import resolve_plan
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
-from tests.support.backends import LIMITERS, LimiterBackend
+from tests.support.backends import LIMITERS, LimiterBackend, make_file
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, Restart, compare, histories, telling
 from tests.support.journal import ACTOR
@@ -23,6 +23,7 @@ from tests.support.journal import ACTOR
 
 async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
     """A store in which the accounts and keys of the histories exist, with their ids."""
+    make_file(path)
     store = backend_for(f"sqlite:///{path}").open(clock)
     for account in sorted(set(ACCOUNT_OF_KEY.values())):
         await store.accounts.add(f"account-{account}", resolve_plan("free"), ACTOR)
