@@ -33,10 +33,12 @@ def log_of_all_levels() -> Iterator[None]:
     structlog.configure(**before)
 
 
-@pytest.fixture(autouse=True)
-def trusts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="package")
+def trusts_nobody() -> Iterator[None]:
     """To read the certificates of a machine takes 40 ms for each sender."""
-    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", os.devnull)
+        yield
 
 
 @pytest.fixture(scope="package")
