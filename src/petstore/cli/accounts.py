@@ -204,10 +204,10 @@ def rename_account(session: Session, account: str, name: str, as_json: bool) -> 
 def close_account(session: Session, account: str, yes: bool, as_json: bool) -> None:
     """Close a customer's account for good and revoke its keys.
 
-    On a terminal it shows the account and asks first. What is known of the customer is deleted, and nothing
-    else: the name stays taken. A closed
-    account gets no keys, no other plan, and is never resumed. Its open orders hold their animals until you
-    deliver or cancel them: `petstore orders list --account NAME`. Works on a full disk too.
+    On a terminal it shows the account and asks first. What is known of the customer and of its refused
+    requests is deleted, and nothing else: the name stays taken. A closed account gets no keys, no other plan,
+    and is never resumed. Its open orders hold their animals until you deliver or cancel them:
+    `petstore orders list --account NAME`. Works on a full disk too.
     """
     now_ms = session.clock.now_ms()
 

@@ -16,8 +16,9 @@ from petstore.core.limits.usage import BannedKey
 def bans(session: Session, as_json: bool) -> None:
     """List the keys that are banned now.
 
-    A key is banned when it goes on after many 429 answers, first for 1 minute, then for 5, 15 and 60. A ban
-    ends by itself. A running server writes bans about once a second. Revoked and expired keys are left out.
+    A key is banned when it goes on after many 429 answers, first for 1 minute, then for 5, 15 and 60 unless
+    PETSTORE_BAN_DURATIONS says otherwise. A ban ends by itself. A running server writes bans about once a
+    second. Revoked and expired keys are left out.
     """
     now_ms = session.clock.now_ms()
     found = with_store(session, lambda store: store.usage.bans(now_ms))

@@ -239,9 +239,10 @@ def mark_restored(session: Session, yes: bool, as_json: bool) -> None:
 def copy(session: Session, source: str, target: str, as_json: bool) -> None:
     """Move a store from a SQLite file to PostgreSQL.
 
-    Everything: accounts, keys, animals with their history, usage, limits and bans in force, Idempotency-Keys.
-    Identifiers stay, so keys go on working. Stop the server first. FROM stays as it is; TO has to be
-    empty, is written in one transaction, and read back before that is kept: it is whole or still empty.
+    Everything but people's sessions, one-time links and known networks, stock lists that wait at the console,
+    and refused requests. Identifiers stay, so keys go on working; bookmarks of events end. Stop the server
+    first. FROM stays as it is; TO has to be empty, is written in one transaction, and read back before that
+    is kept: it is whole or still empty.
 
     Rather than with the password in TO, say it in PGPASSWORD or ~/.pgpass.
     """

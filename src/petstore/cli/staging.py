@@ -54,10 +54,10 @@ def refresh(
 ) -> None:
     """Replace staging's animals, orders and names of categories.
 
-    SOURCE is the URL of production's database, or of a backup of it. Animals, names of categories, and names
-    and plans of accounts are read there, with their identifiers; keys, contacts, prices, people, orders,
-    webhooks and the journal never leave production. Keys, webhooks, contacts and people of staging stay.
-    Programs that follow events have to list the animals anew.
+    SOURCE is the URL of production's database, or of a backup of it. Animals and names of categories are
+    read there, with their identifiers, and names and plans of open accounts; keys, contacts, prices, notes,
+    people, orders, webhooks and the journal never leave production. Keys, webhooks, contacts and people of
+    staging stay. Programs that follow events have to list the animals anew.
     """
     if (source is None) is (seed is None):
         raise click.UsageError("Give either SOURCE or --seed.", click.get_current_context())

@@ -160,7 +160,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "1", integer(1, 10_000), "Machines that share the counters: what a local share is of."
     )
     migrate: str = _setting("auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only.")
-    write_queue: int = _setting("1024", integer(1, 1_000_000), "Writes that may wait; more are answered 503.")
+    write_queue: int = _setting(
+        "1024", integer(1, 1_000_000), "Writes (PostgreSQL: reads too) that may wait; more are answered 503."
+    )
     deliveries: bool = _setting("on", switch, "Whether this service sends webhooks and mail.")
     webhook_networks: Networks = _setting(
         "", networks, "Networks that webhooks may reach beside the public ones."
