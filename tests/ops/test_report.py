@@ -104,7 +104,7 @@ CAUSES: dict[str, Cause] = {
     "The last backup is older than two days.": lambda s: s.change_database(
         backed_up_at_ms=s.clock.now_ms() - 2 * DAY_MS - 1
     ),
-    "The background process does not run: stock lists wait.": lambda s: setattr(
+    "The background process does not run: stock lists, webhooks and mail wait.": lambda s: setattr(
         s.supervisor, "background", False
     ),
     "1 of 2 workers serve.": lambda s: setattr(s.supervisor, "workers", 1),

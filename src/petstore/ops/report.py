@@ -181,7 +181,7 @@ class Report:
             )
         if supervisor.background is False:
             yield Trouble(
-                "The background process does not run: stock lists wait.",
+                "The background process does not run: stock lists, webhooks and mail wait.",
                 "It is started again by itself; the log says why it ended.",
             )
         if supervisor.is_replaced:
