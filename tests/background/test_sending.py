@@ -105,6 +105,11 @@ class TestAnswer:
         assert got.text.startswith("a\\x1b[2J\ufffd\\x00üüü")
         assert got.text.count("ü") == (1_024 - 7) // 2
 
+    async def test_the_text_is_no_longer_than_the_contract_says(self) -> None:
+        """Escapes are longer than what they stand for."""
+        got = await try_once(saying(answer(500, body=bytes(1_024))))
+        assert got.text == "\\x00" * 256
+
     @pytest.mark.parametrize(
         ("value", "seconds"),
         [

@@ -28,6 +28,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.printable import printable
 from petstore.core.targets import Guard
+from petstore.core.webhooks import ANSWER_KEPT_CHARACTERS
 
 READ_MAX = 65_536  # bytes of an answer: a longer one costs its connection
 SHOWN_MAX = 1_024  # bytes
@@ -133,7 +134,7 @@ class Sender:
         return Answer(
             response.status,
             _fault_of_redirect(response),
-            printable(read[:SHOWN_MAX].decode(errors="replace")),
+            printable(read[:SHOWN_MAX].decode(errors="replace"))[:ANSWER_KEPT_CHARACTERS],
             _retry_after_seconds(response.headers.get("Retry-After", ""), self._clock.now_ms()),
         )
 
