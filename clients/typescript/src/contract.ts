@@ -209,13 +209,15 @@ export interface paths {
         /**
          * Follow changes
          * @description An addition: what has changed since a bookmark, in an order in which no event appears late, as a bare array. Every
-         *     change of an animal or a category name, and of the account's own orders and keys, is one event, which is never
-         *     changed; /docs/events has every type. `Link` has the bookmark for the next request (`rel="next"`) always, with every parameter kept.
+         *     change that clients can see of an animal or a category name, and of the account, its orders and keys, is one event,
+         *     which is never changed; /docs/events has every type. `Link` has the bookmark for the next request (`rel="next"`)
+         *     always, with every parameter kept.
          *
          *     Without `after` the list begins with the store's first event; with `after=now` it is empty, and its bookmark is this
          *     moment. With `wait` an empty answer is held back until there is an event or the seconds are over. A waiting request
          *     costs one request, as any other; its headers are those of its end. An account has as many waiting requests as its
-         *     plan says (Free 1, Pro 5, Business 20, Enterprise 100): one more is answered at once, with `Retry-After`.
+         *     plan says (Free 1, Pro 5, Business 20, Enterprise 100) at each process of the service: one more is answered at once,
+         *     with `Retry-After`.
          *
          *     410 `events_gone` says that the store can't continue a bookmark, since it was restored from a copy or does not keep
          *     events for so long. Then take `after=now`, list the animals, and follow from that bookmark: an event may tell what
@@ -338,7 +340,8 @@ export interface paths {
         /**
          * Send an event once more
          * @description An addition: sends an event that the account sees to this webhook soon, out of the order, whatever its `types` are. A
-         *     body is not read. An event that the store does not have, or no more, is 404, a disabled webhook 409.
+         *     body is not read. An event that the store does not have, or no more, is 404. A disabled webhook is 409, as is one to
+         *     which 1,000 events wait to be sent again.
          *
          *     Needs a key of level `write` or `manage`.
          */
@@ -598,7 +601,7 @@ export interface components {
              * @description When it was changed. Clocks of replicas differ; the order of events is that of the list.
              */
             timestamp: string;
-            /** @description The `id` of the object, with all its members when it is new, else with those that changed; `previous` has what they were. `null` is a member that is not there. */
+            /** @description The `id` of the object, with all its members when it is new, else with those that changed; `previous` has what they were. `null` is a member that is not there. That of `store.restored` is empty. */
             data: {
                 [key: string]: unknown;
             };
@@ -762,7 +765,7 @@ export interface components {
             /** @description The last 90 UTC days, today first. */
             days: components["schemas"]["UsageDay"][];
         };
-        /** @description A window of the limits. While the shared counters can't be reached, each replica counts apart and shows its own count. */
+        /** @description A window of the limits. While the shared counters can't be reached, each process counts apart and shows its own count. */
         WindowUse: {
             /**
              * Format: int64
@@ -888,7 +891,7 @@ export interface operations {
     listPets: {
         parameters: {
             query?: {
-                /** @description Maximum number of animals returned. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
+                /** @description Maximum number of animals returned, or of orders or tries where those are listed. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
                 limit?: number;
                 /**
                  * @description An addition: the position in a walk. It is opaque, and its only source is the `next` reference in `Link`, to be
@@ -1051,7 +1054,7 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
-                /** @description Maximum number of animals returned. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
+                /** @description Maximum number of animals returned, or of orders or tries where those are listed. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
                 limit?: number;
                 /** @description The position in a walk: opaque, from the `next` reference in `Link`, as that of listPets. It is bound to the filters and to the account or the scope. */
                 cursor?: string;
@@ -1269,7 +1272,7 @@ export interface operations {
     listDeliveries: {
         parameters: {
             query?: {
-                /** @description Maximum number of animals returned. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
+                /** @description Maximum number of animals returned, or of orders or tries where those are listed. Plain decimal digits, at most once; anything else (`0`, `101`, `05`, `+5`, an empty value) is 400. */
                 limit?: number;
                 /**
                  * @description An addition: the position in a walk. It is opaque, and its only source is the `next` reference in `Link`, to be

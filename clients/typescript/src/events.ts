@@ -32,7 +32,7 @@ export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What has changed: animals, categories, and the account's own orders and keys. */
+/** What has changed: animals, categories, and the account with its orders, keys and webhooks. */
 export class Events extends Resource {
   /** At most `limit` events behind a bookmark; without `after` from the first one, "now" is this moment. read. */
   async list(

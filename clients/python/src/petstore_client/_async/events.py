@@ -60,7 +60,7 @@ class AsyncFollow(AsyncIterator[Event]):
 
 
 class AsyncEvents:
-    """What has changed: animals, categories, and the account's own orders and keys."""
+    """What has changed: animals, categories, and the account with its orders, keys and webhooks."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner

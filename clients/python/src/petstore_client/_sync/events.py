@@ -61,7 +61,7 @@ class Follow(Iterator[Event]):
 
 
 class Events:
-    """What has changed: animals, categories, and the account's own orders and keys."""
+    """What has changed: animals, categories, and the account with its orders, keys and webhooks."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
