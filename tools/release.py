@@ -70,6 +70,13 @@ def renew_clients() -> None:
                 sys.stdout.write(f"{kept.relative_to(_ROOT)} is new: commit it with its sources.\n")
 
 
+def last_release() -> str:
+    """The last commit of the newest release, empty without one. Tags may not travel: CHANGELOG.md has it."""
+    changes = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(r"^Its last commit is ([0-9a-f]{7,40})", changes, re.M)
+    return found[1] if found else ""
+
+
 def refusal() -> str:
     """Why nothing is released of what is checked out; empty where it can be."""
     if changed := _git("status", "--porcelain"):

@@ -52,6 +52,15 @@ class TestVersion:
         )
         assert petstore.__version__ in headings, "give the version a heading `## x.y.z` in CHANGELOG.md"
 
+    def test_the_changelog_names_the_last_commit_of_each_release(self) -> None:
+        """The upgrade is tried from it, and clients are compared with it. A commit can't name itself: the
+        first change after a release does it."""
+        sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[1:]
+        assert sections[0].startswith("[Unreleased]\n")
+        is_just_cut = not sections[0].partition("\n")[2].strip()
+        for section in sections[2 if is_just_cut else 1 :]:
+            assert re.search(r"\A\[.*\n\nIts last commit is [0-9a-f]{7,40}\b", section), section[:40]
+
 
 class TestLocks:
     """Two lock files, one for use and one for work, hashed."""
