@@ -26,6 +26,9 @@ _ROOT = Path(__file__).parents[1]
 SERVED = Path("src/petstore/site/clients")
 _PYTHON_CLIENT = Path("clients/python")
 _HOOK = "import sys, uv_build; getattr(uv_build, sys.argv[1])(sys.argv[2])"
+# The clients, and what has the version of each.
+_VERSIONS = {"clients/python": "pyproject.toml", "clients/typescript": "package.json"}
+_VERSION = re.compile(r'^ *"?version"?(?: =|:) "([0-9]+)\.([0-9]+)\.([0-9]+)"', re.M)
 # They name the version of the build backend.
 _OF_THE_BACKEND = (".dist-info/WHEEL", ".dist-info/RECORD")
 
@@ -91,7 +94,26 @@ def refusal() -> str:
     newest = re.search(r"^## \[([^]]+)\] - ", changes, re.M)
     if newest is None or newest[1] != version:
         return f"The newest release in CHANGELOG.md is not ## [{version}] - DATE."
+    return _refusal_of_clients(last_release())
+
+
+def _refusal_of_clients(last: str) -> str:
+    """Whoever has installed a released client gets a changed one only under a higher version."""
+    if last and not _git("rev-parse", "--verify", "--quiet", f"{last}^{{commit}}", may_fail=True):
+        return f"{last}, the last commit of the last release, is not in this repository. Fetch its history."
+    for folder, file in _VERSIONS.items() if last else ():
+        if not _git("ls-tree", last, folder) or not _git("diff", "--name-only", last, "HEAD", "--", folder):
+            continue
+        before, now = (_version(_git("show", f"{commit}:{folder}/{file}")) for commit in (last, "HEAD"))
+        if now <= before:
+            return f"{folder} has changed since {last}. Raise its version in {folder}/{file}."
     return ""
+
+
+def _version(text: str) -> tuple[int, ...]:
+    found = _VERSION.search(text)
+    assert found is not None
+    return tuple(map(int, found.groups()))
 
 
 def release() -> list[Path]:
@@ -132,8 +154,8 @@ def _unpack(archive: Path, target: Path) -> Path:
     return target
 
 
-def _git(*words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=_ROOT, check=True, capture_output=True, text=True)
+def _git(*words: str, may_fail: bool = False) -> str:
+    done = subprocess.run(["git", *words], cwd=_ROOT, check=not may_fail, capture_output=True, text=True)
     return done.stdout.strip()
 
 

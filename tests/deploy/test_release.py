@@ -53,6 +53,12 @@ def refused(checkout: Path) -> str:
     return done.stderr.removeprefix("Nothing is released: ")
 
 
+def refusal_of(checkout: Path) -> str:
+    """Without the building of what is not refused."""
+    command = [sys.executable, "-c", "from tools import release; print(release.refusal())"]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_it_builds_a_commit_twice_alike(checkout: Path) -> None:
     """Both projects as wheel and sdist, the client for npm, with the hashes that it prints. The service knows
     its commit, and has the very clients that are released."""
@@ -108,3 +114,29 @@ def test_it_refuses_what_nobody_could_build_again(checkout: Path) -> None:
         assert refused(checkout) == f"The newest release in CHANGELOG.md is not ## [{VERSION}] - DATE.\n"
     commit("clients/python/README.md", "# Another\n")
     assert refused(checkout).endswith("is not what its sources are: make clients\n")
+
+
+@pytest.mark.parametrize("folder", ["clients/python", "clients/typescript"])
+def test_it_refuses_a_changed_client_of_a_released_version(checkout: Path, folder: str) -> None:
+    """Nobody who pins the released one would get the change. A version may not fall either."""
+    first = git(checkout, "rev-parse", "HEAD")
+    released = f"{SECTION}\n## [0.9.0] - 2026-11-01\n\nIts last commit is {first}.\n"
+    file = checkout / folder / ("package.json" if folder.endswith("typescript") else "pyproject.toml")
+    text, named = file.read_text(), file.relative_to(checkout)
+
+    def commit(version: str, changes: str = released) -> None:
+        (checkout / "CHANGELOG.md").write_text(changes)
+        file.write_text(text.replace(f'"{VERSION}"', f'"{version}"', 1))
+        git(checkout, "commit", "-q", "-a", "-m", "next")
+
+    commit(VERSION)
+    assert refusal_of(checkout) == ""
+    (checkout / folder / "README.md").write_text("# Changed\n")
+    for version in (VERSION, "0.12.9"):
+        commit(version)
+        assert refusal_of(checkout) == f"{folder} has changed since {first}. Raise its version in {named}."
+    commit("10.0.0")
+    assert refusal_of(checkout) == ""
+    commit("10.0.0", released.replace(first, "0123456"))
+    assert "Fetch its history." in refusal_of(checkout)
+    git(checkout, "reset", "-q", "--hard", first)
