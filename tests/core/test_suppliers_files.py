@@ -79,6 +79,18 @@ def expanded(content: bytes, change: Callable[[bytes], bytes], part: str = "work
     return out.getvalue()
 
 
+def renamed(content: bytes, old: str, new: str, *, keep: bool = False) -> bytes:
+    """A workbook that has a part under another name; under the old one, too, where nobody looks for it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as from_, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as to:
+        for name in from_.namelist():
+            content = from_.read(name).replace(f'"/{old}"'.encode(), f'"/{new}"'.encode())
+            to.writestr(new if name == old else name, content)
+        if keep:
+            to.writestr(old, from_.read(old))
+    return out.getvalue()
+
+
 TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
     "semicolons of Excel in Europe": ("Name;Category;Status\r\nRex;Dogs;Sold\r\n", REX),
     "tabs": ("name\tspecies\tstate\nRex\tdogs\tsold\n", REX),
@@ -291,6 +303,51 @@ class TestExcel:
         styles = b"<font/>" * 700_000 + random.Random(7).randbytes(60_000)
         content = expanded(workbook(rows(["name", "category"])), lambda _: styles, part="xl/styles")
         assert "Unpacked it would be too large" in refusal(content)
+
+    def test_what_openpyxl_keeps_has_any_name(self) -> None:
+        """The part of the workbook, and what says which parts there are: together they are small."""
+        content, noise = (
+            workbook(rows(["name", "category"])),
+            random.Random(7).randbytes(40_000).hex().encode(),
+        )
+
+        def pad(xml: bytes) -> bytes:
+            return xml + b"<!--" + noise * 60 + b"-->"
+
+        moved = renamed(content, "xl/workbook.xml", "xl/worksheets/book.xml", keep=True)
+        moved = renamed(moved, "xl/_rels/workbook.xml.rels", "xl/worksheets/_rels/book.xml.rels", keep=True)
+        check(read(moved)[1], [])
+        assert "Unpacked it would be too large" in refusal(expanded(moved, pad, part="worksheets/book.xml"))
+
+    def test_many_sheets_of_one_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Are not read as often as they are named, before they are counted."""
+        named = b'<sheet name="%d" sheetId="%d" state="visible" r:id="rId1"/>'
+        content = expanded(
+            workbook(rows(["name", "category"], *[["Rex", 1]] * 999)),
+            lambda xml: xml.replace(
+                b"</sheets>", b"".join(named % (n, n) for n in range(9, 20)) + b"</sheets>"
+            ),
+            part="xl/workbook.xml",
+        )
+        assert len(read(content)[1]) == 999
+        monkeypatch.setattr(sheets, "EXPANDED_BYTES_MAX", 200_000)
+        assert "Unpacked it would be too large" in refusal(content)
+
+    def test_a_sheet_may_be_any_part(self) -> None:
+        """Its formulas are seen whatever its name."""
+        content = renamed(
+            workbook(rows(["name", "category"], ["=A9", "Dogs"])), "xl/worksheets/sheet1.xml", "xl/one.xml"
+        )
+        check(read(content)[1], ["column 1 is a formula without a value"])
+
+    @pytest.mark.parametrize("number", ["-1", "0", "1", "2"])
+    def test_rows_and_cells_in_no_order_are_refused(self, number: str) -> None:
+        """None of them is left out in silence."""
+        content = workbook(rows(["name", "category"], ["Rex", 1], ["Tom", 2]))
+        forged = expanded(content, lambda xml: xml.replace(b'<row r="3"', b'<row r="%s"' % number.encode()))
+        assert f"Its sheet has row {number} after row 2. Save the sheet as CSV" in refusal(forged)
+        mixed = expanded(content, lambda xml: xml.replace(b'r="A3"', b'r="C3"'))
+        assert "The cells of row 3 are not in the order of their columns." in refusal(mixed)
 
     def test_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of rows, columns and sheets; what a sheet says of its own size does not count."""

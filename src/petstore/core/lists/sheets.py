@@ -1,6 +1,7 @@
 """Excel workbooks (.xlsx) as rows of cells, by openpyxl, which is loaded for them alone.
 
-A workbook is a ZIP archive: it is refused by what its directory says before anything of it is expanded.
+A workbook is a ZIP archive: it is refused by what its directory says before anything of it is expanded. A
+part may have any name, so what bounds a part goes by how openpyxl reads it.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ COLUMNS_MAX = 200
 SHEETS_MAX = 50
 CELLS_MAX = ROWS_MAX * COLUMNS_MAX
 EXPANDED_BYTES_MAX = 128 << 20
-# Of these parts openpyxl makes objects, some 70 bytes for each byte, and keeps them.
-_KEPT = ("[Content_Types].xml", "xl/workbook.xml", "xl/styles.xml")
+# Of what openpyxl reads whole it makes objects, some 70 bytes for each byte, and keeps them.
 _KEPT_BYTES_MAX = 4 << 20
 _PARTS_MAX = 1_000
 # A sheet or the texts of a workbook take a tenth of their bytes in it; a bomb takes a thousandth.
@@ -40,11 +40,12 @@ class SheetTable:
     def __init__(self, file: BinaryIO) -> None:
         _readable(_check_archive, file)
         self._values = _readable(_open, file, True)
-        # To read a sheet twice takes twice as long.
-        self._formulas = _readable(_open, file, False) if _readable(_has_formulas, file) else None
         self._count = len(self._values.worksheets)
         if self._count > SHEETS_MAX:
             raise _refusal(f"It has {self._count:,} sheets, and at most {SHEETS_MAX} can be read")
+        # To read a sheet twice takes twice as long.
+        has_formulas = _readable(_has_formulas, self._values)
+        self._formulas = _readable(_open, file, False) if has_formulas else None
         places = range(self._count)
         self._place = next((place for place in places if next(self._sheet_rows(place), None)), 0)
 
@@ -96,9 +97,8 @@ def _check_archive(file: BinaryIO) -> None:
         parts = archive.infolist()
     expanded = sum(part.file_size for part in parts)
     is_bomb = any(part.file_size > max(_SMALL_BYTES, _RATIO_MAX * part.compress_size) for part in parts)
-    kept = sum(part.file_size for part in parts if part.filename in _KEPT)
-    if expanded > EXPANDED_BYTES_MAX or kept > _KEPT_BYTES_MAX or len(parts) > _PARTS_MAX or is_bomb:
-        raise _refusal("Unpacked it would be too large")
+    if expanded > EXPANDED_BYTES_MAX or len(parts) > _PARTS_MAX or is_bomb:
+        raise _too_large()
     if not any(part.filename == "xl/workbook.xml" for part in parts):
         raise OperatorError(
             "This is an archive, and no Excel workbook (.xlsx). Send the list that is in it as CSV or .xlsx."
@@ -106,29 +106,68 @@ def _check_archive(file: BinaryIO) -> None:
         )
 
 
-def _has_formulas(file: BinaryIO) -> bool:
-    with ZipFile(file) as archive:
-        for name in archive.namelist():
-            if name.startswith("xl/worksheets/"):
-                with archive.open(name) as part:
-                    before = b""
-                    while piece := part.read(_SMALL_BYTES):
-                        if _FORMULA.search(before + piece):
-                            return True
-                        before = piece[-_OVERLAP_BYTES:]
-    return False
+class _Archive(ZipFile):
+    """Bounds what openpyxl reads of a workbook when it opens it."""
+
+    kept = passed = 0  # bytes
+
+    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+        self.kept += self.getinfo(name).file_size
+        if self.kept > _KEPT_BYTES_MAX:
+            raise _too_large()
+        with ZipFile.open(self, name) as part:
+            return part.read()
+
+    def open(self, name: Any, *arguments: Any, **options: Any) -> Any:
+        """Texts and sheets pass by once; any number of sheets may be one part."""
+        self.passed += self.getinfo(name).file_size
+        if self.passed > EXPANDED_BYTES_MAX:
+            raise _too_large()
+        return ZipFile.open(self, name, *arguments, **options)
 
 
 def _open(file: BinaryIO, only_values: bool) -> Any:
-    from openpyxl import load_workbook
+    from openpyxl.reader.excel import ExcelReader
 
-    return load_workbook(file, read_only=True, data_only=only_values, keep_links=False)
+    reader = ExcelReader(file, read_only=True, data_only=only_values, keep_links=False)
+    reader.archive = _Archive(file)
+    reader.read_chartsheet = lambda *_: None  # it has no rows, and would be kept
+    reader.read()
+    reader.wb._archive = ZipFile(file)  # rows are bounded one by one
+    return reader.wb
+
+
+def _has_formulas(book: Any) -> bool:
+    for sheet in book.worksheets:
+        with sheet._get_source() as part:
+            before = b""
+            while piece := part.read(_SMALL_BYTES):
+                if _FORMULA.search(before + piece):
+                    return True
+                before = piece[-_OVERLAP_BYTES:]
+    return False
 
 
 def _cells(sheet: Any) -> Iterator[tuple[Any, ...]]:
-    sheet.reset_dimensions()  # programs write wrong ones
-    rows: Iterator[tuple[Any, ...]] = sheet.iter_rows()
-    return rows
+    """The cells of each row, by their columns. openpyxl's own iteration drops what is not in its order."""
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    book, line = sheet.parent, 0
+    options = {"data_only": book.data_only, "epoch": book.epoch, "date_formats": book._date_formats}
+    with sheet._get_source() as part:
+        parser = WorkSheetParser(
+            part, sheet._shared_strings, **options, timedelta_formats=book._timedelta_formats
+        )
+        for number, cells in parser.parse():
+            columns = [cell["column"] for cell in cells]
+            if number <= line:
+                raise _refusal(f"Its sheet has row {number} after row {line}")
+            if columns != sorted(set(columns)):
+                raise _refusal(f"The cells of row {number} are not in the order of their columns")
+            for _ in range(line + 1, number):
+                yield ()
+            line = number
+            yield sheet._get_row(cells)
 
 
 def _readable(work: Callable[..., _T], *arguments: object) -> _T:
@@ -142,6 +181,10 @@ def _readable(work: Callable[..., _T], *arguments: object) -> _T:
             "This Excel workbook can't be read: open it in Excel, save it as .xlsx or as CSV, and send that."
             " Nothing was stored."
         ) from error
+
+
+def _too_large() -> OperatorError:
+    return _refusal("Unpacked it would be too large")
 
 
 def _refusal(reason: str) -> OperatorError:
