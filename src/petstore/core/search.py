@@ -38,6 +38,11 @@ class Kind(StrEnum):
     ACCOUNTS = "accounts"
 
 
+def read_kind(text: str | None) -> Kind | None:
+    """A kind of an index; None for none, and for one that a newer release has made up."""
+    return next((kind for kind in Kind if kind == text), None)
+
+
 def fold(text: str) -> str:
     """A text without capitals, accents of any script, and white space more than one space between words."""
     if not text.isascii():

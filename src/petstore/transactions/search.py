@@ -26,6 +26,9 @@ from petstore.transactions.script import Database, Repository, Script, padded, s
 SCANNED_MAX = 1_000
 # So many rows are put into a new index at a time.
 WALKED = 2_000
+# A newer release beside this one goes on with its index sooner, unless nothing is changed: then it has to
+# make its own again.
+_LEFT_SECONDS = 600.0
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -83,6 +86,7 @@ class Search(Repository):
         super().__init__(database, clock)
         self._events = events
         self.index = index
+        self._foreign: tuple[Progress, float] | None = None  # of a newer release, and since when
 
     async def find(self, query: SearchQuery) -> Found | None:
         """None while the index is made, or can't be read. Raises StoreUnavailable."""
@@ -124,8 +128,8 @@ class Search(Repository):
         progress = await self.index.progress()
         if progress is None:
             return await self._begin(None)
-        if progress.format > FORMAT:  # a newer release makes it
-            return None
+        if progress.format > FORMAT:
+            return await self._begin(progress) if self._is_left(progress) else None
         if progress.walked:
             return await self._walk(progress, progress.walked)
         try:
@@ -141,6 +145,13 @@ class Search(Repository):
             texts = {kind: await self._database.read(_texts(kind, ids)) for kind, ids in changed.items()}
             await self.index.put(texts, progress, Progress(page.after))
         return Progress(page.after) if page.is_behind else None
+
+    def _is_left(self, progress: Progress) -> bool:
+        """Whether nobody goes on with the index of a newer release: somebody went back to this one."""
+        now = self._clock.monotonic()
+        if self._foreign is None or self._foreign[0] != progress:
+            self._foreign = progress, now
+        return now - self._foreign[1] >= _LEFT_SECONDS
 
     async def _begin(self, progress: Progress | None) -> Progress:
         begun = Progress(await self._events.newest(), _KINDS[0])

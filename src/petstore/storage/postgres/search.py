@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from petstore.core.events import Bookmark, Position
-from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of
+from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of, read_kind
 from petstore.storage.postgres.database import Database
 from petstore.transactions.script import Script, Statement
 
@@ -60,9 +60,7 @@ def _read(rows: Sequence[Sequence[Any]]) -> Progress | None:
     if not rows or rows[0][-1] < FORMAT:
         return None
     data_set, transaction, id_, walked, after_id, format_ = rows[0]
-    return Progress(
-        Bookmark(data_set, Position(transaction, id_)), Kind(walked) if walked else None, after_id, format_
-    )
+    return Progress(Bookmark(data_set, Position(transaction, id_)), read_kind(walked), after_id, format_)
 
 
 def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:

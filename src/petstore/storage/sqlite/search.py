@@ -15,7 +15,7 @@ import apsw
 
 from petstore.core.errors import StoreDamaged
 from petstore.core.events import Bookmark, Position
-from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of
+from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of, read_kind
 from petstore.storage.sqlite import files
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import translated
@@ -125,7 +125,7 @@ def _progress(connection: apsw.Connection) -> Progress | None:
     if row is None or row[-1] < FORMAT:
         return None
     place = Bookmark(row[0], Position(row[1], row[2]))
-    return Progress(place, Kind(row[3]) if row[3] else None, *row[4:])
+    return Progress(place, read_kind(row[3]), *row[4:])
 
 
 def _put(connection: apsw.Connection, kind: Kind, rows: Mapping[int, str | None]) -> None:
