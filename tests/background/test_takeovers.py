@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import product
+from itertools import cycle, product
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
@@ -19,6 +19,7 @@ from petstore.background.sending import Answer
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable
+from petstore.core.limits.plans import PRO
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Webhook, renewed
 from petstore.storage.store import Store
@@ -292,6 +293,31 @@ class TestSecrets:
         right = Process(store, sender, clock, Seal([new, old]))
         await right.wait_until(clock.ms + 5 * MINUTE_MS)
         assert receiver.taken() == await feed(store)
+
+    async def test_many_that_are_sealed_are_not_tried_at_one_moment(
+        self, store: Store, sender: Recorder, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody else would be delivered to meanwhile. After a restart, too, they come one by one."""
+        await account(store, "shop", PRO)
+        for _ in range(5):
+            await webhook(
+                store, 1, "http://127.0.0.1:9/", "pet.*", seal=Seal([Fernet.generate_key().decode()])
+            )
+        shares = cycle(range(1, 6))
+        monkeypatch.setattr(
+            "petstore.background.trying.random.uniform", lambda _, most: most * next(shares) / 5
+        )
+        for seal in (Seal([Fernet.generate_key().decode()]), Seal()):
+            process = Process(store, sender, clock, seal)
+            before = len([1 for number in range(1, 6) for _ in await tries(store, number)])
+            await add(store)
+            await process.work()
+            for step in range(9):
+                tried = len([1 for number in range(1, 6) for _ in await tries(store, number)])
+                assert tried - before == step
+                await process.wait_until(clock.ms + MINUTE_MS)
+            await process.stop()
+            clock.advance(3_600)
 
     async def test_want_of_descriptors_counts_against_no_webhook(
         self,

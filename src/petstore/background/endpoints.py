@@ -81,7 +81,7 @@ class Deliveries:
 
     def configure(self, endpoint: Endpoint, repetitions: list[Repetition]) -> None:
         """Go by what the store said: another URL, other secrets, what is to be sent again."""
-        self._trying.endpoint = endpoint
+        self._trying.configure(endpoint)
         known = {*self._over, *self._repeating, *(each.repetition for each in self._ended)}
         self._due = sorted({*repetitions, *self._new} - known)
 
@@ -103,7 +103,7 @@ class Deliveries:
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
         paused_until_ms = self._trying.standing.paused_until_ms
-        moments = [max(each.at_ms, paused_until_ms) if each.tries else each.at_ms for each in self._due]
+        moments = [self._trying.due_ms(each) for each in self._due]
         if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
             moments.append(paused_until_ms)
         return min(moments, default=None)
@@ -124,7 +124,7 @@ class Deliveries:
         self._read_to = self._place = place
 
     def wake(self) -> None:
-        if self._task is None and not self.is_lost:
+        if self._task is None and not self.is_lost and self._can_begin():
             self._task = asyncio.create_task(self._run())
 
     def leave(self) -> None:
@@ -220,12 +220,12 @@ class Deliveries:
         return has_first or self._next_due() is not None
 
     def _next_due(self) -> int | None:
-        """The place of a repetition that may begin. One that somebody asked for waits for no pause."""
+        """The place of a repetition that may begin."""
         if self._trying.disabled is not None:
             return None
-        now_ms, paused_until_ms = self._tools.clock.now_ms(), self._trying.standing.paused_until_ms
+        now_ms = self._tools.clock.now_ms()
         due = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(self._due))
-        return next((at for at, each in due if paused_until_ms <= now_ms or not each.tries), None)
+        return next((at for at, each in due if self._trying.due_ms(each) <= now_ms), None)
 
     def _begin(self) -> None:
         """Begin as many tries as may be under way; of more than one at most half are repetitions."""

@@ -90,19 +90,36 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 class Trying:
-    """How one webhook does. `disabled`: a try has ended its deliveries."""
+    """How one webhook does. `disabled`: a try has ended its deliveries. `is_sealed`: its secrets can't be
+    opened here."""
 
     def __init__(self, endpoint: Endpoint, tools: Tools) -> None:
         self.endpoint = endpoint
         self.standing = endpoint.standing
         self.disabled: DisabledReason | None = None
+        self.is_sealed = not tools.seal.can_open(endpoint.secrets)
+        if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a turn
+            pause_ms = random.uniform(0, _UNAVAILABLE_MS)
+            self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
         self._tools = tools
         self._window = 1
+
+    def configure(self, endpoint: Endpoint) -> None:
+        """Go by another URL or other secrets."""
+        if endpoint.secrets != self.endpoint.secrets:
+            self.is_sealed = not self._tools.seal.can_open(endpoint.secrets)
+        self.endpoint = endpoint
 
     @property
     def window(self) -> int:
         """How many tries may be under way at once."""
         return 1 if self.standing.is_down else self._window
+
+    def due_ms(self, repetition: Repetition) -> int:
+        """When a repetition may begin: what somebody asked for waits for no pause, if it can be signed."""
+        if repetition.tries or self.is_sealed:
+            return max(repetition.at_ms, self.standing.paused_until_ms)
+        return repetition.at_ms
 
     async def first(self, event: Event) -> Outcome:
         """Send an event for the first time."""
