@@ -194,7 +194,8 @@ def test_any_client_may_use_its_transport(fake: FakePetstore) -> None:
 
 
 def test_other_programs_speak_http_to_it(fake: FakePetstore) -> None:
-    """Answers, a lost one, one that comes too late, and what it has not; the server ends with the block."""
+    """Answers, a lost one, one that comes too late, what it has not, and any method; the server ends with the
+    block."""
     with fake.serve() as base_url:
         host = urlsplit(base_url).netloc
         with Petstore(base_url, fake.key, tries=1, timeout=0.5) as petstore:
@@ -219,6 +220,11 @@ def test_other_programs_speak_http_to_it(fake: FakePetstore) -> None:
         idle = http.client.HTTPConnection(host)
         idle.request("GET", "/v1/pets", headers=headers)
         assert len(json.loads(idle.getresponse().read())) == 3
+        for method, status in (("FOO-BAR", 405), ("TRACE", 405), ("OPTIONS", 204)):
+            idle.request(method, "/v1/pets", headers=headers)
+            answer = idle.getresponse()
+            assert (answer.status, answer.headers["allow"]) == (status, "GET, HEAD, OPTIONS, POST")
+            answer.read()
     now = fake.clock.now()
     with pytest.raises(ConnectionError):
         http.client.HTTPConnection(host).request("GET", "/v1/pets")

@@ -130,6 +130,48 @@ async def test_refusals(minute: Twins, name: str) -> None:
                 await minute.ask(call, all_day=False)
 
 
+async def test_every_method(minute: Twins) -> None:
+    """Those that a path does not take, and OPTIONS, which needs no key."""
+    for target in (PETS, f"{PETS}/1", f"{ORDERS}/1", "/v1/categories", EVENTS, "/v1/usage", "/v1/nothing"):
+        for method in ("OPTIONS", "options", "get", "PUT", "TRACE", "FOO-BAR"):
+            for headers in ((), (("petstore-rehearse", "conflict"),)):
+                for level in ("read", ""):
+                    call = Call(method, target, None, level, headers)
+                    await minute.ask(call, all_day=False)
+
+
+async def test_types_of_bodies(minute: Twins) -> None:
+    """JSON in UTF-8, whatever else its type says."""
+    for charset in (
+        "latin-1", "utf-8", "UTF8", '"utf-8"', '"UTF-16"', "", "utf-8; charset=latin1", "utf-8;a=b;;",
+        'utf-8; a="x;charset=latin1"', 'utf-8; a="x"; Charset=latin1', "utf-8 x", "ascii",
+    ):  # fmt: skip
+        headers = (("content-type", f"application/json; charset={charset}"),)
+        for call in (GOOD["createPet"], GOOD["updatePet"], GOOD["placeOrder"]):
+            await minute.ask(call._replace(headers=headers), all_day=False)
+    for media_type in (
+        "Application/JSON",
+        "application/json ;a=b",
+        "application/merge-patch+json; charset=utf-8",
+    ):
+        headers = (("content-type", media_type),)
+        for call in (GOOD["createPet"], GOOD["updatePet"]):
+            await minute.ask(call._replace(headers=headers), all_day=False)
+
+
+@pytest.mark.parametrize("name", [*OPERATIONS, "none"])
+async def test_rehearsals_outside_staging(minute: Twins, name: str) -> None:
+    """Are refused where the service reads the header: after the key and its level."""
+    calls = [GOOD[name]] if name != "none" else [Call("PUT", PETS), Call("GET", "/v1/nothing")]
+    for call in calls:
+        for level in ("manage", "read"):
+            for headers in (
+                (("petstore-rehearse", "conflict"),),
+                (("petstore-rehearse", ""), ("if-match", "x")),
+            ):
+                await minute.ask(call._replace(headers=headers, level=level), all_day=False)
+
+
 async def test_changes(minute: Twins) -> None:
     """Every change of the table of walks, twice, and what changes nothing; then all lists and events."""
     for name in [each for each in OPERATIONS if each != "getUsage"]:

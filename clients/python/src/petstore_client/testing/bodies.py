@@ -13,6 +13,7 @@ from petstore_client.testing.messages import Refusal
 MAX = 2**63 - 1
 PET_STATUSES = ("available", "pending", "sold")
 ORDER_STATUSES = ("placed", "approved", "delivered", "cancelled")
+PATCH_TYPES = ("application/json", "application/merge-patch+json")
 _LARGEST = 65_536
 _FAULTS_MAX = 10
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -21,6 +22,10 @@ _TIME = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _MOMENT = re.compile(
     rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,3}})?(?:Z|[+-]{_TIME})"
 )
+# A media type with its parameters (RFC 9110, section 5.6.6).
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_PARAMETER = re.compile(rf'({_TOKEN})[ \t]*+=[ \t]*+({_TOKEN}|"(?:[^"\\]|\\.)*+")')
+_TYPE = re.compile(rf"([^;]*?)(?:[ \t]*+;[ \t]*+(?:{_PARAMETER.pattern})?+)*+[ \t]*+")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Fault = Callable[[Any], str | None]
 
@@ -116,12 +121,16 @@ SHAPES = {
 
 def check_type(headers: Mapping[str, str], *, patch: bool) -> None:
     """Raise unsupported_media_type unless the body is plain JSON."""
-    taken = ("application/json", "application/merge-patch+json")[: 1 + patch]
+    taken = PATCH_TYPES[: 1 + patch]
     accept = {"accept_patch": ", ".join(taken)} if patch else {}
     if headers.get("content-encoding", "identity").lower() != "identity":
         message = "Send the body as it is, without a Content-Encoding."
         raise Refusal("unsupported_media_type", message, **accept)
-    if headers.get("content-type", "").partition(";")[0].lower() not in taken:
+    given = headers.get("content-type", "")
+    found = _TYPE.fullmatch(given)
+    charsets = [value for name, value in _PARAMETER.findall(given) if name.lower() == "charset"]
+    is_utf_8 = all(each.strip('"').lower() in {"utf-8", "utf8"} for each in charsets)
+    if found is None or found[1].lower() not in taken or not is_utf_8:
         types = "' or '".join(["Content-Type: application/json", *taken[1:]])
         message = f"Send the body as JSON in UTF-8, with the header '{types}'."
         raise Refusal("unsupported_media_type", message, **accept)

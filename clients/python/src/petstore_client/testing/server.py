@@ -56,7 +56,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.content)
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_any  # noqa: N815
+    def __getattr__(self, name: str) -> Any:
+        """Any method is a request: the service refuses those that it does not know."""
+        if name.startswith("do_"):
+            return self.do_any
+        raise AttributeError(name)
 
     def log_message(self, *args: object) -> None:
         """Nothing."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
+from petstore_client.testing.bodies import PATCH_TYPES
 from petstore_client.testing.call import Call, Row
 from petstore_client.testing.clock import Clock
 from petstore_client.testing.messages import STATUS, Answer, NoAnswer, Refusal, Request
@@ -66,6 +67,8 @@ class Service:
         return ""
 
     def _answer(self, request: Request, rows: dict[str, Row], failure: str) -> Answer:
+        if request.method == "OPTIONS" and rows and not failure:
+            return self._whole(request, _described(rows), self._windows(None, ""))
         key = self._key(request)
         credential_sent = "authorization" in request.headers
         try:
@@ -86,7 +89,7 @@ class Service:
 
     def _carry_out(self, request: Request, rows: dict[str, Row], key: Key | None, failure: str) -> Answer:
         """Raises Refusal, in the documented order."""
-        allow = ", ".join(sorted({*rows, "OPTIONS"}))
+        allow = _methods(rows)
         if failure in {"rate_limited", "key_banned", "account_suspended"}:
             raise _failed(failure)
         if key is None or failure == "unauthorized":
@@ -102,6 +105,8 @@ class Service:
         if request.method not in rows:
             raise Refusal("method_not_allowed", f"This path takes {allow}.", allow=allow)
         key.check(rows[request.method].access)
+        if "petstore-rehearse" in request.headers:
+            raise Refusal("invalid_header", "Petstore-Rehearse works in staging alone. Send none here.")
         return self._operations.carry_out(Call(rows[request.method], request, key))
 
     def _key(self, request: Request) -> Key | None:
@@ -151,6 +156,16 @@ class Service:
         if answer.status not in {204, 304}:
             headers |= {"content-type": "application/json", "content-length": str(len(answer.content))}
         return Answer(answer.status, headers, b"" if request.method == "HEAD" else answer.content)
+
+
+def _methods(rows: dict[str, Row]) -> str:
+    return ", ".join(sorted({*rows, "OPTIONS"}))
+
+
+def _described(rows: dict[str, Row]) -> Answer:
+    """What OPTIONS answers, without a key."""
+    patch = {"accept-patch": ", ".join(PATCH_TYPES)} if "PATCH" in rows else {}
+    return Answer(204, {"allow": _methods(rows), **patch})
 
 
 def _failed(code: str, allow: str = "") -> Refusal:
