@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from petstore.console.formats import choose
-from petstore.console.lists import Matches, find_matches, written
-from petstore.console.visit import Faults, View, Visit, address
+from petstore.console.lists import Matches, Turned, find_matches, links, written
+from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.search import Kind
@@ -25,20 +25,16 @@ _STATES: Mapping[str, Mapping[str, object]] = {
 
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
-    found, error = Matches[AccountUse](), faults_of(asked)
-    count, further = "", ""  # where to go on: a name in the list of all, else an identifier
-    if error is None:
-        state, plan = asked["state"], asked["plan"]
-        if asked["q"]:
-            found = await find_accounts(visit, asked["q"], _ROWS, visit.place("after"), state, plan)
-            further = str(found.further or "")
-        else:
-            query = AccountQuery(_ROWS, "", state or None, plan or None, after)
-            page = await visit.store.accounts.page(query, visit.now_ms)
-            further = page.after or ""
-            counted = await visit.store.accounts.count(query)
-            count = "" if counted is None else written(counted)
-            found = Matches(page.accounts, is_cut=bool(further) and len(page.accounts) < _ROWS)
+    found, count, error = Matches[AccountUse](), "", faults_of(asked)
+    state, plan = asked["state"], asked["plan"]
+    if error is None and asked["q"]:
+        found = await find_accounts(visit, asked["q"], _ROWS, visit.place("after"), state, plan)
+    elif error is None:
+        query = AccountQuery(_ROWS, "", state or None, plan or None, after)
+        page = await visit.store.accounts.page(query, visit.now_ms)
+        found = Matches(page.accounts, page.after or "", bool(page.after) and len(page.accounts) < _ROWS)
+        counted = await visit.store.accounts.count(query)
+        count = "" if counted is None else written(counted)
     return visit.page(
         "accounts.html",
         "Accounts",
@@ -46,14 +42,11 @@ async def search(visit: Visit) -> Response:
         fragment="rows",
         asked=asked,
         found=found,
-        first=address("accounts", asked) if after else "",
-        next=address("accounts", {**asked, "after": further}) if further else "",
-        further=further,
         count=count,
-        csv=address("accounts.csv", asked) if found.rows else "",
         clear="accounts" if any(asked.values()) else "",
         states=[(state, state) for state in STATES],
         plans=[(plan, plan) for plan in PLAN_NAMES],
+        **links("accounts", asked, Turned(found.rows, not after, following=found.further)),
     )
 
 
@@ -72,16 +65,16 @@ async def find_accounts(
     """One page of those with the words in their names, the newest first."""
     accounts, now_ms = visit.store.accounts, visit.now_ms
 
-    async def read(ids: tuple[int, ...]) -> dict[int, AccountUse]:
-        return {
-            use.account.id: use
+    async def read(ids: tuple[int, ...]) -> list[AccountUse]:
+        return [
+            use
             for use in await accounts.uses(ids, now_ms)
             if state in ("", use.account.state) and plan in ("", use.account.plan.name)
-        }
+        ]
 
-    async def beginning() -> dict[int, AccountUse]:
+    async def beginning() -> list[AccountUse]:
         page = await accounts.page(AccountQuery(limit, text, state or None, plan or None), now_ms)
-        return {use.account.id: use for use in page.accounts}
+        return page.accounts
 
     conditions = dict(_STATES.get(state, {})) | ({"plan": plan} if plan else {})
     query = SearchQuery(Kind.ACCOUNTS, text, limit, after_id, conditions=conditions)

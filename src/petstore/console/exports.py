@@ -15,7 +15,7 @@ from starlette.responses import Response
 from petstore.console import account_pages, journal, journal_pages, order_pages, pet_pages
 from petstore.console.accounts import account_of
 from petstore.console.categories import names_in
-from petstore.console.lists import Matches
+from petstore.console.lists import Matches, Row
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.accounts import AccountQuery
@@ -29,7 +29,7 @@ from petstore.core.values import INT64_MAX
 
 # A few milliseconds of work, and then others have their turn.
 _AT_A_TIME = 250
-T = TypeVar("T")
+T = TypeVar("T", bound=Row)
 Cells = Sequence[str | int | None]
 # Reads the rows after a place, None for the first ones; the place of the next ones, None at the end.
 Read = Callable[[Any], Awaitable[tuple[list[Cells], Any]]]

@@ -9,15 +9,11 @@ from starlette.responses import Response
 
 from petstore.console.journal import folded, lines, lines_with_names
 from petstore.console.journal_filters import read_filter
+from petstore.console.lists import Turned, links
 from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, NotFound, PetstoreError
-from petstore.core.journal import (
-    JournalPage,
-    JournalQuery,
-    animals_of_list,
-    people_of,
-)
+from petstore.core.journal import JournalPage, JournalQuery, animals_of_list, people_of
 from petstore.core.taking_back import DONE
 from petstore.core.values import INT64_MAX
 from petstore.core.zones import day_begins_ms
@@ -40,7 +36,7 @@ async def show(visit: Visit) -> Response:
         page = await page_of_lines(visit, await read_query(visit))
     except (Invalid, NotFound) as fault:
         error = fault
-    further = page.go_on_before
+    turned = Turned(page.entries, not visit.query.get("before"), following=page.go_on_before or 0)
     return visit.page(
         "journal.html",
         "Journal",
@@ -49,10 +45,8 @@ async def show(visit: Visit) -> Response:
         lines=await lines_with_names(visit, page.entries),
         scan_end=page.scan_end,
         asked=asked,
-        first=address("journal", asked) if visit.query.get("before") else "",
-        csv=address("journal.csv", asked) if page.entries else "",
         clear="journal" if any(asked.values()) else "",
-        next=address("journal", {**asked, "before": further}) if further else "",
+        **links("journal", asked, turned, "before"),
     )
 
 

@@ -12,19 +12,14 @@ from petstore.console.accounts import account_of
 from petstore.console.formats import choose, ungrouped
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.journal import history_of
+from petstore.console.lists import Turned, links
 from petstore.console.rows import KEYS
 from petstore.console.several import ROWS_MAX
 from petstore.console.times import read_typed_day
-from petstore.console.visit import Faults, View, Visit, address
+from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
-from petstore.core.errors import (
-    Conflict,
-    IdempotencyKeyInUse,
-    Invalid,
-    KeyIssuedBefore,
-    NotFound,
-)
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Access, ApiKey, IssuedKey, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
@@ -32,7 +27,6 @@ from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, read_id
 from petstore.core.zones import day_at, day_begins_ms
 
-_ROWS = ROWS_MAX
 ACCESS = [
     (Access.READ.value, "read: list animals and own orders. Enough for a published site."),
     (Access.WRITE.value, "write: also add animals and place orders."),
@@ -52,9 +46,9 @@ async def list_keys(visit: Visit) -> Response:
             return visit.redirect(f"keys/{key.id}")
         before_id = INT64_MAX
         error = NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
-    found = await visit.store.keys.keys(str(account.id), newest=_ROWS + 1, before_id=before_id)
-    keys = found[::-1][:_ROWS]
-    here = f"accounts/{account.id}/keys"
+    found = await visit.store.keys.keys(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
+    keys = found[::-1][:ROWS_MAX]
+    turned = Turned(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
     return visit.page(
         "keys.html",
         f"Keys of {account.name}",
@@ -65,9 +59,7 @@ async def list_keys(visit: Visit) -> Response:
         bans=await _bans_of(visit, keys),
         number=number,
         several=KEYS,
-        csv=f"{here}.csv" if keys else "",
-        first=here if before_id != INT64_MAX else "",
-        next=address(here, {"before": keys[-1].id}) if len(found) > _ROWS else "",
+        **links(f"accounts/{account.id}/keys", {}, turned, "before"),
     )
 
 

@@ -20,21 +20,20 @@ class Row(Protocol):
     def id(self) -> int: ...
 
 
-R = TypeVar("R")
 T = TypeVar("T", bound=Row)
 # A page after an identifier, 0 for the first one, with the newest first or the oldest; whether it has more.
 Read = Callable[[int, bool], Awaitable[tuple[list[T], bool]]]
-# Rows by their identifiers, of those that match the other filters.
-ReadIds = Callable[[tuple[int, ...]], Awaitable[Mapping[int, R]]]
+# The rows of these identifiers, in any order, that match the other filters.
+ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
 
 
 class Turned(msgspec.Struct, Generic[T], frozen=True):
-    """A page. `previous` is its first identifier, `following` its last; 0 where no page is there."""
+    """A page. `previous` is its first identifier, `following` its last or a name; 0 without such a page."""
 
     rows: list[T]
     is_first: bool = True
     previous: int = 0
-    following: int = 0
+    following: int | str = 0
 
     @property
     def is_whole(self) -> bool:
@@ -54,12 +53,12 @@ async def turn(visit: Visit, read: Read[T], newest_first: bool) -> Turned[T]:
     return Turned(rows, not after, rows[0].id if after and rows else 0, rows[-1].id if has_more else 0)
 
 
-def links(page: str, asked: Mapping[str, str], turned: Turned[T]) -> dict[str, Any]:
-    """The addresses for the macro `pager`."""
+def links(page: str, asked: Mapping[str, str], turned: Turned[T], place: str = "after") -> dict[str, Any]:
+    """The addresses for the macro `pager`. `place`: the parameter that says where the next page begins."""
     return {
         "first": "" if turned.is_first else address(page, asked),
         "previous": address(page, {**asked, "before": turned.previous}) if turned.previous else "",
-        "next": address(page, {**asked, "after": turned.following}) if turned.following else "",
+        "next": address(page, {**asked, place: turned.following}) if turned.following else "",
         "csv": address(f"{page}.csv", asked) if turned.rows else "",
     }
 
@@ -74,15 +73,15 @@ def written(count: int) -> str:
     return f"{COUNTED_MAX:,}+" if count > COUNTED_MAX else f"{count:,}"
 
 
-class Matches(msgspec.Struct, Generic[R], frozen=True):
-    """A page of rows that have words, and where the next one begins; 0 at the end.
+class Matches(msgspec.Struct, Generic[T], frozen=True):
+    """A page of rows that have words, and where the next one begins; nothing at the end.
 
     `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
     with the words.
     """
 
-    rows: list[R] = []
-    further: int = 0
+    rows: list[T] = []
+    further: int | str = 0
     is_cut: bool = False
     is_late: bool = False
     is_built: bool = True
@@ -91,9 +90,9 @@ class Matches(msgspec.Struct, Generic[R], frozen=True):
 async def find_matches(
     visit: Visit,
     query: SearchQuery,
-    read: ReadIds[R],
-    beginning: Callable[[], Awaitable[Mapping[int, R]]] | None = None,
-) -> Matches[R]:
+    read: ReadIds[T],
+    beginning: Callable[[], Awaitable[list[T]]] | None = None,
+) -> Matches[T]:
     """The page of a query; the row whose number is its text is the first of all. `beginning` has those that
     are found before the index is made."""
     number = id_in(query.text)
@@ -101,8 +100,9 @@ async def find_matches(
     ids = [id_ for id_ in (found.ids if found else ()) if id_ != number]
     if number is not None and not query.after_id:
         ids.insert(0, number)
-    rows = await read(tuple(ids)) if ids else {}
+    rows = {row.id: row for row in await read(tuple(ids))} if ids else {}
     if found is None:
-        return Matches(list({**rows, **(await beginning() if beginning else {})}.values()), is_built=False)
+        rows |= {row.id: row for row in await beginning()} if beginning else {}
+        return Matches(list(rows.values()), is_built=False)
     listed = [rows[id_] for id_ in ids if id_ in rows]
     return Matches(listed, found.further, found.is_cut, found.is_late)

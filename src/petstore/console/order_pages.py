@@ -13,18 +13,11 @@ from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, NotFound, OrderNotFound
-from petstore.core.orders import (
-    OPEN,
-    ORDER_STATUSES,
-    Order,
-    OrderQuery,
-    OrderStatus,
-)
+from petstore.core.orders import OPEN, ORDER_STATUSES, Order, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, Pet
 from petstore.core.search import Kind, id_in
 from petstore.transactions.search import SearchQuery
 
-_ROWS = ROWS_MAX
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
 TABS = (
     ("", "Waiting"),
@@ -96,7 +89,7 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
     account = await visit.store.accounts.find(asked["account"]) if asked["account"] else None
     return OrderQuery(
         account.id if account else None,
-        _ROWS,
+        ROWS_MAX,
         ORDER_STATUSES.get(asked["state"]),
         newest_first=_is_newest_first(asked),
         open_only=asked["state"] == "",
@@ -106,9 +99,8 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
 async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Matches[Order]:
     """One page of those with the words in their references. Before the index is made there are none."""
 
-    async def read(ids: tuple[int, ...]) -> dict[int, Order]:
-        page = await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))
-        return {order.id: order for order in page.orders}
+    async def read(ids: tuple[int, ...]) -> list[Order]:
+        return (await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))).orders
 
     statuses = (query.status,) if query.status else OPEN if query.open_only else ()
     conditions: dict[str, object] = {"status": tuple(status.value for status in statuses)} if statuses else {}

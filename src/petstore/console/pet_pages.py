@@ -8,10 +8,7 @@ from starlette.responses import Response
 from petstore.console.categories import names_in, with_animals
 from petstore.console.formats import choose, sentence
 from petstore.console.lists import Matches, Turned, find_matches, links, total, turn
-from petstore.console.pet_forms import (
-    status_choices,
-    version_of_pet,
-)
+from petstore.console.pet_forms import status_choices, version_of_pet
 from petstore.console.rows import PETS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
@@ -20,8 +17,6 @@ from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet
 from petstore.core.search import Kind
 from petstore.core.values import name_fault, read_int64
 from petstore.transactions.search import SearchQuery
-
-_ROWS = ROWS_MAX
 
 
 async def search(visit: Visit) -> Response:
@@ -77,7 +72,9 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
     if status and status not in STATUSES:
         raise Invalid("status", choose(STATUSES))
     newest_first = visit.query.get("order") != "oldest"
-    return text, PageQuery(_ROWS, STATUSES.get(status), None, visit.place("after"), category_id, newest_first)
+    return text, PageQuery(
+        ROWS_MAX, STATUSES.get(status), None, visit.place("after"), category_id, newest_first
+    )
 
 
 async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
@@ -95,17 +92,13 @@ async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Matches[Pet]:
     """One page of those with the words in their names."""
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
 
-    async def read(ids: tuple[int, ...]) -> dict[int, Pet]:
-        page = await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))
-        return {pet.id: pet for pet in page.pets}
-
-    async def beginning() -> dict[int, Pet]:
-        query = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
-        return {pet.id: pet for pet in await pets.find_by_name(query)}
+    async def read(ids: tuple[int, ...]) -> list[Pet]:
+        return (await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))).pets
 
     conditions = {name: value for name, value in filters.items() if value is not None}
     query = SearchQuery(Kind.PETS, text, wanted.limit, wanted.after_id, wanted.newest_first, conditions)
-    return await find_matches(visit, query, read, beginning)
+    named = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
+    return await find_matches(visit, query, read, lambda: pets.find_by_name(named))
 
 
 VIEWS = [View("GET", "/pets", search)]

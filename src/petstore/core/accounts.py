@@ -78,6 +78,10 @@ class AccountUse(msgspec.Struct, frozen=True):
     account: Account
     used_today: int
 
+    @property
+    def id(self) -> int:
+        return self.account.id
+
 
 class AccountPage(msgspec.Struct, frozen=True):
     """`after` is the name to go on behind, None at the end.
