@@ -11,15 +11,7 @@ from petstore.cli.contacts import contacts_command, email_option, say_unless_mai
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
 from petstore.cli.customers import customer_command
 from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import (
-    asks,
-    confirm,
-    echo_err,
-    json_option,
-    write_record,
-    write_records,
-    yes_option,
-)
+from petstore.cli.output import asks, confirm, echo_err, json_option, write_record, write_records, yes_option
 from petstore.cli.records import LIMIT_HEADINGS, account_fields, account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked
 from petstore.core.accounts import Account, check_account_name

@@ -14,16 +14,7 @@ from petstore.cli.journal import change_text
 from petstore.cli.output import echo_err, moment, write_json, write_line
 from petstore.cli.types import ACCOUNT, limit_option
 from petstore.core.errors import EventsGone, InvalidParameter, OperatorError
-from petstore.core.events import (
-    NOW,
-    TYPES,
-    Bookmark,
-    Event,
-    EventPage,
-    EventQuery,
-    read_bookmark,
-    read_types,
-)
+from petstore.core.events import NOW, TYPES, Bookmark, Event, EventPage, EventQuery, read_bookmark, read_types
 from petstore.core.moments import read_moment
 
 if TYPE_CHECKING:

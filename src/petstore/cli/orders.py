@@ -11,15 +11,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, Given, checked_name, limit_option, read_remark, read_ship_date
-from petstore.core.orders import (
-    QUANTITY,
-    NewOrder,
-    Order,
-    OrderPage,
-    OrderQuery,
-    OrderStatus,
-    ShipDate,
-)
+from petstore.core.orders import QUANTITY, NewOrder, Order, OrderPage, OrderQuery, OrderStatus, ShipDate
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store

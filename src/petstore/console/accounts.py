@@ -17,14 +17,7 @@ from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
 from petstore.core.keys import ApiKey
-from petstore.core.limits.plans import (
-    ENTERPRISE,
-    LIMIT_COLUMNS,
-    STANDARD_PLANS,
-    WINDOWS,
-    Plan,
-    resolve_plan,
-)
+from petstore.core.limits.plans import ENTERPRISE, LIMIT_COLUMNS, STANDARD_PLANS, WINDOWS, Plan, resolve_plan
 from petstore.core.limits.quota import view
 from petstore.core.limits.usage import every_day
 from petstore.core.orders import OrderQuery

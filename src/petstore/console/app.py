@@ -52,34 +52,15 @@ from petstore.web.slots import Slots
 
 PREFIX = "/console"
 # Every page and action, in the order in which paths are compared.
-VIEWS = [
-    *overview.VIEWS,
-    *search.VIEWS,
-    *picks.VIEWS,
-    *rows.VIEWS,
-    *undo.VIEWS,
-    *exports.VIEWS,
-    *pet_pages.VIEWS,
-    *pets.VIEWS,
-    *categories.VIEWS,
-    *journal_pages.VIEWS,
-    *taking_back.VIEWS,
-    *events.VIEWS,
-    *service.VIEWS,
-    *sign_ins.VIEWS,
-    *people.VIEWS,
-    *order_pages.VIEWS,
-    *orders.VIEWS,
-    *account_pages.VIEWS,
-    *accounts.VIEWS,
-    *customers.VIEWS,
-    *keys.VIEWS,
-    *webhooks.VIEWS,
-    *bans.VIEWS,
-    *billing.VIEWS,
-    *stock.VIEWS,
-    *stock_columns.VIEWS,
-]
+VIEWS: list[View] = [
+    view
+    for module in (
+        overview, search, picks, rows, undo, exports, pet_pages, pets, categories, journal_pages, taking_back,
+        events, service, sign_ins, people, order_pages, orders, account_pages, accounts, customers, keys,
+        webhooks, bans, billing, stock, stock_columns,
+    )
+    for view in module.VIEWS
+]  # fmt: skip
 
 _STATIC = StaticFiles(packaged.files("petstore.console").joinpath("static"))
 

@@ -8,6 +8,7 @@ from itertools import islice
 
 from starlette.responses import Response
 
+from petstore.console.accounts import account_of
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit, address
 from petstore.core.billing import BilledDay, row_members
@@ -64,7 +65,7 @@ async def export(visit: Visit) -> Response:
 
 async def show_account(visit: Visit) -> Response:
     """The bill of one account and month, for paper: without a month, of the last one. Raises NotFound."""
-    account = await visit.store.accounts.find(str(visit.id_of("account")))
+    account = await account_of(visit)
     today, error = visit.now_ms // DAY_MS, None
     month = visit.asked("month")["month"] or _month_before(today)
     rows, days, is_final = list[BilledDay](), None, True

@@ -61,7 +61,8 @@ class CategoryNames:
     def numbered(self, also: Iterable[int | None] = ()) -> list[tuple[str, str]]:
         """A pair for each category: its number and its label. Sorted by name. `also` need no name."""
         ids = set(self._names) | {id_ for id_ in also if id_ is not None}
-        return _sorted((str(category_id), self.label(category_id)) for category_id in ids)
+        choices = [(str(category_id), self.label(category_id)) for category_id in ids]
+        return sorted(choices, key=lambda choice: choice[1].casefold())
 
     def _find(self, text: str) -> int | None:
         number = read_int64(text.strip())
@@ -80,10 +81,6 @@ async def with_animals(visit: Visit) -> list[int]:
 async def names_in(visit: Visit) -> CategoryNames:
     """The names in the store, at most 1,000."""
     return CategoryNames(await visit.store.categories.all())
-
-
-def _sorted(choices: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return sorted(choices, key=lambda choice: choice[1].casefold())
 
 
 async def show_all(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:

@@ -164,8 +164,7 @@ def _show_to_script(response: Response) -> None:
 def _sign_in_first(visit: Visit, page: str) -> Response:
     """Redirect to the sign-in page, which leads on to the wanted page, or to that of the sent form."""
     request, is_form = visit.request, visit.request.method == "POST"
-    query = "" if is_form else request.scope["query_string"].decode("latin-1")
-    wanted = f"{page}?{query}" if query else page
+    wanted = page if is_form else visit.here
     sign_in = f"sign-in?next={quote(wanted)}" if page else "sign-in"
     if visit.wants_fragment:
         leads_on = {"hx-redirect": visit.href(sign_in), "cache-control": "no-store"}

@@ -15,14 +15,7 @@ from msgspec.structs import replace
 
 from petstore.console.visit import Visit, address
 from petstore.core.amounts import write_amount
-from petstore.core.journal import (
-    STORE,
-    About,
-    Entry,
-    JournalQuery,
-    animals_of_list,
-    people_of,
-)
+from petstore.core.journal import STORE, About, Entry, JournalQuery, animals_of_list, people_of
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
 from petstore.core.printable import shortened

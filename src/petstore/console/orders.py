@@ -55,14 +55,13 @@ async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
 async def show_note(visit: Visit) -> Response:
     """The delivery note, for paper. Raises OrderNotFound."""
     order = await visit.store.orders.get(visit.id_of("order"))
-    pet = await visit.store.pets.get(order.pet_id)
     return visit.page(
         "orders_note.html",
         f"Delivery note of order {order.id}",
         order=order,
         account=await visit.store.accounts.find(str(order.account_id)),
         customer=await visit.store.customers.of(order.account_id),
-        pet=pet,
+        pet=await visit.store.pets.get(order.pet_id),
         names=await names_in(visit),
     )
 
@@ -149,7 +148,7 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str 
         choices=error.choices if isinstance(error, Unclear) else {"account": [], "pet": []},
         pet=None if pet_id is None else await visit.store.pets.get(pet_id),
         order_id=None if pet_id is None else await visit.store.pets.open_order(pet_id),
-        once=mark_of(visit, used_up=isinstance(error, FormUsedUp)),
+        once=mark_of(visit, error),
     )
 
 

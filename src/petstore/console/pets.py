@@ -14,6 +14,7 @@ from petstore.console.pet_forms import (
     Edit,
     change_between,
     changed_fields,
+    find_pet,
     merged,
     new_typed,
     read_edit,
@@ -42,7 +43,7 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
         names=names,
         typed=typed_in(visit.form, names) if visit.form else new_typed(category),
         statuses=status_choices(None),
-        once=mark_of(visit, used_up=isinstance(error, FormUsedUp)),
+        once=mark_of(visit, error),
     )
 
 
@@ -142,18 +143,15 @@ async def _history_of(visit: Visit, pet_id: int, names: CategoryNames, since_id:
 
 
 async def ask_removal(visit: Visit, error: Conflict | None = None) -> Response:
-    pet_id = visit.id_of("animal")
-    pet = await visit.store.pets.get(pet_id)
-    if pet is None:
-        raise PetNotFound(pet_id)
+    pet = await find_pet(visit, visit.id_of("animal"))
     return visit.page(
         "pets_remove.html",
-        f"Remove animal {pet_id}?",
+        f"Remove animal {pet.id}?",
         named=pet.name,
         error=error,
         pet=pet,
         names=await names_in(visit),
-        order_id=await visit.store.pets.open_order(pet_id),
+        order_id=await visit.store.pets.open_order(pet.id),
     )
 
 
@@ -170,17 +168,14 @@ async def remove(visit: Visit) -> Response:
 
 async def show_label(visit: Visit) -> Response:
     """The label of its cage, for paper."""
-    pet_id = visit.id_of("animal")
-    pet = await visit.store.pets.get(pet_id)
-    if pet is None:
-        raise PetNotFound(pet_id)
+    pet = await find_pet(visit, visit.id_of("animal"))
     return visit.page(
         "pets_label.html",
-        f"Label of animal {pet_id}",
+        f"Label of animal {pet.id}",
         named=pet.name,
         pet=pet,
         names=await names_in(visit),
-        barcode=barcode(pet_id),
+        barcode=barcode(pet.id),
     )
 
 

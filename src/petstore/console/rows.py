@@ -8,10 +8,10 @@ from msgspec import UNSET
 
 from petstore.console.categories import names_in
 from petstore.console.doubts import about_ship_date, about_status
-from petstore.console.pet_forms import version_of_pet
+from petstore.console.pet_forms import find_pet, version_of_pet
 from petstore.console.several import Act, Action, Rows, act
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
-from petstore.core.errors import Conflict, InvalidBody, PetNotFound
+from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.orders import ORDER_STATUSES, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import STATUSES, PetChange, PetChangedMeanwhile
@@ -27,9 +27,7 @@ async def _begin_pets(visit: Visit, name: str) -> tuple[Act, str]:
         wanted, state = PetChange(status=STATUSES[name]), name
 
     async def change(pet_id: int, shown: str) -> str:
-        pet = await visit.store.pets.get(pet_id)
-        if pet is None:
-            raise PetNotFound(pet_id)
+        pet = await find_pet(visit, pet_id)
         if version_of_pet(pet) != shown:
             raise PetChangedMeanwhile(pet)
         if wanted.status is not UNSET:

@@ -10,11 +10,12 @@ from functools import partial
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.pet_forms import version_of_pet
+from petstore.console.pet_forms import find_pet, version_of_pet
+from petstore.console.rows import PETS
 from petstore.console.several import Act, Rows, answer, back_of, carry_out, read_rows, version_of
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.durations import MINUTE_MS
-from petstore.core.errors import Conflict, InvalidBody, PetNotFound
+from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.journal import About, Entry, JournalQuery
 from petstore.core.people import Role
 from petstore.core.pets import PetChange
@@ -24,7 +25,7 @@ _CHANGED_SINCE = "{} {} has changed since, so nothing of it was put back."
 
 async def undo(visit: Visit) -> Response:
     back = back_of(visit)
-    for rows, put_back in ((_PETS, _put_pet_back), (_CATEGORIES, _put_name_back)):
+    for rows, put_back in ((PETS, _put_pet_back), (_CATEGORIES, _put_name_back)):
         chosen = read_rows(visit.form, f"{rows.subject}-")
         if chosen:
             act: Act = partial(put_back, visit)
@@ -33,12 +34,10 @@ async def undo(visit: Visit) -> Response:
 
 
 async def _put_pet_back(visit: Visit, pet_id: int, version: str) -> str:
-    entry = await _own_change(visit, _PETS, pet_id)
-    pet = await visit.store.pets.get(pet_id)
-    if pet is None:
-        raise PetNotFound(pet_id)
+    entry = await _own_change(visit, PETS, pet_id)
+    pet = await find_pet(visit, pet_id)
     if version_of_pet(pet) != version or entry.action != "changed":
-        raise Conflict(_CHANGED_SINCE.format(_PETS.noun, pet_id))
+        raise Conflict(_CHANGED_SINCE.format(PETS.noun, pet_id))
     before = msgspec.convert(entry.before, PetChange)
     await visit.store.pets.change(pet_id, before, visit.actor, expected=pet, is_undo=True)
     return ""
@@ -65,6 +64,5 @@ async def _own_change(visit: Visit, rows: Rows, row_id: int) -> Entry:
     raise Conflict(_CHANGED_SINCE.format(rows.noun, row_id))
 
 
-_PETS = Rows("Animal", "pets/{}", subject="pet")
 _CATEGORIES = Rows("Category", "categories/{}", subject="category")
 VIEWS = [View("POST", "/undo", undo, Role.STAFF)]
