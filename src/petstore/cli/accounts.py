@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,16 +12,13 @@ from petstore.cli.customers import customer_command
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, echo_err, json_option, write_record, write_records, yes_option
 from petstore.cli.records import LIMIT_HEADINGS, account_fields, account_record
-from petstore.cli.types import ACCOUNT, WholeNumber, checked
+from petstore.cli.types import ACCOUNT, WholeNumber, checked, options
 from petstore.core.accounts import Account, check_account_name
 from petstore.core.errors import Invalid
 from petstore.core.limits.plans import LIMIT_COLUMNS, PLAN_NAMES, QUOTA_MAX, WINDOWS, Plan, resolve_plan
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-_QUOTA = WholeNumber(1, QUOTA_MAX)
 
 
 @click.group(cls=LazyGroup)
@@ -33,21 +29,18 @@ def accounts() -> None:
     """
 
 
-def _plan_options(command: _Command) -> _Command:
-    for option in (
-        *(
-            click.option(
-                f"--per-{window.name}",
-                type=_QUOTA,
-                metavar="N",
-                help=f"Requests {window.precise_words}; enterprise only.",
-            )
-            for window in reversed(WINDOWS)
-        ),
-        click.option("--plan", required=True, type=click.Choice(PLAN_NAMES), help="The plan, by its name."),
-    ):
-        command = option(command)
-    return command
+_plan_options = options(
+    click.option("--plan", required=True, type=click.Choice(PLAN_NAMES), help="The plan, by its name."),
+    *(
+        click.option(
+            f"--per-{window.name}",
+            type=WholeNumber(1, QUOTA_MAX),
+            metavar="N",
+            help=f"Requests {window.precise_words}; enterprise only.",
+        )
+        for window in WINDOWS
+    ),
+)
 
 
 def _read_plan(name: str, numbers: dict[str, int | None]) -> Plan:

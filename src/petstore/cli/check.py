@@ -11,10 +11,9 @@ import msgspec
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
-from petstore.cli.records import key_fields
-from petstore.core.accounts import Account
+from petstore.cli.records import KeyDetails, details_of, key_fields
 from petstore.core.digests import digest
-from petstore.core.keys import ApiKey, is_wellformed
+from petstore.core.keys import is_wellformed
 from petstore.core.stages import Stage
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ class _Finding(msgspec.Struct, frozen=True):
     """`reason` is empty for a key that would be accepted."""
 
     reason: str
-    key: ApiKey | None = None
-    account: Account | None = None
-    banned_until_ms: int | None = None
+    found: KeyDetails | None = None
 
 
 @click.command(
@@ -57,8 +54,8 @@ def check_key(session: Session, as_json: bool) -> None:
         finding = _Finding("not a key: its form or its checksum is wrong, so a character may be missing")
     if as_json:
         write_json(_as_json(finding, now_ms))
-    elif finding.key is not None:
-        _write_finding(finding, now_ms)
+    elif finding.found is not None:
+        write_fields({**key_fields(finding.found, now_ms), "ban": finding.found.ban})
     if finding.reason:
         if not as_json:
             echo_err(f"petstore: The key would be refused: {finding.reason}.")
@@ -84,19 +81,18 @@ async def _look_up(store: Store, secret: str, stage: Stage | None, now_ms: int) 
     key = await store.keys.find_key(digest(secret.encode("ascii")))
     if key is None:
         return _Finding("unknown here: it was issued for another database, or never")
-    account = await store.accounts.find(str(key.account_id))
-    report = await store.usage.report(account.id, now_ms, days=1)
-    until_ms = next((ban.banned_until_ms for ban in report.bans if ban.key_id == key.id), None)
+    found = await details_of(store, key, now_ms)
     reason = key.state(now_ms)
-    if reason == "active" and account.state == "suspended":
+    if reason == "active" and found.account.state == "suspended":
         reason = "its account is suspended"
     elif reason == "active":
-        reason = f"banned until {moment(until_ms)}" if until_ms is not None else ""
-    return _Finding(reason, key, account, until_ms)
+        reason = "" if found.banned_until_ms is None else f"banned {found.ban}"
+    return _Finding(reason, found)
 
 
 def _as_json(finding: _Finding, now_ms: int) -> dict[str, object]:
-    key, account = finding.key, finding.account
+    found = finding.found
+    key, account = (found.key, found.account) if found else (None, None)
     return {
         "accepted": not finding.reason,
         "reason": finding.reason or None,
@@ -106,17 +102,5 @@ def _as_json(finding: _Finding, now_ms: int) -> dict[str, object]:
         "accountId": account.id if account else None,
         "account": account.name if account else None,
         "expiresAt": moment(key.expires_at_ms) if key else None,
-        "bannedUntil": moment(finding.banned_until_ms),
+        "bannedUntil": moment(found.banned_until_ms) if found else None,
     }
-
-
-def _write_finding(finding: _Finding, now_ms: int) -> None:
-    key, account = finding.key, finding.account
-    assert key is not None
-    assert account is not None
-    write_fields(
-        {
-            **key_fields(key, account, now_ms),
-            "ban": f"until {moment(finding.banned_until_ms)}" if finding.banned_until_ms else "none",
-        }
-    )

@@ -17,9 +17,7 @@ _INSTALL = {
 @click.command(
     epilog=examples(
         'eval "$(petstore completion bash)"        # for this shell only',
-        _INSTALL["bash"],
-        _INSTALL["zsh"],
-        _INSTALL["fish"],
+        *_INSTALL.values(),
     )
 )
 @click.argument("shell", type=click.Choice(list(_INSTALL)))

@@ -13,7 +13,7 @@ from petstore.cli.groups import examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import checked
 from petstore.core.contacts import Contact, Subject, check_address, check_addresses, is_same
-from petstore.core.errors import ContactNotFound, Invalid, OperatorError
+from petstore.core.errors import ContactNotFound, OperatorError
 from petstore.core.notifications import kinds_for
 
 if TYPE_CHECKING:
@@ -42,21 +42,11 @@ class _Change(msgspec.Struct, frozen=True):
     on: tuple[str, ...]
 
 
-def _read_addresses(
-    ctx: click.Context, param: click.Parameter, addresses: tuple[str, ...]
-) -> tuple[str, ...]:
-    try:
-        check_addresses(addresses)
-    except Invalid as error:
-        raise click.BadParameter(error.message, ctx, param) from None
-    return addresses
-
-
 email_option = click.option(
     "--email",
     "addresses",
     multiple=True,
-    callback=_read_addresses,
+    callback=checked(check_addresses),
     metavar="ADDRESS",
     help="A contact, which gets mail of what happens. May be repeated.",
 )

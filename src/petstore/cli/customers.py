@@ -12,25 +12,18 @@ from msgspec.structs import asdict, replace
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_record
-from petstore.cli.types import ACCOUNT, clearable
+from petstore.cli.types import ACCOUNT, clearable, options
 from petstore.core.customers import FIELDS, Customer
+from petstore.core.fields import Field
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each field."""
-    for field in reversed(FIELDS):
-        assert field.text is not None
-        option = click.option(
-            f"--{field.name}",
-            callback=clearable(field.text.fault, str.strip),
-            metavar="TEXT",
-            help="Empty: unknown.",
-        )
-        command = option(command)
-    return command
+def _option(field: Field) -> Callable[[Any], Any]:
+    assert field.text is not None
+    callback = clearable(field.text.fault, str.strip)
+    return click.option(f"--{field.name}", callback=callback, metavar="TEXT", help="Empty: unknown.")
 
 
 @click.command(
@@ -42,7 +35,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     ),
 )
 @click.argument("account", type=ACCOUNT)
-@_options
+@options(*map(_option, FIELDS))
 @json_option
 @click.pass_obj
 def customer_command(session: Session, /, account: str, as_json: bool, **given: Any) -> None:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 import click
 
 from petstore.cli.context import Session, with_store
 from petstore.cli.groups import examples
-from petstore.cli.output import json_option, write_records
+from petstore.cli.output import Columns, json_option, write_records
 from petstore.cli.records import key_record
 from petstore.cli.types import ACCOUNT
 from petstore.core.errors import ConfigurationError
-from petstore.core.keys import ApiKey
 
-if TYPE_CHECKING:
-    from petstore.wiring.administration import Store
-
-_COLUMNS: Mapping[str, str | Callable[[Mapping[str, object]], object]] = {
+_COLUMNS: Columns = {
     "ID": "id",
     "KEY": "display",
     "LABEL": lambda key: key["label"] or "-",
@@ -59,11 +52,8 @@ def list_keys(session: Session, account: str | None, foreign: bool, as_json: boo
         return
     if stage is None:
         raise ConfigurationError("--foreign needs a stage: set PETSTORE_STAGE to production or staging.")
-
-    async def look(store: Store) -> list[tuple[str, ApiKey]]:
-        return await store.stages.foreign_keys(stage)
-
-    records = [{"account": name, **key_record(key, now_ms)} for name, key in with_store(session, look)]
+    foreign_keys = with_store(session, lambda store: store.stages.foreign_keys(stage))
+    records = [{"account": name, **key_record(key, now_ms)} for name, key in foreign_keys]
     write_records(
         records, {"ACCOUNT": "account", **_COLUMNS}, as_json, empty=f"{stage} refuses no key.".capitalize()
     )

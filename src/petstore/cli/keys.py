@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from petstore.cli.check import check_key
 from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
@@ -22,12 +21,10 @@ from petstore.cli.output import (
     write_record,
     yes_option,
 )
-from petstore.cli.records import key_fields, key_record, webhook_record
+from petstore.cli.records import KeyDetails, details_of, key_fields, key_record, webhook_record
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
-from petstore.core.accounts import Account
 from petstore.core.durations import format_duration
-from petstore.core.keys import Access, ApiKey, IssuedKey, check_label
-from petstore.core.limits.usage import KeyBan
+from petstore.core.keys import Access, IssuedKey, check_label
 from petstore.core.webhooks import Webhook
 
 if TYPE_CHECKING:
@@ -105,8 +102,8 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> _Details:
-        return await _details(store, await store.keys.key(key_id), now_ms)
+    async def look(store: Store) -> KeyDetails:
+        return await details_of(store, await store.keys.key(key_id), now_ms)
 
     _write_key(with_store(session, look), now_ms, as_json)
 
@@ -169,11 +166,11 @@ def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> tuple[_Details, list[Webhook]]:
-        details = await _details(store, await store.keys.key(key_id), now_ms)
+    async def look(store: Store) -> tuple[KeyDetails, list[Webhook]]:
+        details = await details_of(store, await store.keys.key(key_id), now_ms)
         return details, await store.webhooks.of_key(key_id)
 
-    async def revoke(store: Store) -> tuple[_Details, list[Webhook]]:
+    async def revoke(store: Store) -> tuple[KeyDetails, list[Webhook]]:
         await store.keys.revoke(key_id, session.actor, with_webhooks=with_webhooks)
         return await look(store)
 
@@ -204,20 +201,14 @@ def unban_key(session: Session, key_id: int, as_json: bool) -> None:
     """
     now_ms = session.clock.now_ms()
 
-    async def unban(store: Store) -> _Details:
-        return await _details(store, await store.keys.pardon(key_id, session.actor), now_ms)
+    async def unban(store: Store) -> KeyDetails:
+        return await details_of(store, await store.keys.pardon(key_id, session.actor), now_ms)
 
     _write_key(with_store(session, unban), now_ms, as_json)
 
 
 keys.add_command(list_keys)
 keys.add_command(check_key)
-
-
-class _Details(msgspec.Struct, frozen=True):
-    key: ApiKey
-    account: Account
-    ban: KeyBan | None
 
 
 def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str) -> None:
@@ -237,29 +228,22 @@ def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str
         ) from error
 
 
-async def _details(store: Store, key: ApiKey, now_ms: int) -> _Details:
-    account = await store.accounts.find(str(key.account_id))
-    report = await store.usage.report(account.id, now_ms, days=1)
-    return _Details(key, account, next((ban for ban in report.bans if ban.key_id == key.id), None))
-
-
 def _list_made(webhooks: list[Webhook]) -> None:
     for webhook in webhooks:
         echo_err(f"It has made webhook {webhook.id} ({webhook.state}): {webhook.url}")
 
 
-def _write_key(details: _Details, now_ms: int, as_json: bool, **more: object) -> None:
-    key, account, ban = details.key, details.account, details.ban
+def _write_key(details: KeyDetails, now_ms: int, as_json: bool, **more: object) -> None:
     record = {
-        **key_record(key, now_ms),
-        "accountId": account.id,
-        "account": account.name,
-        "bannedUntil": moment(ban.banned_until_ms if ban else None),
+        **key_record(details.key, now_ms),
+        "accountId": details.account.id,
+        "account": details.account.name,
+        "bannedUntil": moment(details.banned_until_ms),
         **more,
     }
     fields = {
-        **key_fields(key, account, now_ms),
+        **key_fields(details, now_ms),
         "last used": record["lastUsedAt"],
-        "ban": f"until {record['bannedUntil']}" if ban else "none",
+        "ban": details.ban,
     }
     write_record(record, fields, as_json)

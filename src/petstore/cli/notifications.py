@@ -10,11 +10,8 @@ from petstore.cli.output import Record, echo_err, json_option, moment, write_jso
 from petstore.cli.types import checked
 from petstore.core.contacts import check_address
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_duration
-from petstore.core.mails import Mail
+from petstore.core.mails import LATE_MS, Mail
 from petstore.core.notifications import KINDS
-
-# A service tries at least every five minutes.
-_LATE_MS = 10 * MINUTE_MS
 
 
 @click.group(cls=LazyGroup)
@@ -72,17 +69,14 @@ def list_mails(session: Session, as_json: bool) -> None:
     )
     if count > len(found):
         echo_err(f"There are {count - len(found):,} more.")
-    if found and now_ms - found[0].due_ms > _LATE_MS:
+    if found and now_ms - found[0].due_ms > LATE_MS:
         echo_err(
             "Mail is late. The service's log says why: “mail waits”; `petstore notifications test ADDRESS`"
             " tries the settings."
         )
 
 
-@notifications.command(
-    "test",
-    epilog=examples("petstore notifications test anna@example.com"),
-)
+@notifications.command("test", epilog=examples("petstore notifications test anna@example.com"))
 @click.argument("address", callback=checked(check_address))
 @json_option
 @click.pass_obj

@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -19,10 +18,12 @@ import msgspec
 from petstore.core.moments import iso_moment
 from petstore.core.printable import printable
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 Record = Mapping[str, object]
 # Heading -> the name of a record's member, or a function of the record.
 Columns = Mapping[str, str | Callable[[Record], object]]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask, also on a terminal.")
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
 _STYLES = {
@@ -42,16 +43,6 @@ _STYLES = {
     "delivered": "dim",
     "cancelled": "dim",
 }
-
-
-def json_option(command: _Command) -> _Command:
-    """Adds `--json`, as the argument `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
-
-
-def yes_option(command: _Command) -> _Command:
-    """Adds `--yes`, as the argument `yes`."""
-    return click.option("--yes", is_flag=True, help="Do not ask, also on a terminal.")(command)
 
 
 def asks(yes: bool) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
@@ -23,9 +21,6 @@ from petstore.cli.output import (
 from petstore.cli.types import checked
 from petstore.core.people import Person, Role, SignInLink, check_person_name
 from petstore.core.sign_ins import link_address
-
-if TYPE_CHECKING:
-    from petstore.wiring.administration import Store
 
 _ROLES = click.Choice([role.value for role in Role])
 _name = click.argument("name", callback=checked(check_person_name))
@@ -98,11 +93,10 @@ def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> Non
     """
     if asks(yes):
         confirm(f"Sign {name} out everywhere, and let them in no more?")
-
-    async def disable(store: Store) -> Person:
-        return await store.people.disable(name, session.actor, keeps_operator=False)
-
-    _write(with_store_on_a_full_disk(session, disable), as_json)
+    disabled = with_store_on_a_full_disk(
+        session, lambda store: store.people.disable(name, session.actor, keeps_operator=False)
+    )
+    _write(disabled, as_json)
     _warn_without_operator(session)
 
 
@@ -137,11 +131,10 @@ def set_role(session: Session, name: str, role: str, as_json: bool) -> None:
 
     Acts on their next request; sessions go on.
     """
-
-    async def change(store: Store) -> Person:
-        return await store.people.set_role(name, Role(role), session.actor, keeps_operator=False)
-
-    _write(with_store(session, change), as_json)
+    changed = with_store(
+        session, lambda store: store.people.set_role(name, Role(role), session.actor, keeps_operator=False)
+    )
+    _write(changed, as_json)
     _warn_without_operator(session)
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
+
 from petstore.cli.output import moment
 from petstore.core.accounts import Account
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.webhooks import Webhook, members_of
+
+if TYPE_CHECKING:
+    from petstore.wiring.administration import Store
 
 # Headings of a table, and their members.
 LIMIT_HEADINGS = {f"PER {window.name.upper()}": window.limit_member for window in WINDOWS}
@@ -52,8 +59,27 @@ def _unless_active(account: Account) -> str:
     return "" if account.state == "active" else f", {account.state}"
 
 
-def key_fields(key: ApiKey, account: Account, now_ms: int) -> dict[str, object]:
+class KeyDetails(msgspec.Struct, frozen=True):
+    """A key, its account, and until when it is banned."""
+
+    key: ApiKey
+    account: Account
+    banned_until_ms: int | None
+
+    @property
+    def ban(self) -> str:
+        return "none" if self.banned_until_ms is None else f"until {moment(self.banned_until_ms)}"
+
+
+async def details_of(store: Store, key: ApiKey, now_ms: int) -> KeyDetails:
+    account = await store.accounts.find(str(key.account_id))
+    bans = await store.usage.bans_of([key.id], now_ms)
+    return KeyDetails(key, account, bans[0].banned_until_ms if bans else None)
+
+
+def key_fields(details: KeyDetails, now_ms: int) -> dict[str, object]:
     """The fields that identify a key."""
+    key, account = details.key, details.account
     return {
         "account": f"{account.name} (id {account.id})" + _unless_active(account),
         "key": f"{key.id} ({key.display})",

@@ -201,17 +201,13 @@ def _synced(kept: BinaryIO | None) -> bool:
     return True
 
 
-def _refusal(summary: Summary) -> str:
-    return (
-        f"{summary.rejected:,} of {summary.read:,} rows can't be imported; nothing was stored. Correct them,"
-        " or store the others with --skip-bad FILE."
-    )
-
-
 def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None) -> None:
     """Raises OperatorError when bad rows have prevented the import."""
     if summary.rejected and rejects is None:
-        raise OperatorError(_refusal(summary))
+        raise OperatorError(
+            f"{summary.rejected:,} of {summary.read:,} rows can't be imported; nothing was stored."
+            " Correct them, or store the others with --skip-bad FILE."
+        )
     if as_json:
         write_json(summary)
         return

@@ -29,7 +29,6 @@ _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by 
 _LONGEST_MS = 36_500 * DAY_MS
 _LIST_MAX = 10_000
 
-Callback = Callable[[click.Context, click.Parameter, str], str]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _T = TypeVar("_T")
 Given: TypeAlias = _T | UnsetType | None
@@ -137,22 +136,31 @@ ACCOUNT = AccountReference()
 PET_STATUS = click.Choice([status.value for status in PetStatus])
 
 
-def limit_option(command: _Command) -> _Command:
-    """Adds `--limit`, as the argument `limit`."""
-    return click.option(
-        "--limit",
-        type=WholeNumber(1, _LIST_MAX),
-        default=PAGE_LIMIT_DEFAULT,
-        show_default=True,
-        metavar="N",
-        help=f"At most so many, up to {_LIST_MAX:,}.",
-    )(command)
+limit_option = click.option(
+    "--limit",
+    type=WholeNumber(1, _LIST_MAX),
+    default=PAGE_LIMIT_DEFAULT,
+    show_default=True,
+    metavar="N",
+    help=f"At most so many, up to {_LIST_MAX:,}.",
+)
 
 
-def checked(check: Callable[[str], None]) -> Callback:
+def options(*given: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
+    """One decorator of several, in the order in which help shows them."""
+
+    def add(command: _Command) -> _Command:
+        for option in reversed(given):
+            command = option(command)
+        return command
+
+    return add
+
+
+def checked(check: Callable[[_T], None]) -> Callable[[click.Context, click.Parameter, _T], _T]:
     """A callback that turns the Invalid of a check into a usage error. What is not given passes."""
 
-    def callback(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    def callback(ctx: click.Context, param: click.Parameter, value: _T) -> _T:
         try:
             if value is not None:
                 check(value)

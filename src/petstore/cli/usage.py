@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +20,7 @@ from petstore.cli.output import (
     write_table,
 )
 from petstore.cli.records import account_record
-from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber
+from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber, options
 from petstore.core.accounts import Account
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import ApiKey
@@ -34,25 +33,19 @@ from petstore.core.refusals import Cause, causes_now
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _Days = tuple[int, int] | None
 _DAYS = 30
 _DAYS_MAX = 3_660
 
 
-def _bill_options(command: _Command) -> _Command:
-    for option in (
-        click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for a bill."),
-        click.option("--sum", "summed", is_flag=True, help="One row for days in a row on the same plan."),
-        click.option("--to", "last", type=DAY, metavar="DAY", help="The bill's last UTC day."),
-        click.option("--from", "first", type=DAY, metavar="DAY", help="The bill's first UTC day."),
-        click.option(
-            "--month", type=MONTH, metavar="MONTH", help="Print the bill of a month such as 2026-10."
-        ),
-        click.option("--all", "everybody", is_flag=True, help="The bill of all accounts."),
-    ):
-        command = option(command)
-    return command
+_bill_options = options(
+    click.option("--all", "everybody", is_flag=True, help="The bill of all accounts."),
+    click.option("--month", type=MONTH, metavar="MONTH", help="Print the bill of a month such as 2026-10."),
+    click.option("--from", "first", type=DAY, metavar="DAY", help="The bill's first UTC day."),
+    click.option("--to", "last", type=DAY, metavar="DAY", help="The bill's last UTC day."),
+    click.option("--sum", "summed", is_flag=True, help="One row for days in a row on the same plan."),
+    click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for a bill."),
+)
 
 
 @click.command(

@@ -84,13 +84,7 @@ def list_webhooks(
     found, names = with_store(session, read)
     write_records(
         [webhook_record(webhook, names[webhook.account_id]) for webhook in found[:limit]],
-        {
-            "ID": "id",
-            "ACCOUNT": "account",
-            "URL": "url",
-            "STATE": "state",
-            "FAILING SINCE": "failingSince",
-        },
+        {"ID": "id", "ACCOUNT": "account", "URL": "url", "STATE": "state", "FAILING SINCE": "failingSince"},
         as_json,
         empty="No webhooks match.",
     )

@@ -18,9 +18,10 @@ from petstore.console.journal import lines_with_names
 from petstore.console.journal_pages import page_of_lines
 from petstore.console.statistics import Counted
 from petstore.console.visit import View, Visit
-from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS, days_left
+from petstore.core.durations import HOUR_MS, SECOND_MS, days_left
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.usage import DEPRECATED_DAYS
+from petstore.core.mails import LATE_MS
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
 from petstore.core.service import Trouble
@@ -34,7 +35,6 @@ _ENTRIES = 10
 _PEOPLE = 10
 _SESSIONS = 100  # that are read for them
 _SLOW_SECONDS = 0.5
-_MAIL_LATE_MS = 10 * MINUTE_MS
 # The overview lists callers of the deprecated operation in the last year before its removal.
 _ENDS_SOON_DAYS = 365
 # How often the page refreshes; sooner until there is a first count.
@@ -172,7 +172,7 @@ def of_webhooks(failing: list[tuple[Webhook, str]], now_ms: int) -> Iterator[Not
 
 
 def _of_mail(count: int, oldest_seconds: float) -> Iterator[Notice]:
-    if (oldest_ms := round(oldest_seconds * SECOND_MS)) > _MAIL_LATE_MS:
+    if (oldest_ms := round(oldest_seconds * SECOND_MS)) > LATE_MS:
         many = "1 mail waits" if count == 1 else f"{count:,} mails wait, the oldest"
         to_do = "The log says why: “mail waits”. A fault of one address is on the page that has its contact."
         yield Notice(f"{many} for {duration(oldest_ms)}.", [], to_do)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from petstore.core.contacts import new_token
-from petstore.core.durations import SECOND_MS
+from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.notifications import BY_NAME, SAID_MAX
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
 
 SWITCHES = "/notifications"
+LATE_MS = 10 * MINUTE_MS  # mail that waits longer is late: a service tries at least every five minutes
 _LINE_MAX = 998  # RFC 5322, section 2.1.1
 _ENCODED_LINE_MAX = 76  # RFC 2045, section 6.7
 # Programs of mail drop style sheets. Without colors of its own a mail is as dark as its reader's program.
