@@ -9,110 +9,51 @@ class Page(NamedTuple):
     """A page at `path` below the site's root, by which a reader finds it in the navigation.
 
     `source` is a file of `documents/`, which has a title of its own, or of `templates/`, or the ending of a
-    client's package, whose README.md it shows; without one, a module of its own answers. `what` is a sentence
-    for a reader who chooses among pages.
+    client's package, whose README.md it shows; without one, a module of its own answers. A `title` is given
+    where it is not the label. `what` is a sentence for a reader who chooses among pages.
     """
 
     path: str
     label: str
-    source: str
+    source: str = ""
     title: str = ""
     what: str = ""
 
 
 STATUS = "status"
 SECTIONS = (
-    (
-        "Learn",
-        (
-            Page("docs", "Overview", "docs.html", "Documentation"),
-            Page(
-                "docs/quickstart",
-                "Quickstart",
-                "quickstart.md",
-                what="From nothing to the first animal, then paging, limits and keys, in ten minutes.",
-            ),
-            Page(
-                "docs/guide",
-                "Guide",
-                "guide.md",
-                what="Authentication, paging, retries, limits and bans, orders: how a program should behave.",
-            ),
-            Page(
-                "docs/clients",
-                "Clients",
-                "clients.html",
-                "Clients",
-                "For Python and TypeScript: they page, retry and wait as this service asks.",
-            ),
-            Page(
-                "docs/clients/python",
-                "Python client",
-                ".whl",
-                "Python client",
-                "All that the client for Python does: every call, followers of events, webhooks.",
-            ),
-            Page(
-                "docs/clients/typescript",
-                "TypeScript client",
-                ".tgz",
-                "TypeScript client",
-                "The same for Node.js, browsers and workers.",
-            ),
-            Page("docs/mcp", "MCP", "mcp.md", what="Tools for agents, made of the contract."),
-        ),
-    ),
-    (
-        "Look up",
-        (
-            Page(
-                "docs/reference",
-                "Reference",
-                "reference.html",
-                "Reference",
-                "Each operation with its parameters, bodies, answers and samples. Try it with your key.",
-            ),
-            Page(
-                "docs/events",
-                "Events",
-                "events.html",
-                "Events",
-                "What changed since your last look: every type of event, with an example.",
-            ),
-            Page(
-                "docs/errors",
-                "Errors",
-                "errors.md",
-                what="What each code means and what to do. Every error response links to its entry.",
-            ),
-            Page(STATUS, "Status", "", "Status", "Whether the service is well, and how it answered today."),
-        ),
-    ),
-    (
-        "What changes",
-        (
-            Page(
-                "docs/changelog",
-                "Changelog",
-                "CHANGELOG.md",
-                what="What each version adds, changes and mends in the contract, the limits and the clients.",
-            ),
-            Page(
-                "docs/deprecation",
-                "Deprecated",
-                "deprecation.html",
-                "Deprecated: GET /pets/{petId}",
-                "What is to be removed, when, and what to use instead.",
-            ),
-            Page(
-                "docs/changelog-operators",
-                "For operators",
-                "CHANGELOG.md",
-                what="What each version adds, changes and mends for those who run the service.",
-            ),
-        ),
-    ),
-)
+    ("Learn", (
+        Page("docs", "Overview", "docs.html", "Documentation"),
+        Page("docs/quickstart", "Quickstart", "quickstart.md",
+             what="From nothing to the first animal, then paging, limits and keys, in ten minutes."),
+        Page("docs/guide", "Guide", "guide.md",
+             what="Authentication, paging, retries, limits and bans, orders: how a program should behave."),
+        Page("docs/clients", "Clients", "clients.html",
+             what="For Python and TypeScript: they page, retry and wait as this service asks."),
+        Page("docs/clients/python", "Python client", ".whl", "Python client",
+             "All that the client for Python does: every call, followers of events, webhooks."),
+        Page("docs/clients/typescript", "TypeScript client", ".tgz", "TypeScript client",
+             "The same for Node.js, browsers and workers."),
+        Page("docs/mcp", "MCP", "mcp.md", what="Tools for agents, made of the contract."),
+    )),
+    ("Look up", (
+        Page("docs/reference", "Reference", "reference.html",
+             what="Each operation with its parameters, bodies, answers and samples. Try it with your key."),
+        Page("docs/events", "Events", "events.html",
+             what="What changed since your last look: every type of event, with an example."),
+        Page("docs/errors", "Errors", "errors.md",
+             what="What each code means and what to do. Every error response links to its entry."),
+        Page(STATUS, "Status", what="Whether the service is well, and how it answered today."),
+    )),
+    ("What changes", (
+        Page("docs/changelog", "Changelog", "CHANGELOG.md",
+             what="What each version adds, changes and mends in the contract, the limits and the clients."),
+        Page("docs/deprecation", "Deprecated", "deprecation.html", "Deprecated: GET /pets/{petId}",
+             "What is to be removed, when, and what to use instead."),
+        Page("docs/changelog-operators", "For operators", "CHANGELOG.md",
+             what="What each version adds, changes and mends for those who run the service."),
+    )),
+)  # fmt: skip
 PAGES = tuple(page for _, pages in SECTIONS for page in pages if page.source)
 SEARCH = "docs/search"
 START = Page("", "", "start.html", "Pet Store Service")

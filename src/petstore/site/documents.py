@@ -24,6 +24,8 @@ from pygments.util import ClassNotFound
 
 from petstore.site.contents import DOCUMENTS, MADE
 
+# Around a table, which scrolls: so it must be reachable by the keyboard.
+TABLE, TABLE_END = '<div class="table" tabindex="0"><table>\n', "</table></div>\n"
 _LOWEST_LISTED = 3
 # A sample of several: its language, then code.
 _SAMPLE = ["paragraph_open", "inline", "paragraph_close", "fence"]
@@ -58,8 +60,8 @@ def render(text: str, root: str) -> Document:
     parser = MarkdownIt("commonmark").enable("table")
     parser.add_render_rule("fence", _show_code)
     parser.add_render_rule("heading_close", _close_heading)
-    parser.add_render_rule("table_open", _open_table)
-    parser.add_render_rule("table_close", _close_table)
+    parser.add_render_rule("table_open", lambda *_: TABLE)
+    parser.add_render_rule("table_close", lambda *_: TABLE_END)
     tokens = parser.parse(text)
     headings = list(_number(tokens))
     for token in tokens:
@@ -174,12 +176,3 @@ def _close_heading(_renderer: RendererHTML, tokens: Sequence[Token], index: int,
     reference = escape(tokens[index - 2].attrs["id"])
     link = f'<a class="anchor" href="#{reference}" aria-hidden="true" tabindex="-1">#</a>'
     return f" {link}</{tokens[index].tag}>\n"
-
-
-def _open_table(renderer: RendererHTML, *_arguments: object) -> str:
-    # What scrolls must be reachable by the keyboard.
-    return '<div class="table" tabindex="0"><table>\n'
-
-
-def _close_table(renderer: RendererHTML, *_arguments: object) -> str:
-    return "</table></div>\n"

@@ -8,7 +8,7 @@ from http import HTTPStatus
 import msgspec
 
 from petstore.core.errors import BY_CODE
-from petstore.site.documents import Heading
+from petstore.site.documents import TABLE, TABLE_END, Heading
 
 _BEFORE = "\n## "
 _TITLE = "By status"
@@ -30,8 +30,7 @@ def contents(headings: list[Heading]) -> list[Heading]:
 
 
 def _table() -> Iterator[str]:
-    yield '<div class="table" tabindex="0"><table>\n'
-    yield "<thead><tr><th>Status</th><th>Codes</th></tr></thead>\n<tbody>\n"
+    yield f"{TABLE}<thead><tr><th>Status</th><th>Codes</th></tr></thead>\n<tbody>\n"
     for status in sorted({error.status for error in BY_CODE.values()}):
         codes = ", ".join(
             f'<a href="#{code}"><code>{code}</code></a>'
@@ -40,4 +39,4 @@ def _table() -> Iterator[str]:
         )
         phrase = HTTPStatus(status).phrase
         yield f'<tr id="{status}"><td>{status} {phrase}</td><td>{codes}</td></tr>\n'
-    yield "</tbody>\n</table></div>\n"
+    yield f"</tbody>\n{TABLE_END}"

@@ -114,12 +114,13 @@ def read(document: Node) -> Reference:
     """What the page shows of a document."""
     contract = Contract(document)
     reader = _Reader(contract)
+    schemes = document["components"].get("securitySchemes", {})
     by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in document.get("tags", ())}
     for method, path, node in reader.described:
         by_tag.setdefault(node["tags"][0], []).append(reader.operation(method, path, node))
     return Reference(
         [Group(name, operations) for name, operations in by_tag.items() if operations],
-        block("\n".join(_authentication(document))),
+        block("\n".join(scheme.get("description", "") for scheme in schemes.values())),
         [contract.parameter(each) for each in reader.parameters],
         sorted(reader.shared, key=lambda refusal: refusal.status),
         [_header(name, node) for name, node in reader.always.items()],
@@ -255,8 +256,3 @@ def _examples(content: Node, schema: Node) -> Iterator[Example]:
     for each in shown.values():
         text = json.dumps(each["value"], indent=2, ensure_ascii=False)
         yield Example(each.get("summary", ""), Markup(highlight(text, "json")))
-
-
-def _authentication(document: Node) -> Iterator[str]:
-    for scheme in document["components"].get("securitySchemes", {}).values():
-        yield scheme.get("description", "")

@@ -70,7 +70,7 @@ class TemplateRenderer:
         values = {**self._beside("../" * path.count("/") or "./"), "path": path, **_neighbours(path)}
         values["has_markdown"] = page in PAGES
         if page.source.endswith(".html"):
-            return self._render(page.source, page.title, values | self._read(path))
+            return self._render(page.source, page.title or page.label, values | self._read(path))
         return self._document(page, values)
 
     def _read(self, path: str) -> dict[str, Any]:

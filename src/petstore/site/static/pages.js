@@ -34,12 +34,8 @@ function textOf(code) {
 }
 
 function addCopyButton(block) {
-  const frame = document.createElement("div");
-  const button = document.createElement("button");
-  frame.className = "copied";
-  button.className = "copy";
-  button.type = "button";
-  button.textContent = "Copy";
+  const frame = element("div", "", { class: "copied" });
+  const button = element("button", "Copy", { type: "button", class: "copy" });
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(textOf(block.querySelector("code")));
     button.textContent = "Copied";
@@ -166,7 +162,7 @@ showStored();
 addEventListener("pageshow", ({ persisted }) => persisted && showStored()); // a page as it was left may be out of date
 // Results while the reader types, from the page of the search: in that page itself, elsewhere below the field.
 const field = document.querySelector(".search input");
-const results = document.querySelector("#found") ?? document.createElement("div");
+const results = document.querySelector("#found") ?? element("div", "", { class: "results" });
 const isPageOfResults = results.isConnected;
 let typed = 0;
 
@@ -193,10 +189,7 @@ function closeResults() {
 }
 
 if (!isPageOfResults) {
-  const status = document.createElement("p");
-  status.setAttribute("role", "status");
-  results.className = "results";
-  results.append(status);
+  results.append(element("p", "", { role: "status" }));
   closeResults();
   field.form.append(results);
   field.form.addEventListener("keydown", ({ key }) => key === "Escape" && closeResults());

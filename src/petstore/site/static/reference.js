@@ -112,7 +112,7 @@ function shownAnswer({ response, text, milliseconds }) {
   status.append(element("span", ` in ${milliseconds} ms`));
   const parts = [status, ...(response.ok ? [] : helpFor(text))];
   if (text) {
-    const block = element("pre", "", { tabindex: "0", class: "answer" });
+    const block = element("pre", "", { tabindex: "0" });
     block.append(element("code", laidOut(text)));
     parts.push(block);
   }
