@@ -50,14 +50,14 @@ document.addEventListener("htmx:afterSettle", () => {
 });
 
 // A page that nobody looks at asks for nothing; where somebody is at a link, nothing moves away below them.
+const refreshesItself = (element) => (element.getAttribute("hx-trigger") || "").startsWith("every");
 document.addEventListener("htmx:beforeRequest", (event) => {
   const asker = event.detail.elt;
-  if (!(asker.getAttribute("hx-trigger") || "").startsWith("every")) return;
-  if (document.hidden || asker.contains(document.activeElement)) event.preventDefault();
+  if (refreshesItself(asker) && (document.hidden || asker.contains(document.activeElement))) event.preventDefault();
 });
 // Nobody has asked for it: the session may end meanwhile.
 document.addEventListener("htmx:configRequest", (event) => {
-  if ((event.detail.elt.getAttribute("hx-trigger") || "").startsWith("every")) event.detail.headers["X-Unattended"] = "1";
+  if (refreshesItself(event.detail.elt)) event.detail.headers["X-Unattended"] = "1";
 });
 // <p id="unanswered" hidden>: shown while a page that refreshes itself, or the list of a search, gets no answer. A search
 // is busy meanwhile, and asks again by itself.

@@ -21,10 +21,10 @@
     said.scrollIntoView({ block: "nearest" });
   };
 
-  // A draft has what the form showed and what was typed; no password, file, token or key of a customer.
+  // A draft has what the form showed and what was typed; no password, file, token or key of a customer (console.js).
   const keep = (form) => {
     const typed = [...new FormData(form)].filter(([name, value]) => !["csrf", "once"].includes(name)
-      && form.elements[name].type !== "password" && typeof value === "string" && !/pets_(live|test)_/.test(value));
+      && form.elements[name].type !== "password" && typeof value === "string" && !holdsKey(value));
     sessionStorage.setItem(key, JSON.stringify([form.action, typed]));
   };
   const restore = () => {

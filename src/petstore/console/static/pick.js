@@ -20,7 +20,7 @@ const choose = (field, option) => {
 let waiting;
 const offer = async (field) => {
   const typed = field.value;
-  if (/pets_(live|test)_/.test(typed)) return closePick(field);
+  if (holdsKey(typed)) return closePick(field);
   const answer = await fetch(`${field.dataset.pick}?q=${encodeURIComponent(typed)}`, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (!answer?.ok || answer.status !== 200 || field.value !== typed || document.activeElement !== field) return;
   const list = listOf(field);
