@@ -118,7 +118,7 @@ def _typed(visit: Visit) -> dict[str, str]:
 async def issue(visit: Visit) -> Response:
     account, typed = await account_of(visit), _typed(visit)
     try:
-        expires_at_ms = _read_key(typed, visit.desk.options.environments, visit.now_ms, visit.zone)
+        expires_at_ms = _read_key(visit, typed)
     except Faults as error:
         return await ask_issue(visit, error)
 
@@ -136,11 +136,9 @@ async def issue(visit: Visit) -> Response:
     return await _answer(visit, account, issue)
 
 
-def _read_key(
-    typed: Mapping[str, str], environments: tuple[str, ...], now_ms: int, zone: ZoneInfo
-) -> int | None:
+def _read_key(visit: Visit, typed: Mapping[str, str]) -> int | None:
     """The expiry in Unix milliseconds; None for a key that works until it is revoked. Raises Faults."""
-    faults, expires_at_ms = {}, None
+    faults, expires_at_ms, environments = {}, None, visit.desk.options.environments
     try:
         check_label(typed["label"])
     except Invalid as error:
@@ -150,7 +148,7 @@ def _read_key(
     if typed["environment"] not in environments:
         faults["environment"] = choose(environments)
     try:
-        expires_at_ms = _read_expiry(typed["days"], typed["until"], now_ms, zone)
+        expires_at_ms = _read_expiry(typed["days"], typed["until"], visit.now_ms, visit.zone)
     except Invalid as error:
         faults[error.field] = error.message
     if faults:
