@@ -32,7 +32,6 @@ PLANS = [
 LIMITS = [(column, f"Requests {window.words}") for column, window in zip(LIMIT_COLUMNS, WINDOWS, strict=True)]
 # The newest keys of an account.
 KEYS_READ = 200
-_ROWS = 50
 _DAYS = 90
 _ENDED_KEYS = 50
 _ORDERS_SHOWN = 10

@@ -5,8 +5,6 @@ Each doubt is a sentence that ends with a question; empty where there is none. S
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo
-
 from petstore.console.formats import moment_text
 from petstore.console.visit import Visit
 from petstore.core.accounts import Account
@@ -19,13 +17,13 @@ _CLOCKS_DIFFER_MS = 5 * MINUTE_MS
 _TYPED_LATER_MS = DAY_MS
 
 
-def about_ship_date(order: Order, ship_date_ms: int, now_ms: int, zone: ZoneInfo) -> str:
+def about_ship_date(visit: Visit, order: Order, ship_date_ms: int) -> str:
     """About a delivery at a Unix time."""
-    text = moment_text(ship_date_ms, zone)
-    if ship_date_ms > now_ms + _CLOCKS_DIFFER_MS:
+    text = moment_text(ship_date_ms, visit.zone)
+    if ship_date_ms > visit.now_ms + _CLOCKS_DIFFER_MS:
         return f"{text} is in the future. Is that the ship date?"
     if ship_date_ms < order.created_at_ms - _TYPED_LATER_MS:
-        placed = moment_text(order.created_at_ms, zone)
+        placed = moment_text(order.created_at_ms, visit.zone)
         return f"{text} is before the order was placed, {placed}. Is that the ship date?"
     return ""
 

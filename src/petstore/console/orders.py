@@ -83,7 +83,7 @@ async def deliver(visit: Visit) -> Response:
         time = read_time("ship_date", typed, visit.zone) if typed else None
         at_ms = time.ms if time else order.ship_date_ms
         if at_ms is not None and order.status in OPEN:
-            visit.check_sure(about_ship_date(order, at_ms, visit.now_ms, visit.zone))
+            visit.check_sure(about_ship_date(visit, order, at_ms))
     except (Invalid, Question) as error:
         return await show(visit, error)
     if time is None:

@@ -51,7 +51,7 @@ async def _begin_orders(visit: Visit, name: str) -> tuple[Act, str]:
         if expected is None:
             raise InvalidBody(INCOMPLETE_FORM)
         if status is OrderStatus.DELIVERED and order.ship_date_ms is not None:
-            visit.check_sure(about_ship_date(order, order.ship_date_ms, visit.now_ms, visit.zone))
+            visit.check_sure(about_ship_date(visit, order, order.ship_date_ms))
         await visit.store.orders.change(order_id, visit.actor, status=status, expected=expected)
         return ""
 
