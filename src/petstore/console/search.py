@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from starlette.responses import Response
@@ -22,7 +21,6 @@ from petstore.core.people import Role
 from petstore.core.pets import PageQuery
 from petstore.core.search import Words, id_in
 
-T = TypeVar("T")
 # Of each kind the first ones; there is a list of all.
 _SHOWN = 5
 _TEXT_MAX = 255
@@ -69,7 +67,7 @@ async def ask(visit: Visit) -> Response:
 
 
 async def _page(visit: Visit, text: str, fault: str = "") -> Response:
-    found = [hits for find in _FINDERS if text for hits in [await find(visit, text)] if hits is not None]
+    found = [await find(visit, text) for find in _FINDERS] if text else []
     return visit.page(
         "search.html",
         "Search",
@@ -120,10 +118,10 @@ async def _accounts(visit: Visit, text: str) -> Hits:
     return Hits("Accounts", hits, more, found.is_built)
 
 
-async def _keys(visit: Visit, text: str) -> Hits | None:
+async def _keys(visit: Visit, text: str) -> Hits:
     end = _END.fullmatch(text)
     if end is None:
-        return None
+        return Hits("Keys", [])
     keys = await visit.store.keys.ending(end[1])
     names = await visit.store.accounts.names({key.account_id for key in keys})
     hits = [
@@ -139,28 +137,27 @@ async def _keys(visit: Visit, text: str) -> Hits | None:
 
 
 async def _categories(visit: Visit, text: str) -> Hits:
-    named = ((each.id, each.name) for each in await visit.store.categories.all())
-    hits = [Hit(f"pets?category={id_}", name, str(id_)) for id_, name in _with(text, named)]
+    words, categories = Words(text), await visit.store.categories.all()
+    hits = [
+        Hit(f"pets?category={each.id}", each.name, str(each.id))
+        for each in categories
+        if words and words.match(each.name)
+    ]
     return Hits("Categories", hits, "categories" if len(hits) > _SHOWN else "")
 
 
-async def _people(visit: Visit, text: str) -> Hits | None:
-    if not visit.may(Role.OPERATOR):
-        return None
-    people = {person.name: person for person in await visit.store.people.all()}
+async def _people(visit: Visit, text: str) -> Hits:
+    words = Words(text)
+    people = await visit.store.people.all() if visit.may(Role.OPERATOR) else []
     hits = [
-        Hit(f"people/of/{name}", name, people[name].role)
-        for name, _ in _with(text, zip(people, people, strict=True))
+        Hit(f"people/of/{each.name}", each.name, each.role)
+        for each in people
+        if words and words.match(each.name)
     ]
     return Hits("People", hits)
 
 
-def _with(text: str, named: Iterable[tuple[T, str]]) -> list[tuple[T, str]]:
-    words = Words(text)
-    return [(id_, name) for id_, name in named if words and words.match(name)]
-
-
-_FINDERS: tuple[Callable[[Visit, str], Awaitable[Hits | None]], ...] = (
+_FINDERS: tuple[Callable[[Visit, str], Awaitable[Hits]], ...] = (
     _pets,
     _orders,
     _accounts,
