@@ -9,7 +9,7 @@ import pytest
 
 from petstore.core.errors import BY_CODE
 from petstore.site.documents import render
-from tests.docs.documents import ROOT, text_of
+from tests.docs.documents import ROOT, fences, text_of
 from tests.support.samples import run_bash
 from tests.support.server import issue_key, running_server
 from tests.support.service import Shop
@@ -61,15 +61,30 @@ def test_the_anchor_of_an_entry_is_its_code() -> None:
     assert sorted(anchors) == sorted(BY_CODE)
 
 
+def requests_of_the_page() -> dict[str, str]:
+    """Of each code the request that has it: the page's command is `POST /pets`, the list names the others."""
+    others = re.findall(r"^\* `(\w+ /\S+)`: (.+)$", _TEXT, re.M)
+    named = {code: request for request, codes in others for code in re.findall(r"`(\w+)`", codes)}
+    return {code: named.get(code, "POST /pets") for code in BY_CODE}
+
+
 @pytest.mark.e2e
-def test_the_curl_of_an_entry_brings_the_error_about(tmp_path: Path) -> None:
-    """In staging, with a key of the default level: the code and the status that the entry has."""
-    commands = {code: re.findall(r"^`(curl .+)`$", entry[0], re.M) for code, entry in _ENTRIES.items()}
-    assert {code: len(found) for code, found in commands.items()} == dict.fromkeys(BY_CODE, 1)
+def test_the_curl_of_the_page_brings_each_error_about(tmp_path: Path) -> None:
+    """In staging, with a key of the default level: the code and its status."""
+    ((language, command),) = fences(_TEXT.partition("## ")[0])[1:]
+    assert (language, command.partition("\n")[0]) == ("sh", "CODE=rate_limited")
+    adding = '--json \'{"name": "Mia", "categoryId": 2}\''
+    assert all(command.count(part) == 1 for part in ('$PETSTORE_URL/pets"', adding))
+    source = ""
+    for code, request in requests_of_the_page().items():
+        method, path = request.split()
+        line = command.replace("CODE=rate_limited", f"CODE={code}")
+        if method != "POST":
+            line = line.replace('/pets"', f'{path}"').replace(adding, f"-X {method}")
+        source += f"{line.rstrip()} -s\necho\n"
     key = issue_key(tmp_path / "petstore.db")
     with running_server(tmp_path, stage="staging") as server:
-        source = "".join(f"{found[0]} -s\necho\n" for found in commands.values())
         output = run_bash(source, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": key}).succeeded()
     statuses = map(int, re.findall(r"^HTTP/1.1 (\d+)", output, re.M))
     found = list(zip(re.findall(r'"code":"(\w+)"', output), statuses, strict=True))
-    assert found == [(code, BY_CODE[code].status) for code in commands]
+    assert found == [(code, error.status) for code, error in BY_CODE.items()]
