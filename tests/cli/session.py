@@ -1,4 +1,4 @@
-"""Plays the sessions of docs/cli.md and of two files: runs each command, puts what it prints under it.
+"""Plays the sessions of two files: runs each command, puts what it prints under it.
 
 A test holds them to that. `python -m tests.cli.session` writes them anew; read what changed.
 """
@@ -23,11 +23,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
-PLAYED = (
-    DOCUMENT,
-    *(Path(__file__).with_name(name) for name in ("sessions.txt", "sessions_of_a_shop.txt")),
-)
+PLAYED = tuple(Path(__file__).with_name(name) for name in ("sessions.txt", "sessions_of_a_shop.txt"))
 DATABASE_MADE = "<!-- There is a database. -->"
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
 ALICE = pwd.struct_passwd(("alice", "x", 1_000, 1_000, "", "/", "/bin/sh"))
@@ -39,7 +35,7 @@ _LINE = re.compile(
 
 
 class Shell:
-    """As much of a shell as the document needs: variables, one redirection, head, tail and $?."""
+    """As much of a shell as they need: variables, one redirection, head, tail and $?."""
 
     def __init__(self) -> None:
         self.clock = ManualClock(_START_MS)
@@ -85,7 +81,7 @@ class Shell:
 
 
 def play(text: str) -> str:
-    """The document with the output of its sessions as it is today. Runs in the working directory."""
+    """The text with the output of its sessions as it is today. Runs in the working directory."""
     shell = Shell()
     played = []
     in_session = False
@@ -122,10 +118,10 @@ def _without_numbers(text: str) -> str:
 def main() -> None:
     """Write them anew."""
     pwd.getpwuid = lambda _uid: ALICE
-    for document in PLAYED:
+    for path in PLAYED:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            document.write_text(play(document.read_text(encoding="utf-8")), encoding="utf-8")
+            path.write_text(play(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`petstore accounts`. Its text is in docs/cli.md and sessions.txt, its refusals are in test_refusals.py."""
+"""`petstore accounts`. Its text is in sessions.txt, its refusals are in test_refusals.py."""
 
 from __future__ import annotations
 

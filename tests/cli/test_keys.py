@@ -1,4 +1,4 @@
-"""`petstore keys` without `check`. Its text: docs/cli.md, sessions.txt; its refusals: test_refusals.py."""
+"""`petstore keys` without `check`. Its text: sessions.txt; its refusals: test_refusals.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`petstore orders`. Its text is in docs/cli.md and sessions.txt; the rules are the store's."""
+"""`petstore orders`. Its text is in sessions.txt; the rules are the store's."""
 
 from __future__ import annotations
 
