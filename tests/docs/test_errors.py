@@ -71,7 +71,7 @@ def requests_of_the_page() -> dict[str, str]:
 @pytest.mark.e2e
 def test_the_curl_of_the_page_brings_each_error_about(tmp_path: Path) -> None:
     """In staging, with a key of the default level: the code and its status."""
-    ((language, command),) = fences(_TEXT.partition("## ")[0])[1:]
+    ((language, command),) = fences(_TEXT)
     assert (language, command.partition("\n")[0]) == ("sh", "CODE=rate_limited")
     adding = '--json \'{"name": "Mia", "categoryId": 2}\''
     assert all(command.count(part) == 1 for part in ('$PETSTORE_URL/pets"', adding))
