@@ -81,23 +81,37 @@ ARCHITECTURE = text_of(ROOT / "ARCHITECTURE.md")
 PACKAGE = ROOT / "src" / "petstore"
 
 
-def cells(row: str) -> list[str]:
-    return [cell.strip(" `") for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
-
-
-def is_in(column: Path, word: str) -> bool:
-    """Whether a column has a file for a word; the core has two folders besides."""
-    return any((folder / f"{word}.py").exists() for folder in (column, column / "limits", column / "lists"))
+COLUMNS = {
+    "transactions": ("transactions",),
+    "storage": ("storage/sqlite", "storage/postgres"),
+    **{name: (name,) for name in ("api", "cli", "console")},
+}
 
 
 def test_the_grid_is_the_tree() -> None:
-    """Each word of the core that another column has is a row, and each cell tells whether its file exists."""
-    head, _, *rows = re.findall(r"^\|.*\|$", section(ARCHITECTURE, "The grid"), re.M)
-    columns = [PACKAGE / name for name in cells(head)[1:]]
-    told = {cells(row)[0]: [cell == "x" for cell in cells(row)[1:]] for row in rows}
+    """Each word of the core that another column has is a row, with all columns that have a file for it."""
+    rows = re.findall(r"^\* (\w+): (.+)$", section(ARCHITECTURE, "The grid"), re.M)
     words = {path.stem for path in (PACKAGE / "core").rglob("*.py")} - {"__init__"}
-    shared = {word for word in words if any(is_in(column, word) for column in columns[1:])}
-    assert told == {word: [is_in(column, word) for column in columns] for word in shared}
+    tree = {
+        word: [
+            name
+            for name, folders in COLUMNS.items()
+            if any((PACKAGE / folder / f"{word}.py").exists() for folder in folders)
+        ]
+        for word in words
+    }
+    assert {word: columns.split(", ") for word, columns in rows} == {
+        word: columns for word, columns in tree.items() if columns
+    }
+
+
+def test_both_databases_have_the_same_words() -> None:
+    """So that the grid needs one column for them."""
+    words = {path.stem for path in (PACKAGE / "core").rglob("*.py")}
+    sqlite, postgres = (
+        words & {path.stem for path in (PACKAGE / folder).glob("*.py")} for folder in COLUMNS["storage"]
+    )
+    assert sqlite == postgres
 
 
 def test_every_package_is_named_and_nothing_else_is() -> None:
