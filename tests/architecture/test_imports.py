@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import re
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.architecture.sources import ROOT, SOURCE, Module, imports, is_in, modules, tracked
-from tests.docs.documents import section, text_of
+from tests.docs.documents import text_of
 
 STANDARD = frozenset(sys.stdlib_module_names)
 
 
-def _names(text: str) -> set[str]:
-    """What stands in backquotes; the version's module is the empty name."""
-    return {"" if name in {"__init__", "__version__"} else name for name in re.findall(r"`([^`]+)`", text)}
+def _name(area: str) -> str:
+    """The version's module is `petstore` itself, the empty name."""
+    return "" if area in {"__init__", "__version__"} else area
 
 
 def _allowed() -> dict[str, tuple[set[str], set[str]]]:
-    """The list in CONTRIBUTING.md, "The shape of the house"."""
-    text = section(text_of(ROOT / "CONTRIBUTING.md"), "The shape of the house")
-    rows = re.findall(r"^\* (`.+?): (.*?)(?:outside (.+))?$", text, re.M)
-    return {area: (_names(own), _names(outside)) for areas, own, outside in rows for area in _names(areas)}
+    rows = tomllib.loads(text_of(Path(__file__).with_name("imports.toml")))
+    return {
+        _name(area): (set(map(_name, row.get("areas", ()))), set(row.get("outside", ())))
+        for area, row in rows.items()
+    }
 
 
-# area: (areas of this program, packages from outside) that it may import besides itself, the core, the
-# standard library and msgspec. An area is a package or a module; a module belongs to the longest that fits.
-# `petstore` alone, the empty name, is its version.
+# area: (areas of this program, packages from outside) that it may import.
 ALLOWED = _allowed()
 
 
@@ -47,7 +47,7 @@ def may_import(importer: str, name: str) -> bool:
 
 
 def test_every_package_has_its_row() -> None:
-    """A new package needs a decision: add it to the list of CONTRIBUTING.md and to ARCHITECTURE.md."""
+    """A new package needs a decision: add it to imports.toml and to ARCHITECTURE.md."""
     names = {module.name for module in modules()}
     packages = {
         ".".join(path.parent.relative_to(SOURCE / "petstore").parts)
