@@ -2,7 +2,7 @@
 tests that hold it.
 
 A test is named by its place below tests/. What the specification calls "not shown" is a gap: its `gap:` line
-names the row of docs/specification-gaps.md that answers it.
+names the line of docs/specification-gaps.md that answers it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Row(NamedTuple):
     words: str
     tests: list[str]
     gap: tuple[str, str] | None
-    """The first two columns of docs/specification-gaps.md."""
+    """What docs/specification-gaps.md has in bold: the section, and the open point."""
 
 
 _TEXT = """

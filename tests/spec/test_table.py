@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import TypeGuard
 
@@ -53,14 +54,10 @@ class TestTable:
         assert len(sentences) == len(set(sentences))
 
     def test_each_gap_is_documented_and_nothing_else_is_called_not_shown(self) -> None:
-        """Exactly what the specification calls not shown is a gap, and the page has a whole row for each."""
+        """Exactly what the specification calls not shown is a gap, and the page has an answer to each."""
         assert all((row.gap is not None) == ("not shown" in row.words) for row in ROWS)
         text = (ROOT / "docs" / "specification-gaps.md").read_text(encoding="utf-8")
-        table = text.partition('## What the specification calls "not shown"')[2].partition("\n## ")[0]
-        rows = [
-            tuple(cell.strip() for cell in line.strip("|").split(" | "))
-            for line in table.splitlines()
-            if line[:1] == "|"
-        ][2:]
-        assert [row[:2] for row in rows] == [row.gap for row in ROWS if row.gap]
-        assert all(len(row) == 3 and row[2] for row in rows)
+        gaps = text.partition('## What the specification calls "not shown"')[2].partition("\n## ")[0]
+        rows = re.findall(r"^\* \*\*(.+?): (.+?)\*\*: \S", gaps, re.M)
+        assert rows == [row.gap for row in ROWS if row.gap]
+        assert len(rows) == gaps.count("\n* ")
