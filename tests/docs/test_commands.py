@@ -11,7 +11,7 @@ import click
 import pytest
 
 from petstore.cli.main import petstore
-from tests.docs.documents import ROOT, documents, fences, name_of, prose, section, text_of
+from tests.docs.documents import ROOT, documents, fences, name_of, prose, text_of
 
 _TEMPLATES = sorted((ROOT / "src" / "petstore" / "site" / "templates").glob("*.html"))
 _WITH_COMMANDS = [path for path in (*documents(), *_TEMPLATES) if "petstore " in text_of(path)]
@@ -68,12 +68,6 @@ def test_make_targets_exist(document: Path) -> None:
     code += re.findall(r"`([^`]+)`", prose(text))
     named = {found for piece in code for found in re.findall(r"^make ([a-z-]+)", piece, re.M)}
     assert named - makefile_targets() == set()
-
-
-def test_the_readme_names_every_target() -> None:
-    """The table of commands in README.md is the list that `make` prints."""
-    named = set(re.findall(r"`make ([a-z-]+)`", section(text_of(ROOT / "README.md"), "Commands")))
-    assert makefile_targets() - named == {"help"}
 
 
 def modules_run() -> dict[str, set[str]]:

@@ -139,13 +139,6 @@ def test_the_sizes_are_those_that_tests_keep() -> None:
     assert f"At least {PROJECT['coverage']['report']['fail_under']} % of all branches" in text
 
 
-def test_every_folder_of_tests_is_named() -> None:
-    """And no other; `contract` stands in two of them."""
-    rules = section(CONTRIBUTING, "The rules for tests")
-    folders = {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
-    assert set(re.findall(r"`(\w+)`", rules.partition("\n* Name")[0])) - {"contract"} == folders
-
-
 def test_every_mark_is_named() -> None:
     """A test without its mark runs where it can't, or slows down what should be quick."""
     marks = {mark.partition(":")[0] for mark in PROJECT["pytest"]["markers"]}

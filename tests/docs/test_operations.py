@@ -11,10 +11,9 @@ from prometheus_client.core import Metric
 
 from petstore import config
 from petstore.config import TABLE
-from petstore.core.contacts import Subject
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.keys import Caller
-from petstore.core.notifications import BEGUN_MAX, GATHERED_MS, KEPT_MS, kinds_for
+from petstore.core.notifications import BEGUN_MAX, GATHERED_MS, KEPT_MS
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
 from tests.architecture.sources import tracked
@@ -118,15 +117,6 @@ def test_every_directory_is_made() -> None:
         for found in re.findall(r"(?:/etc|/var/lib|/var/backups)/petstore(?:-staging)?\b", text)
     }
     assert named == made
-
-
-def test_every_kind_of_mail_is_named() -> None:
-    """With whose contacts get it, and no other."""
-    text = section(DOCUMENT, "Send mail")
-    rows = re.findall(r"^\* contacts of (\w+) get ((?:`[\w.]+`,?\s+)+)", text, re.M)
-    told = {subject: re.findall(r"`([\w.]+)`", names) for subject, names in rows}
-    subjects: dict[str, Subject] = {"accounts": "account", "people": "person"}
-    assert told == {name: [kind.name for kind in kinds_for(subject)] for name, subject in subjects.items()}
 
 
 def test_the_settings_of_mail_are_all_that_it_needs(tmp_path: Path) -> None:

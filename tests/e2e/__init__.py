@@ -1,0 +1,1 @@
+"""Real processes: starts, stops, kills, replicas."""

@@ -1,0 +1,1 @@
+"""Programs as developers write them from the served pages."""

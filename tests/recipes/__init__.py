@@ -1,0 +1,1 @@
+"""The recipes of ARCHITECTURE.md, "To add", applied to a copy."""
