@@ -44,7 +44,7 @@ def test_every_document_is_in_an_index() -> None:
 
 
 PAGES = {"README.md": 900, "docs/operations.md": 2_500, "docs/scaling.md": 2_000}
-ALL = 23_500
+ALL = 20_000
 DECISIONS = 14_000
 
 
@@ -88,8 +88,8 @@ COLUMNS = {
 
 
 def test_the_grid_is_the_tree() -> None:
-    """Each word of the core that another column has is a row, with all columns that have a file for it."""
-    rows = re.findall(r"^\* (\w+): (.+)$", section(ARCHITECTURE, "The grid"), re.M)
+    """Each word of the core that another column has is in it, with all columns that have a file for it."""
+    rows = re.findall(r"^\* ([a-z_, ]+): (.+)$", section(ARCHITECTURE, "The grid"), re.M)
     words = {path.stem for path in (PACKAGE / "core").rglob("*.py")} - {"__init__"}
     tree = {
         word: [
@@ -99,9 +99,8 @@ def test_the_grid_is_the_tree() -> None:
         ]
         for word in words
     }
-    assert {word: columns.split(", ") for word, columns in rows} == {
-        word: columns for word, columns in tree.items() if columns
-    }
+    told = [(word, columns.split(", ")) for words, columns in rows for word in words.split(", ")]
+    assert sorted(told) == sorted((word, columns) for word, columns in tree.items() if columns)
 
 
 def test_both_databases_have_the_same_words() -> None:
