@@ -43,7 +43,7 @@ def test_every_document_is_in_an_index() -> None:
     assert {name_of(path) for path in pages - reached} == set()
 
 
-PAGES = {"README.md": 900, "docs/operations.md": 2_500, "docs/scaling.md": 2_000}
+PAGES = {"README.md": 500, "docs/operations.md": 2_100, "docs/scaling.md": 900}
 ALL = 20_000
 DECISIONS = 14_000
 
