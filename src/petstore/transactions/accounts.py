@@ -38,7 +38,7 @@ from petstore.transactions.script import (
 IS_IN_USE = "a.suspended_at_ms IS NULL AND a.closed_at_ms IS NULL"
 _ACCOUNTS = f"SELECT {select(ACCOUNT)} FROM accounts"
 _ALL = statement(f"{_ACCOUNTS} ORDER BY id")
-_ANY = statement("SELECT 1 FROM accounts LIMIT 1")
+ANY_ACCOUNT = statement("SELECT 1 FROM accounts LIMIT 1")
 # References to the row need not wait for such a lock.
 _BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1", lock=" FOR NO KEY UPDATE")
 _BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1", lock=" FOR NO KEY UPDATE")
@@ -72,11 +72,6 @@ def find_account(reference: str) -> Script[Account]:
     if not rows:
         raise AccountNotFound(reference)
     return read_account(rows[0])
-
-
-def has_accounts() -> Script[bool]:
-    """False only before a first start."""
-    return bool((yield _ANY, ()))
 
 
 class Accounts(Repository):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
+from petstore.core.digests import digest
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
 from petstore.transactions.rows import CREATION, select
-from petstore.transactions.script import Database, Script, Statement, moment_ms, sqlite_moment_ms, statement
+from petstore.transactions.script import (
+    Database,
+    Script,
+    Statement,
+    moment_ms,
+    rows_of,
+    sqlite_moment_ms,
+    statement,
+)
 
 _PURGE_AT_A_TIME = 1_000
 
@@ -66,14 +74,10 @@ def create_once(
 def lock_number(idempotency: Idempotency) -> int:
     """64 bits for PostgreSQL's lock. If two keys share them, one gets 409 and tries again."""
     text = f"{idempotency.account_id}:{idempotency.key}".encode()
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big", signed=True)
+    return int.from_bytes(digest(text)[:8], "big", signed=True)
 
 
 async def purge(database: Database, now_ms: int | None) -> None:
     """Delete the creations that are older than 24 hours, 1,000 in each transaction."""
-
-    def delete() -> Script[int]:
-        return len((yield _PURGE, (now_ms,)))
-
-    while await database.write(delete) == _PURGE_AT_A_TIME:
+    while len(await database.write(lambda: rows_of(_PURGE, now_ms))) == _PURGE_AT_A_TIME:
         pass

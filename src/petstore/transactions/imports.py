@@ -39,6 +39,7 @@ from petstore.transactions.script import (
     Script,
     Statement,
     read,
+    rows_of,
     statement,
     write,
 )
@@ -187,13 +188,9 @@ class Uploads(Repository):
     async def chunks(self, upload_id: int, kind: FileKind) -> AsyncIterator[bytes]:
         """The chunks of a file, read one by one."""
         number = 0
-        while rows := await self._chunk(upload_id, kind, number):
+        while rows := await self._database.read(rows_of(_CHUNK, upload_id, kind.value, number)):
             yield rows[0][0]
             number += 1
-
-    @read
-    def _chunk(self, upload_id: int, kind: FileKind, number: int) -> Script[list[Any]]:
-        return (yield _CHUNK, (upload_id, kind.value, number))
 
     @write(NO_EFFECT)
     def ask(
@@ -271,12 +268,8 @@ class Uploads(Repository):
 
     async def adopt(self) -> None:
         """Make jobs for the work that programs of 1.1.0 have left for a minute."""
-        if left := await self._left():
+        if left := await self._database.read(rows_of(_LEFT, self._clock.now_ms() - MINUTE_MS)):
             await self._adopt(left)
-
-    @read
-    def _left(self) -> Script[list[Any]]:
-        return (yield _LEFT, (self._clock.now_ms() - MINUTE_MS,))
 
     @write(NO_EFFECT)
     def _adopt(self, _now_ms: int, left: list[Any]) -> Script[None]:

@@ -7,20 +7,11 @@ of a process that died are free again after LEASE_MS.
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 import msgspec
 
 from petstore.core.durations import SECOND_MS
-from petstore.transactions.script import (
-    NO_EFFECT,
-    Repository,
-    Script,
-    read,
-    statement,
-    timed,
-    write,
-)
+from petstore.transactions.script import NO_EFFECT, Repository, Script, rows_of, statement, timed, write
 
 LEASE_MS = 30 * SECOND_MS
 
@@ -72,13 +63,9 @@ class Jobs(Repository):
 
     async def take(self, kind: str) -> Job | None:
         """The oldest free job; None when there is none. Without one nothing is written."""
-        if found := await self._free(kind):
+        if found := await self._database.read(rows_of(_FREE, self._clock.pinned_ms(), kind)):
             return await self._take(kind, found[0][0])
         return None
-
-    @read
-    def _free(self, kind: str) -> Script[list[Any]]:
-        return (yield _FREE, (self._clock.pinned_ms(), kind))
 
     @write(NO_EFFECT)
     def _take(self, _now_ms: int, kind: str, job_id: int) -> Script[Job | None]:

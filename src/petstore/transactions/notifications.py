@@ -43,7 +43,16 @@ from petstore.transactions.rows import (
     read_place,
     select,
 )
-from petstore.transactions.script import NO_EFFECT, Repository, Script, padded, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    padded,
+    read,
+    rows_of,
+    statement,
+    write,
+)
 
 # Longer than a try takes: a mail whose process ended is free after it.
 LEASE_MS = 10 * MINUTE_MS
@@ -159,13 +168,9 @@ class Notifications(Repository):
         What is taken is free again after LEASE_MS, and given up after BEGUN_MAX such ends, since each may
         have arrived.
         """
-        if ended is None and not await self._is_any():
+        if ended is None and not await self._database.read(rows_of(_ANY, self._clock.now_ms())):
             return None
         return await self._next(ended)
-
-    @read
-    def _is_any(self) -> Script[bool]:
-        return bool((yield _ANY, (self._clock.now_ms(),)))
 
     @write(NO_EFFECT)
     def _next(self, now_ms: int, ended: Ended | None) -> Script[Mail | GivenUp | None]:

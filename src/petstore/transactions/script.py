@@ -69,6 +69,11 @@ def timed(sql: str) -> Statement:
 Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
 
 
+def rows_of(statement: Statement, *arguments: object) -> Script[list[Any]]:
+    """A script of one statement."""
+    return (yield statement, arguments)
+
+
 def names_of(table: str, ids: tuple[int, ...]) -> Script[dict[int, str]]:
     """The names of rows by their identifiers, of those that there are."""
     if not ids:

@@ -31,7 +31,16 @@ from petstore.transactions.people import (
     with_password,
 )
 from petstore.transactions.rows import PERSON
-from petstore.transactions.script import NO_EFFECT, Database, Repository, Script, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Database,
+    Repository,
+    Script,
+    read,
+    rows_of,
+    statement,
+    write,
+)
 from petstore.transactions.tries import count_try, give_back, know_network, purge_tries, read_try
 
 _SESSIONS = (
@@ -188,12 +197,13 @@ class SignIns(Repository):
         Its use is written, at most once a minute; not that of a page's own refresh, `unattended`.
         """
         digest, now_ms = token_digest(token), self._clock.now_ms()
-        found = await self._database.read(_find_session(digest))
+        rows = await self._database.read(rows_of(_SESSION, digest))
+        found = _read_session(rows[0]) if rows else None
         if found is None or found.person.disabled_at_ms is not None or found.has_ended(now_ms):
             return None
         if not unattended and now_ms - found.used_at_ms >= _NOTED_EVERY_MS:
             with contextlib.suppress(StoreUnavailable):  # pages are shown on a full disk too
-                await self._database.write(lambda: _note_use(digest, now_ms))
+                await self._database.write(lambda: rows_of(_NOTE_USE, digest, now_ms))
         return found
 
     @read
@@ -233,14 +243,3 @@ class SignIns(Repository):
     def _alive(self, rows: Iterable[Any]) -> list[PersonSession]:
         now_ms = self._clock.now_ms()
         return [session for session in map(_read_session, rows) if not session.has_ended(now_ms)]
-
-
-def _find_session(digest: bytes) -> Script[PersonSession | None]:
-    """The session, also if it has ended by its age."""
-    for row in (yield _SESSION, (digest,)):
-        return _read_session(row)
-    return None
-
-
-def _note_use(digest: bytes, now_ms: int) -> Script[None]:
-    yield _NOTE_USE, (digest, now_ms)

@@ -19,7 +19,7 @@ from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, c
 from petstore.transactions.imports import mark_stored
 from petstore.transactions.journal import encode
 from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
-from petstore.transactions.script import Repository, Script, Statement, T, read, statement
+from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
 from petstore.transactions.taking_back import plan, take_back
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
@@ -277,13 +277,9 @@ class Import:
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
         """See core.stock.StockImport."""
         after, key = 0, self._key_name or ""
-        while rows := await self._run(_rejected(after)):
+        while rows := await self._run(rows_of(_REJECTED, after)):
             yield [(StockRow(row[1], row[2], tuple(row[3 : len(_ROW)])), _fault(row, key)) for row in rows]
             after = rows[-1][0]
-
-
-def _rejected(after: int) -> Script[list[Any]]:
-    return (yield _REJECTED, (after,))
 
 
 class Stock(Repository):

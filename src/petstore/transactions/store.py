@@ -6,7 +6,7 @@ from petstore.core.clock import Clock
 from petstore.core.search import SearchIndex
 from petstore.core.stock import StockRepository
 from petstore.core.totals import TotalsRepository
-from petstore.transactions.accounts import Accounts, has_accounts
+from petstore.transactions.accounts import ANY_ACCOUNT, Accounts
 from petstore.transactions.billing import Billing
 from petstore.transactions.categories import Categories
 from petstore.transactions.contacts import Contacts
@@ -26,7 +26,7 @@ from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
 from petstore.transactions.refusals import Refusals
 from petstore.transactions.retention import Retention
-from petstore.transactions.script import Database
+from petstore.transactions.script import Database, rows_of
 from petstore.transactions.search import Search
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
@@ -82,7 +82,7 @@ class Parts:
 
     async def is_empty(self) -> bool:
         """Whether no account exists, as at a first start."""
-        return not await self._database.read(has_accounts())
+        return not await self._database.read(rows_of(ANY_ACCOUNT))
 
     async def purge(self, now_ms: int) -> None:
         """Delete uploads and Idempotency-Keys older than 24 hours, and ended sessions, links and tries."""

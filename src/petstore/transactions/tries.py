@@ -17,7 +17,7 @@ from petstore.core.sign_ins import (
     pair_subject,
 )
 from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
-from petstore.transactions.script import Database, Script, Statement, statement
+from petstore.transactions.script import Database, Script, Statement, rows_of, statement
 
 _TRIED = statement(
     "SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
@@ -108,13 +108,10 @@ def know_network(person_id: int, network: str, now_ms: int) -> Script[None]:
 async def purge_tries(database: Database, now_ms: int) -> None:
     """Delete windows that are over, 1,000 in each transaction, and networks without a sign-in for 30 days."""
 
-    def delete() -> Script[int]:
-        return len((yield _PURGE, (now_ms,)))
-
     def forget() -> Script[None]:
         for known in _PURGE_KNOWN:
             yield known, (now_ms,)
 
-    while await database.write(delete) == _PURGE_AT_A_TIME:
+    while len(await database.write(lambda: rows_of(_PURGE, now_ms))) == _PURGE_AT_A_TIME:
         pass
     await database.write(forget)
