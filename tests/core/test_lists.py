@@ -46,9 +46,9 @@ class TestJsonLines:
 
     def test_a_row_knows_its_line_and_text(self) -> None:
         """Reports name the line, and a reject file has the text."""
-        (record,) = json_rows('\n{"name": "Rex", "categoryId": 7}')
-        assert (record.line, record.row.line, record.fault) == (2, 2, "")
-        assert record.raw == b'{"name": "Rex", "categoryId": 7}'
+        good, bad = json_rows('\n{"name": "Rex", "categoryId": 7}\n{"name": "Rex"}')
+        assert (good.line, good.row.line, good.fault) == (2, 2, "")
+        assert (bad.line, bad.row, bad.raw) == (3, None, b'{"name": "Rex"}\n')
 
     @pytest.mark.parametrize(("key_name", "is_read"), [("id", True), ("sku", False), (None, False)])
     def test_an_id_is_a_key_or_a_fault(self, key_name: str | None, is_read: bool) -> None:
@@ -90,11 +90,12 @@ class TestHeader:
 
 def test_a_csv_row_knows_its_line_and_cells() -> None:
     """Whether it was read at once or by the schema, as an unusual number is."""
-    text = "name,status,categoryId\nRex,sold,7\nRex,sold,-0\n"
+    text = "name,status,categoryId\nRex,sold,7\nRex,sold,-0\nRex,sold\n"
     records = list(TableList(io.BytesIO(text.encode()), None).records())
     assert [(record.line, record.raw) for record in records] == [
-        (2, ["Rex", "sold", "7"]),
-        (3, ["Rex", "sold", "-0"]),
+        (2, b""),
+        (3, b""),
+        (4, b"Rex,sold\r\n"),
     ]
     assert [record.row.values[:3] for record in records if record.row] == [
         ("Rex", 7, "sold"),

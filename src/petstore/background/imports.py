@@ -21,7 +21,6 @@ from petstore.core.imports import (
     UploadCounts,
     UploadFault,
     UploadReport,
-    UploadRun,
     UploadState,
     pack,
     unpack,
@@ -59,19 +58,15 @@ class Imports:
         try:
             await self._import(upload, progress)
         except ColumnsUnclear as error:
-            run = UploadRun(upload.id, upload.run)
-            await self._uploads.end(run, UploadState.WAITING, str(error), reading=error.reading)
+            await self._uploads.end(upload, UploadState.WAITING, str(error), reading=error.reading)
         except OperatorError as error:  # the list itself
-            await self._end(upload, UploadState.REFUSED, str(error))
+            await self._uploads.end(upload, UploadState.REFUSED, str(error))
         except PetstoreError as error:
-            await self._end(upload, _before(upload), error.public_message)
+            await self._uploads.end(upload, _before(upload), error.public_message)
 
     async def give_up(self, job: Job) -> None:
         if (upload := await self._uploads.begin(job)) is not None:
-            await self._end(upload, _before(upload), BROKEN)
-
-    async def _end(self, upload: Upload, state: UploadState, message: str) -> None:
-        await self._uploads.end(UploadRun(upload.id, upload.run), state, message)
+            await self._uploads.end(upload, _before(upload), BROKEN)
 
     async def _import(self, upload: Upload, progress: Progress) -> None:
         with ExitStack() as opened:
@@ -93,8 +88,7 @@ class Imports:
                 found = UploadCounts(read, plan.added, plan.changed, plan.unchanged, rejected, digest)
                 return is_agreed and found == upload.counts
 
-            run = UploadRun(upload.id, upload.run)
-            async with self._stock.importing(upload.worked_by, listed.key_name, run) as load:
+            async with self._stock.importing(upload.worked_by, listed.key_name, upload) as load:
                 await stage_rows(load, good, progress.add)
                 await plan_and_store(load, bad, stores=stores)
             if is_agreed and found == upload.counts:
@@ -103,7 +97,7 @@ class Imports:
             if bad.count:
                 await asyncio.to_thread(pack, rejects, packed)
             report = UploadReport(found, [_shown(fault) for fault in bad.first()], packed, listed.reading())
-            await self._uploads.end(run, UploadState.CHECKED, CHANGED if is_agreed else "", report)
+            await self._uploads.end(upload, UploadState.CHECKED, CHANGED if is_agreed else "", report)
 
 
 def _check(

@@ -104,7 +104,8 @@ class NewUpload(msgspec.Struct, frozen=True):
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """A list in the store. `counts` and `faults` are those of its last check, `run` names its report.
+    """A list in the store. `counts` and `faults` are those of its last check, `run` names its report,
+    and who works on it: it changes when somebody else begins to.
 
     `message` says why it was refused or why a step failed, `worked_by` who asked for the last step, `done`
     how many rows of it are done.
@@ -150,13 +151,6 @@ class Upload(msgspec.Struct, frozen=True):
             raise Conflict("This list is not checked yet.")
         if seen != self.run:
             raise Conflict("The list was checked again meanwhile. Look at the new report first.")
-
-
-class UploadRun(msgspec.Struct, frozen=True):
-    """The right to work on an upload, until somebody else begins to."""
-
-    upload_id: int
-    run: str
 
 
 def pack(source: BinaryIO, packed: BinaryIO) -> None:

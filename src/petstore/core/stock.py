@@ -13,7 +13,7 @@ import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.fields import STAFF, Value
-from petstore.core.imports import UploadRun
+from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.members import Schema
 from petstore.core.pets import FIELDS, STATUS_IS_HELD, PetStatus, check_transition, held_by_order
@@ -21,7 +21,7 @@ from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500
 # An upload to mark as stored, or the end of an earlier import, which is to be taken back.
-Purpose = UploadRun | Entry
+Purpose = Upload | Entry
 
 
 class StockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -24,7 +24,6 @@ from petstore.core.imports import (
     UploadCounts,
     UploadFault,
     UploadReport,
-    UploadRun,
     UploadState,
     check_room,
     chunks,
@@ -138,12 +137,12 @@ def _keep(upload_id: int, kind: FileKind, packed: BinaryIO) -> Script[None]:
         yield _ADD_CHUNK, (upload_id, kind.value, number, chunk)
 
 
-def mark_stored(run: UploadRun, now_ms: int) -> Script[None]:
+def mark_stored(upload: Upload, now_ms: int) -> Script[None]:
     """In the transaction that stores the list, so that it is stored once. Raises Conflict if it must not."""
-    if not (yield _STORED, (run.upload_id, run.run)):
+    if not (yield _STORED, (upload.id, upload.run)):
         raise Conflict("Another process works on this list now; nothing was stored by this one.")
-    yield _CLEAR, (run.upload_id, FileKind.LIST.value)
-    yield from _record_end(run.upload_id, now_ms)
+    yield _CLEAR, (upload.id, FileKind.LIST.value)
+    yield from _record_end(upload.id, now_ms)
 
 
 def _record_end(upload_id: int, now_ms: int) -> Script[None]:
@@ -214,7 +213,7 @@ class Uploads(Repository):
     def end(
         self,
         now_ms: int,
-        run: UploadRun,
+        upload: Upload,
         state: UploadState,
         message: str = "",
         report: UploadReport | None = None,
@@ -225,18 +224,18 @@ class Uploads(Repository):
 
         False: another run has begun, or it is stored.
         """
-        if not (yield _END, (run.upload_id, run.run, state.value, message)):
+        if not (yield _END, (upload.id, upload.run, state.value, message)):
             return False
         if state is UploadState.REFUSED:
-            yield _CLEAR, (run.upload_id, FileKind.LIST.value)
+            yield _CLEAR, (upload.id, FileKind.LIST.value)
         if reading := report.reading if report is not None else reading:
-            yield _READING, (run.upload_id, msgspec.json.encode(reading).decode())
+            yield _READING, (upload.id, msgspec.json.encode(reading).decode())
         if report is not None:
             found = [msgspec.json.encode(value).decode() for value in (report.counts, report.faults)]
-            yield _REPORT, (run.upload_id, *found)
-            yield _CLEAR, (run.upload_id, FileKind.REJECTS.value)
-            yield from _keep(run.upload_id, FileKind.REJECTS, report.rejects)
-        yield from _record_end(run.upload_id, now_ms)
+            yield _REPORT, (upload.id, *found)
+            yield _CLEAR, (upload.id, FileKind.REJECTS.value)
+            yield from _keep(upload.id, FileKind.REJECTS, report.rejects)
+        yield from _record_end(upload.id, now_ms)
         return True
 
     @read

@@ -11,7 +11,10 @@ from petstore.transactions.journal_pages import page
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Repository, Script, Statement, read, statement
 
-RECORD = statement(f"INSERT INTO journal ({select(ENTRY[1:])}) VALUES ($1, $2, $3, $4, $5, $6, $7)")
+_RECORD = f"INSERT INTO journal ({select(ENTRY[1:])})"
+RECORD = statement(f"{_RECORD} VALUES ($1, $2, $3, $4, $5, $6, $7)")
+# The beginning for the animals of a list: the other columns follow, from the identifiers on.
+RECORD_PETS = f"{_RECORD} SELECT CAST($1 AS bigint), CAST($2 AS text), 'pet'"
 
 # In SQLite nobody else writes while a list is stored.
 _BESIDE = Statement(

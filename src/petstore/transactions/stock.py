@@ -6,19 +6,19 @@ stock_entries (of the journal, for changes) and stock_conflicts. Storing is a fi
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from petstore.core.clock import Clock
 from petstore.core.fields import Field
-from petstore.core.imports import UploadRun
+from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.transactions.imports import mark_stored
-from petstore.transactions.journal import encode
-from petstore.transactions.rows import ENTRY, NEW_PET, PET, places, select
+from petstore.transactions.journal import RECORD_PETS, encode
+from petstore.transactions.rows import NEW_PET, PET, places, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
 from petstore.transactions.taking_back import plan, take_back
 
@@ -70,17 +70,13 @@ def _differ(field: Field, value: str, other: str) -> str:
     return f"{value} {'IS DISTINCT FROM' if field.takes_null else '<>'} {other}"
 
 
-def _any(conditions: Iterable[str]) -> str:
-    return " OR ".join(conditions)
-
-
 # SQLite keeps the order of CROSS JOIN: each row, then its animal by two look-ups.
 _FIND_CHANGES = statement(
     f"INSERT INTO stock_changes (position, pet_id, {select(NEW_PET)})"
     f" SELECT r.position, p.id, {select([f'p.{column}' for column in NEW_PET])}"
     " FROM stock_rows r CROSS JOIN pet_sources s CROSS JOIN pets p"
     " WHERE s.source_key = r.source_key AND p.id = s.pet_id AND"
-    f" ({_any(_differ(each, _wanted(each, f'p.{each.name}'), f'p.{each.name}') for each in FIELDS)})"
+    f" ({' OR '.join(_differ(each, _wanted(each, f'p.{each.name}'), f'p.{each.name}') for each in FIELDS)})"
     f" AND {_ALONE} AND NOT EXISTS (SELECT 1 FROM stock_new n WHERE n.position = r.position)",
     lock=" FOR UPDATE OF p",
 )
@@ -130,7 +126,7 @@ _REJECTED = statement(
 _MOVED = statement(
     "SELECT 1 FROM stock_changes c JOIN stock_rows r ON r.position = c.position"
     " LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL"
-    f" OR {_any(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)}"
+    f" OR {' OR '.join(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)}"
     f" OR (r.status <> c.status AND EXISTS (SELECT 1 {_OPEN_ORDER})) LIMIT 1"
 )
 # SQLite's identifiers follow the last one, which nobody else moves meanwhile. In PostgreSQL other processes
@@ -160,12 +156,11 @@ _ADD_SOURCES = statement(
 )
 _SET = ", ".join(f"{each.name} = {_wanted(each, f'c.{each.name}')}" for each in FIELDS)
 _CHANGE_PETS = statement(f"UPDATE pets SET {_SET} {_CHANGED} AND pets.id = c.pet_id")
-_JOURNAL = f"INSERT INTO journal ({select(ENTRY[1:])}) SELECT CAST($1 AS bigint), CAST($2 AS text), 'pet'"
 _RECORD_ADDED = statement(
-    f"{_JOURNAL}, n.ordinal + CAST($3 AS bigint), 'added', NULL, r.entry {_NEW} ORDER BY n.position"
+    f"{RECORD_PETS}, n.ordinal + CAST($3 AS bigint), 'added', NULL, r.entry {_NEW} ORDER BY n.position"
 )
 _RECORD_CHANGED = statement(
-    f"{_JOURNAL}, c.pet_id, 'changed', e.before, e.after FROM stock_changes c CROSS JOIN stock_entries e"
+    f"{RECORD_PETS}, c.pet_id, 'changed', e.before, e.after FROM stock_changes c CROSS JOIN stock_entries e"
     " WHERE e.position = c.position ORDER BY c.position"
 )
 
@@ -208,7 +203,10 @@ def _fault(row: Sequence[Any], key_name: str) -> str:
 class Import:
     """What an import is in both databases: a StockImport but for staging and storing, which differ."""
 
-    def __init__(self, clock: Clock, actor: str, key_name: str | None, purpose: Purpose | None) -> None:
+    def __init__(
+        self, connection: Any, clock: Clock, actor: str, key_name: str | None, purpose: Purpose | None
+    ) -> None:
+        self._connection = connection  # the driver's
         self._clock = clock
         self._actor = actor
         self._key_name = key_name
@@ -270,7 +268,7 @@ class Import:
         yield _RECORD_ADDED, (now_ms, self._actor, base)
         yield _CHANGE_PETS, ()
         yield _RECORD_CHANGED, (now_ms, self._actor)
-        if isinstance(self._purpose, UploadRun):
+        if isinstance(self._purpose, Upload):
             yield from mark_stored(self._purpose, now_ms)
         return True
 

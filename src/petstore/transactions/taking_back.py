@@ -15,9 +15,9 @@ from petstore.core.pets import FIELDS
 from petstore.core.stock import StockPlan
 from petstore.core.taking_back import ASKED, DONE, NAMED_MAX, NOT_WHOLE, REFUSED, ChangedSince, TakingBack
 from petstore.transactions.jobs import add_job
-from petstore.transactions.journal import record
+from petstore.transactions.journal import RECORD_PETS, record
 from petstore.transactions.journal_pages import first_since
-from petstore.transactions.rows import ENTRY, NEW_PET, read_entry, select
+from petstore.transactions.rows import ENTRY, NEW_PET, read_entry, select, sql_type
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
 
 TAKING_BACK = "taking_back"  # the kind of job; its subject is the entry of the import's end
@@ -45,11 +45,9 @@ _OF_IMPORT = Statement(
 
 def _before(field: Field) -> str:
     """SQL of the value that an animal had; its present one where the list did not change it."""
-    value = f"e.before ->> '{field.member}'"
-    kind = "bigint" if field.kind is int else "text"
     return (
         f"CASE WHEN (e.before -> '{field.member}') IS NULL THEN p.{field.name}"
-        f" ELSE CAST({value} AS {kind}) END"
+        f" ELSE CAST(e.before ->> '{field.member}' AS {sql_type(field)}) END"
     )
 
 
@@ -87,10 +85,9 @@ _CHANGE_BACK = statement(
     f"UPDATE pets SET {', '.join(f'{name} = c.{name}' for name in NEW_PET)}"
     " FROM stock_changes c WHERE pets.id = c.pet_id"
 )
-_JOURNAL = f"INSERT INTO journal ({select(ENTRY[1:])}) SELECT CAST($1 AS bigint), CAST($2 AS text), 'pet'"
 _RECORD = [
     statement(
-        f"{_JOURNAL}, j.subject_id, '{action}', j.after, j.before FROM {table} t CROSS JOIN journal j"
+        f"{RECORD_PETS}, j.subject_id, '{action}', j.after, j.before FROM {table} t CROSS JOIN journal j"
         " WHERE j.id = t.position ORDER BY t.position"
     )
     for table, action in (("stock_new", "removed"), ("stock_changes", "changed"))

@@ -14,7 +14,7 @@ from petstore.background.jobs import Progress
 from petstore.core import imports as uploads
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
-from petstore.core.imports import FileKind, Upload, UploadRun, UploadState, unpack
+from petstore.core.imports import FileKind, Upload, UploadState, unpack
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.stock import StockImport, StockPlan
@@ -65,9 +65,9 @@ async def taken_to_store(store: Store) -> Job:
     return job
 
 
-async def storing_is_refused(store: Store, run: UploadRun) -> None:
+async def storing_is_refused(store: Store, upload: Upload) -> None:
     """The transaction of a run that another one has replaced stores nothing."""
-    async with store.stock.importing(ANNA, None, run) as load:
+    async with store.stock.importing(ANNA, None, upload) as load:
         await load.plan()
         with pytest.raises(Conflict, match="nothing was stored"):
             await load.store()
@@ -218,7 +218,6 @@ class TestStore:
         job = await taken_to_store(store)
         begun = await store.uploads.begin(job)
         assert begun is not None
-        frozen = UploadRun(begun.id, begun.run)
         clock.advance(LEASE_MS / 1_000)
         other = await store.jobs.take(IMPORT)
         assert other is not None
@@ -227,13 +226,13 @@ class TestStore:
         before = await store.uploads.find(job.subject)
         assert not await store.jobs.renew(job, 1)
         await store.jobs.finish(job)
-        assert not await store.uploads.end(frozen, UploadState.CHECKED)
+        assert not await store.uploads.end(begun, UploadState.CHECKED)
         assert await store.uploads.find(job.subject) == before
-        await storing_is_refused(store, frozen)
+        await storing_is_refused(store, begun)
         clock.advance(LEASE_MS / 1_000)
         await carry_out(store)
         assert (await store.uploads.find(job.subject)).state is UploadState.STORED
-        assert not await store.uploads.end(frozen, UploadState.CHECKED)
+        assert not await store.uploads.end(begun, UploadState.CHECKED)
         assert await names(store) == ["Rex"]
 
     async def test_a_process_that_died_after_it_stored(self, store: Store, clock: ManualClock) -> None:
@@ -386,7 +385,7 @@ class TestNeighbours:
         clock.advance(MINUTE_MS / 1_000)
         await Imports(store).sweep()
         await carry_out(store)
-        await storing_is_refused(store, UploadRun(upload.id, "theirs"))
+        await storing_is_refused(store, replace(upload, run="theirs"))
         assert await names(store) == ["Rex"]
 
     async def test_it_takes_a_list_of_ours(self, store: Store, backend: SharedData) -> None:
@@ -395,8 +394,8 @@ class TestNeighbours:
         begun = await store.uploads.begin(job)
         assert begun is not None
         await self.take_over(backend, job.subject, STORING, 0)
-        await storing_is_refused(store, UploadRun(job.subject, begun.run))
-        assert not await store.uploads.end(UploadRun(job.subject, begun.run), UploadState.CHECKED)
+        await storing_is_refused(store, begun)
+        assert not await store.uploads.end(begun, UploadState.CHECKED)
         assert await names(store) == []
 
 

@@ -5,7 +5,7 @@ Nothing here knows where the list comes from: a file, or an upload in the databa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ _PLANS_MAX = 4
 
 
 class Fault(NamedTuple):
-    """A bad row: the line where it begins, what is wrong, and how the row stands."""
+    """A bad row: the line where it begins, what is wrong, and the row as a line of a file."""
 
     line: int
     fault: str
@@ -57,11 +57,11 @@ class BadRows:
         if file is not None:
             file.write(listed.heading())
 
-    def add(self, line: int, fault: str, raw: Sequence[str] | bytes) -> None:
+    def add(self, line: int, fault: str, raw: bytes) -> None:
         """A row that breaks a rule of the file."""
         self.count += 1
         if len(self._first) < FAULTS_SHOWN:
-            self._first.append(Fault(line, fault, self._listed.text(raw)))
+            self._first.append(Fault(line, fault, raw))
         if self._file is not None:
             self._file.write(self._listed.reject(line, fault, raw))
 

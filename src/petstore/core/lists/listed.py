@@ -28,12 +28,12 @@ NOTHING_KNOWN = Known()
 
 
 class Record(NamedTuple):
-    """A row of a file: `row` when it keeps every rule, else its `fault`; and how it stands there."""
+    """A row of a file: `row` when it keeps every rule, else its `fault` and the line that it is there."""
 
     line: int
     row: StockRow | None
-    fault: str
-    raw: Sequence[str] | bytes
+    fault: str = ""
+    raw: bytes = b""
 
 
 class StockList(Protocol):
@@ -46,16 +46,12 @@ class StockList(Protocol):
         """Every row, in the order of the file."""
         ...
 
-    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
+    def reject(self, line: int, fault: str, raw: bytes) -> bytes:
         """A bad row for the file of rejected rows."""
         ...
 
-    def text(self, raw: Sequence[str] | bytes) -> bytes:
-        """How a row stands in a file, with its line end."""
-        ...
-
-    def raw(self, row: StockRow) -> Sequence[str] | bytes:
-        """How a row stands that kept every rule of the file."""
+    def raw(self, row: StockRow) -> bytes:
+        """The line of a row that kept every rule of the file."""
         ...
 
     def heading(self) -> bytes:

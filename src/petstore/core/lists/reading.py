@@ -5,7 +5,7 @@ The rows that can't be imported go to a file of the same format, to be corrected
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -38,7 +38,7 @@ class JsonList:
                 while line and not line.endswith(b"\n"):
                     line = self._file.readline(LINE_BYTES_MAX)
                 fault = f"The line is longer than {LINE_BYTES_MAX:,} bytes."
-                yield Record(number, None, fault, b"# The line is left out here.")
+                yield Record(number, None, fault, b"# The line is left out here.\n")
             elif raw and not raw.startswith(b"#"):
                 yield self._record(number, raw)
         if number == 0:
@@ -46,9 +46,9 @@ class JsonList:
 
     def _record(self, line: int, raw: bytes) -> Record:
         try:
-            return Record(line, row_of(line, self._schema.read(raw)), "", raw)
+            return Record(line, row_of(line, self._schema.read(raw)))
         except (InvalidBody, InvalidJson) as error:
-            return Record(line, None, error.message.replace("The body", "The line"), raw)
+            return Record(line, None, error.message.replace("The body", "The line"), raw + b"\n")
 
     def heading(self) -> bytes:
         return b""
@@ -59,14 +59,11 @@ class JsonList:
     def meaning(self) -> str:
         return ""
 
-    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
-        return f"# line {line}: {printable(fault)}\n".encode() + self.text(raw)
-
-    def text(self, raw: Sequence[str] | bytes) -> bytes:
-        return bytes(raw) + b"\n"  # type: ignore[arg-type]
+    def reject(self, line: int, fault: str, raw: bytes) -> bytes:
+        return f"# line {line}: {printable(fault)}\n".encode() + raw
 
     def raw(self, row: StockRow) -> bytes:
-        return msgspec.json.encode(members_of(row, self.key_name))
+        return msgspec.json.encode(members_of(row, self.key_name)) + b"\n"
 
 
 # The formats by the end of a file's name: of files that are written, and of those that suppliers send. Old

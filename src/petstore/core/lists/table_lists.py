@@ -60,15 +60,15 @@ class TableList:
         self._key = self._columns.key_at
 
     def records(self) -> Iterator[Record]:
-        width, skipped = len(self._columns.headings), self._columns.skipped
+        width = len(self._columns.headings)
         for line, cells, bad in self._rows:
             if len(cells) != width:
                 cells = self._table.fitted(cells, width)
             if len(cells) != width:
                 fault = f"Expected {width} cells as in the first line, got {len(cells)}."
-                yield Record(line, None, fault, cells[skipped:])
+                yield Record(line, None, fault, self._text(cells))
             elif bad and (faults := [bad[at] for at in self._columns.used if at in bad]):
-                yield Record(line, None, " ".join(faults), cells[skipped:])
+                yield Record(line, None, " ".join(faults), self._text(cells))
             else:
                 yield self._record(line, cells)
 
@@ -76,7 +76,7 @@ class TableList:
         values = [read(cells[at]) if at is not None else None for at, _, read in self._at]
         key = cells[self._key] if self._key is not None else None
         if UNSURE not in values and (key is None or NAME.fullmatch(key)):
-            return Record(line, StockRow(line, key, tuple(values)), "", cells)
+            return Record(line, StockRow(line, key, tuple(values)))
         try:
             row = row_of(line, self._schema.read_members(self._members(cells)))
         except InvalidBody as error:
@@ -86,8 +86,8 @@ class TableList:
                 if value is UNSURE and at is not None
             ).strip()
             fault = f"{said} ({error.message})" if said else error.message
-            return Record(line, None, fault, cells[self._columns.skipped :])
-        return Record(line, row, "", cells)
+            return Record(line, None, fault, self._text(cells))
+        return Record(line, row)
 
     def _members(self, cells: list[str]) -> list[tuple[str, Any]]:
         """What the schema reads of a row. An empty cell is an absent member, unless a text is required."""
@@ -115,22 +115,21 @@ class TableList:
     def heading(self) -> bytes:
         return csv_bytes([[FAULTS, *self._columns.headings[self._columns.skipped :]]])
 
-    def reject(self, line: int, fault: str, raw: Sequence[str] | bytes) -> bytes:
-        assert not isinstance(raw, bytes)
-        return csv_bytes([[f"line {line}: {fault}", *raw]])
+    def reject(self, line: int, fault: str, raw: bytes) -> bytes:
+        return csv_bytes([[f"line {line}: {fault}"]]).removesuffix(b"\r\n") + b"," + raw
 
-    def text(self, raw: Sequence[str] | bytes) -> bytes:
-        assert not isinstance(raw, bytes)
-        return csv_bytes([raw])
+    def _text(self, cells: list[str]) -> bytes:
+        """A row without the column of faults."""
+        return csv_bytes([cells[self._columns.skipped :]])
 
-    def raw(self, row: StockRow) -> Sequence[str]:
+    def raw(self, row: StockRow) -> bytes:
         cells = [""] * len(self._columns.headings)
         for member, value in members_of(row, None).items():
             if member in self._columns.at:
                 cells[self._columns.at[member]] = str(value)
         if self._key is not None:
             cells[self._key] = row.source_key or ""
-        return cells[self._columns.skipped :]
+        return self._text(cells)
 
 
 def _open_table(file: BinaryIO, known: CountKnown) -> Table:

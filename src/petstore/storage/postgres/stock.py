@@ -77,8 +77,7 @@ class PostgresStockImport(Import):
         key_name: str | None,
         purpose: Purpose | None,
     ) -> None:
-        super().__init__(clock, actor, key_name, purpose)
-        self._connection = connection
+        super().__init__(connection, clock, actor, key_name, purpose)
         self._publisher = publisher
 
     async def begin(self, *, in_one: bool) -> None:

@@ -57,17 +57,8 @@ class SqliteStock(Stock):
 class SqliteStockImport(Import):
     """Implements stock.StockImport."""
 
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        clock: Clock,
-        actor: str,
-        key_name: str | None,
-        purpose: Purpose | None,
-    ) -> None:
-        super().__init__(clock, actor, key_name, purpose)
-        self._connection = connection
-        self._locked_at = 0.0
+    _connection: apsw.Connection
+    _locked_at = 0.0
 
     async def begin(self) -> None:
         """Make the temporary tables."""
