@@ -26,6 +26,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
+from petstore.core.search import FORMAT, Progress, read_kind
 from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
 
 
@@ -78,6 +79,8 @@ WEBHOOK = Webhook.__struct_fields__
 # Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
 PLACE = ("data_set", "after_transaction", "after_id")
 WEBHOOK_ROW = (*WEBHOOK, "secrets", *PLACE, "failures", "paused_until_ms")
+# How far an index of searches is.
+PROGRESS = ("data_set", "place_transaction", "place_id", "walked", "after_id", "format")
 REPETITION = Repetition.__struct_fields__
 TRY = Try.__struct_fields__
 UPLOAD = Upload.__struct_fields__
@@ -231,6 +234,18 @@ def place_of(bookmark: Bookmark) -> tuple[str, int, int]:
 def read_place(row: Sequence[Any]) -> Bookmark:
     """Of the columns PLACE."""
     return Bookmark(row[0], Position(row[1], row[2]))
+
+
+def progress_of(progress: Progress) -> tuple[object, ...]:
+    """Of the columns PROGRESS."""
+    return *place_of(progress.place), progress.walked or "", progress.after_id, progress.format
+
+
+def read_progress(row: Sequence[Any] | None) -> Progress | None:
+    """Of the columns PROGRESS; None without a row, and for an index of an older format."""
+    if row is None or row[-1] < FORMAT:
+        return None
+    return Progress(read_place(row), read_kind(row[3]), *row[4:])
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

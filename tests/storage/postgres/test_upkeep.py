@@ -171,7 +171,7 @@ class TestMigrate:
         with plain_user(database, "SELECT") as plain:
             plan("ALTER TABLE pets ADD COLUMN chip text")
             assert migrate(database, OPTIONS)
-            assert schema.read_database(plain, OPTIONS).version == NEWEST + 1
+            assert on_connection(plain, OPTIONS, schema.read).version == NEWEST + 1
 
 
 class TestAtOnce:
@@ -209,7 +209,7 @@ class TestCheck:
         for _ in range(3):
             await store.pets.add(NewPet("x", 1), ACTOR)
         await store.close()
-        report = check(database, OPTIONS)
+        report = on_connection(database, OPTIONS, check, bounded=False)
         assert (report.schema_version, report.pets, report.accounts, report.keys) == (NEWEST, 3, 1, 1)
         assert report.problems == []
 
@@ -217,7 +217,7 @@ class TestCheck:
         """A commit that does not wait for the disk breaks the promise of a 201."""
         migrate(database, OPTIONS)
         run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET synchronous_commit = off")
-        assert check(database, OPTIONS).problems == [
+        assert on_connection(database, OPTIONS, check, bounded=False).problems == [
             "synchronous_commit is off: a crash may lose what was acknowledged"
         ]
 

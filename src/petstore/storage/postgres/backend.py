@@ -14,6 +14,7 @@ from petstore.storage.observer import MigrationObserver, StoreObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres import upkeep
+from petstore.storage.postgres.apart import on_connection
 from petstore.storage.postgres.store import PostgresStore
 from petstore.storage.reports import CheckReport
 
@@ -45,16 +46,16 @@ class PostgresBackend:
         return PostgresStore(self._url, clock, self._options, publisher, observer)
 
     def schema(self) -> Schema:
-        return schemas.read_database(self._url, self._options)
+        return on_connection(self._url, self._options, schemas.read)
 
     def size_bytes(self) -> int:
-        return upkeep.read_size(self._url, self._options)
+        return on_connection(self._url, self._options, upkeep.read_size)
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         schemas.migrate(self._url, self._options, observer.applied)
 
     def check(self) -> CheckReport:
-        return upkeep.check(self._url, self._options)
+        return on_connection(self._url, self._options, upkeep.check, bounded=False)
 
     def hold_for_serving(self) -> AbstractContextManager[object]:
         if not self._options.prepared:
@@ -64,7 +65,7 @@ class PostgresBackend:
     def connection_room(self) -> int | None:
         if not self._options.prepared:
             return None  # PgBouncer shares out its own connections
-        return upkeep.read_connection_room(self._url, self._options)
+        return on_connection(self._url, self._options, upkeep.read_connection_room)
 
     def warnings_before_start(self, clock: Clock) -> list[str]:
         return []

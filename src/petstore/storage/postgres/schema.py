@@ -64,11 +64,6 @@ async def read(connection: Connection) -> Schema:
     return Schema(max(oldest, last), oldest, known, stage or "", has_live_keys)
 
 
-def read_database(url: str, options: PostgresOptions) -> Schema:
-    """The same of the database behind a URL."""
-    return on_connection(url, options, read)
-
-
 def prepare(url: str, options: PostgresOptions) -> None:
     """Create a missing schema. Raises ConfigurationError for one that must be migrated first, for one that
     needs a newer program, for data of another stage, and for a server that can't be used.

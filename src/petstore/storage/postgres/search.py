@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from petstore.core.events import Bookmark, Position
-from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of, read_kind
+from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.postgres.database import Database
+from petstore.transactions.rows import PROGRESS, places, progress_of, read_progress, select
 from petstore.transactions.script import Script, Statement
 
-_PROGRESS = "data_set, place_transaction, place_id, walked, after_id, format"
-_READ = f"SELECT {_PROGRESS} FROM search_progress"
+_READ = f"SELECT {select(PROGRESS)} FROM search_progress"
 # Processes take turns.
 _LOCK = Statement("", "LOCK TABLE search_progress IN EXCLUSIVE MODE")
-_WRITE = Statement("", f"INSERT INTO search_progress ({_PROGRESS}) VALUES ($1, $2, $3, $4, $5, $6)")
+_WRITE = Statement("", f"INSERT INTO search_progress ({select(PROGRESS)}) VALUES ({places(len(PROGRESS))})")
 _FORGET = Statement("", "DELETE FROM search_progress")
 # So many rows are looked at for each that is wanted: 2,000 take some 2 ms.
 _NEAR = 20
@@ -27,7 +25,7 @@ class PostgresSearch:
         self._database = database
 
     async def progress(self) -> Progress | None:
-        return _read(await self._database.fetch(_READ))
+        return read_progress(await self._database.fetch_row(_READ))
 
     async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
         await self._database.write(lambda: _put(texts, before, after))
@@ -56,17 +54,10 @@ class PostgresSearch:
         return [row[0] for row in rows]
 
 
-def _read(rows: Sequence[Sequence[Any]]) -> Progress | None:
-    if not rows or rows[0][-1] < FORMAT:
-        return None
-    data_set, transaction, id_, walked, after_id, format_ = rows[0]
-    return Progress(Bookmark(data_set, Position(transaction, id_)), read_kind(walked), after_id, format_)
-
-
 def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:
     yield _LOCK, ()
-    found = _read((yield Statement("", _READ), ()))
-    if found != before:
+    found = yield Statement("", _READ), ()
+    if read_progress(found[0] if found else None) != before:
         return
     if after.is_begin:
         for kind in Kind:
@@ -76,9 +67,7 @@ def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]
         put = [(id_, text) for id_, text in rows.items() if text]
         yield _INSERT[kind], ([id_ for id_, _ in put], [_array(text) for _, text in put])
     yield _FORGET, ()
-    place = after.place.position
-    numbers = place.transaction, place.id, after.walked or "", after.after_id, after.format
-    yield _WRITE, (after.place.data_set, *numbers)
+    yield _WRITE, progress_of(after)
 
 
 _INSERT = {

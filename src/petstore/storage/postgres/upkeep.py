@@ -13,7 +13,7 @@ from petstore.core.errors import OperatorError
 from petstore.storage import reports
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
-from petstore.storage.postgres.apart import check_files, on_connection
+from petstore.storage.postgres.apart import check_files
 from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
 from petstore.storage.postgres.pool import Connection, close_connection
@@ -46,26 +46,13 @@ SELECT least(
 """
 
 
-def check(url: str, options: PostgresOptions) -> CheckReport:
-    """Count animals, accounts and keys, and report settings of the server that risk data."""
-    return on_connection(url, options, _check, bounded=False)
-
-
-def read_size(url: str, options: PostgresOptions) -> int:
-    """Bytes of the database on the server's disk."""
-    return on_connection(url, options, _read_size)
-
-
-def read_connection_room(url: str, options: PostgresOptions) -> int:
+async def read_connection_room(connection: Connection) -> int:
     """Connections that services may open, so that a command still gets one."""
-    return on_connection(url, options, _read_connection_room)
-
-
-async def _read_connection_room(connection: Connection) -> int:
     return int(await connection.fetchval(_GRANTED)) - _KEPT_CONNECTIONS
 
 
-async def _read_size(connection: Connection) -> int:
+async def read_size(connection: Connection) -> int:
+    """Bytes of the database on the server's disk."""
     return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
 
 
@@ -108,7 +95,8 @@ async def _hold(url: str, options: PostgresOptions) -> Connection:
     return connection
 
 
-async def _check(connection: Connection) -> CheckReport:
+async def check(connection: Connection) -> CheckReport:
+    """Count animals, accounts and keys, and report settings of the server that risk data."""
     problems = [
         f"{name} is off: {what}"
         for name, what in (

@@ -33,6 +33,12 @@ def make(file: str, like: str | None = None) -> bool:
     return True
 
 
+def remove(path: str, *suffixes: str) -> None:
+    """Remove the files that are named by the path and these ends, of those that there are. Raises OSError."""
+    for suffix in suffixes:
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
 def close_to_others(file: str) -> str:
     """Give a database that every user of the machine may open, as an umask leaves it, and SQLite's files
     beside it mode 600, where this user owns them. A mode for a group stays.

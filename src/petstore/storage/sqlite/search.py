@@ -14,14 +14,14 @@ from typing import TypeVar
 import apsw
 
 from petstore.core.errors import StoreDamaged
-from petstore.core.events import Bookmark, Position
-from petstore.core.search import FORMAT, Kind, Progress, Texts, grams_of, key_of, read_kind
+from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.sqlite import files
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import translated
+from petstore.transactions.rows import PROGRESS, progress_of, read_progress, select
 
 _T = TypeVar("_T")
-_PROGRESS = "data_set, place_transaction, place_id, walked, after_id, format"
+_PROGRESS = select(PROGRESS)
 _EMPTY = "".join(
     f"DROP TABLE IF EXISTS {kind};"
     f"CREATE VIRTUAL TABLE {kind} USING fts5"
@@ -53,12 +53,8 @@ class SqliteSearch:
                     connection.execute(_BEGIN)
                 for kind, rows in texts.items():
                     _put(connection, kind, rows)
-                place = after.place.position
-                numbers = place.transaction, place.id, after.walked, after.after_id, after.format
                 connection.execute("DELETE FROM progress")
-                connection.execute(
-                    "INSERT INTO progress VALUES (?, ?, ?, ?, ?, ?)", (after.place.data_set, *numbers)
-                )
+                connection.execute("INSERT INTO progress VALUES (?, ?, ?, ?, ?, ?)", progress_of(after))
 
         await self._run(write)
 
@@ -86,14 +82,14 @@ class SqliteSearch:
             except StoreDamaged:
                 self._forget()
                 with contextlib.suppress(OSError):  # the next look reports what prevents it
-                    self._remove("-wal", "-shm", "")
+                    files.remove(self._path, "-wal", "-shm", "")
                 raise
 
     def _opened(self) -> apsw.Connection:
         """The connection to the file that is there now."""
         with contextlib.suppress(OSError):  # SQLite reports what prevents it
             if files.make(self._path):
-                self._remove("-wal", "-shm")  # of a file that was deleted
+                files.remove(self._path, "-wal", "-shm")  # of a file that was deleted
             found = Path(self._path).stat().st_ino
             if self._connection is None or found != self._inode:
                 self._forget()
@@ -107,10 +103,6 @@ class SqliteSearch:
             self._connection = connection
         return self._connection
 
-    def _remove(self, *suffixes: str) -> None:
-        for suffix in suffixes:
-            Path(self._path + suffix).unlink(missing_ok=True)
-
     def _forget(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -122,10 +114,7 @@ def _progress(connection: apsw.Connection) -> Progress | None:
         row = connection.execute(f"SELECT {_PROGRESS} FROM progress").fetchone()
     except apsw.SQLError:  # there is no such table: nothing was begun
         return None
-    if row is None or row[-1] < FORMAT:
-        return None
-    place = Bookmark(row[0], Position(row[1], row[2]))
-    return Progress(place, read_kind(row[3]), *row[4:])
+    return read_progress(row)
 
 
 def _put(connection: apsw.Connection, kind: Kind, rows: Mapping[int, str | None]) -> None:

@@ -18,6 +18,7 @@ from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
 from petstore.core.journal import STORE
 from petstore.storage import reports
 from petstore.storage.reports import CheckReport, Contents
+from petstore.storage.sqlite import files
 from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
 from petstore.storage.sqlite.database import run
@@ -230,8 +231,7 @@ def _copy(
 
 
 def _put_in_place(copy: str, target: str) -> None:
-    for leftover in SIDE_FILES:
-        Path(f"{target}{leftover}").unlink(missing_ok=True)
+    files.remove(target, *SIDE_FILES)
     Path(copy).replace(target)
     directory = os.open(Path(target).parent, os.O_RDONLY)
     try:

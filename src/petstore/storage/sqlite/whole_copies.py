@@ -45,12 +45,12 @@ def _held(partial: Path, target: str, like: str | None) -> Iterator[int]:
     """An empty file of that name, for one process at a time."""
     file = _hold(partial, target, like)
     try:
-        _remove(partial, SIDE_FILES)  # left by a killed process; SQLite would roll a journal back
+        files.remove(str(partial), *SIDE_FILES)  # left by a killed process; SQLite would roll a journal back
         os.ftruncate(file, 0)
         yield file
     finally:
         if _is_named(file, partial):
-            _remove(partial, ("", *SIDE_FILES))
+            files.remove(str(partial), "", *SIDE_FILES)
         os.close(file)
 
 
@@ -70,11 +70,6 @@ def _hold(partial: Path, target: str, like: str | None) -> int:
 
 def _is_named(file: int, path: Path) -> bool:
     return path.exists() and os.path.samestat(os.fstat(file), path.stat())
-
-
-def _remove(path: Path, suffixes: tuple[str, ...]) -> None:
-    for suffix in suffixes:
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def _fill(partial: Path, reader: apsw.Connection, target: str) -> None:
