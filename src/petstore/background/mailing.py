@@ -8,7 +8,6 @@ import re
 import socket
 import ssl
 from email.message import EmailMessage
-from types import TracebackType
 
 import aiosmtplib
 
@@ -62,9 +61,7 @@ class Mailer:
     async def __aenter__(self) -> Mailer:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def send(self, message: EmailMessage) -> None:

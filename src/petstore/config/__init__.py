@@ -72,7 +72,8 @@ def texts(environment: Mapping[str, str]) -> dict[str, SourcedText]:
                 raise ConfigurationError(
                     f"{setting.variable} and {setting.variable}_FILE contradict; set one."
                 )
-            values[setting.name] = SourcedText(_read_secret(Path(named), setting), named)
+            secret = _read_text(Path(named), f"{setting.variable}_FILE={named!r} can't be read")
+            values[setting.name] = SourcedText(secret.strip(), named)
     if rest:
         unknown = ", ".join(sorted(rest))
         raise ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all.")
@@ -191,10 +192,6 @@ def _as_text(path: Path, name: str, value: object) -> str:
         return str(value)
     except ValueError:  # a number of thousands of digits
         raise ConfigurationError(f"{path}: {name} is too large a number.") from None
-
-
-def _read_secret(path: Path, setting: Setting) -> str:
-    return _read_text(path, f"{setting.variable}_FILE={str(path)!r} can't be read").strip()
 
 
 def _read_text(path: Path, unreadable: str) -> str:

@@ -6,8 +6,8 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 _LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
 # RFC 3339, 5.6, with as many digits of a fraction as are kept. Python reads +01:60 too, and later ones 24:00.
 _HOUR_AND_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
@@ -21,13 +21,13 @@ _FIRST_YEAR = 2000  # earlier ones are typing errors
 
 def iso_moment(ms: int) -> str:
     """A Unix time as text, such as 2026-11-21T08:30:00.000Z; one after the year 9999 as that year's end."""
-    moment = _EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
+    moment = EPOCH + timedelta(milliseconds=min(ms, _LATEST_MS))
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def iso_day(day: int) -> str:
     """A UTC day, counted from the epoch, such as 2026-11-21."""
-    return (_EPOCH + timedelta(days=day)).date().isoformat()
+    return (EPOCH + timedelta(days=day)).date().isoformat()
 
 
 def read_day(text: str) -> int | None:
@@ -36,18 +36,18 @@ def read_day(text: str) -> int | None:
         day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
     except ValueError:  # such as 2026-02-30
         return None
-    return None if day is None or day.year < _FIRST_YEAR else (day - _EPOCH.date()).days
+    return None if day is None or day.year < _FIRST_YEAR else (day - EPOCH.date()).days
 
 
 def read_month(text: str) -> tuple[int, int] | None:
     """The first and the last day of a month such as 2026-11; see `read_day`."""
     first = read_day(f"{text}-01")
-    return None if first is None else (first, first + monthrange(int(text[:4]), int(text[5:]))[1] - 1)
+    return None if first is None else month_of(first)
 
 
 def month_of(day: int) -> tuple[int, int]:
     """The first and the last day of the month of a UTC day, all counted from the epoch."""
-    date = (_EPOCH + timedelta(days=day)).date()
+    date = (EPOCH + timedelta(days=day)).date()
     first = day - date.day + 1
     return first, first + monthrange(date.year, date.month)[1] - 1
 
@@ -57,7 +57,7 @@ def read_moment(text: str) -> int | None:
     if _MOMENT.fullmatch(text) is None:
         return None
     try:
-        return (datetime.fromisoformat(text).astimezone(UTC) - _EPOCH) // _MILLISECOND
+        return (datetime.fromisoformat(text).astimezone(UTC) - EPOCH) // MILLISECOND
     except (ValueError, OverflowError):  # no such day or hour; in UTC before the year 1 or after 9999
         return None
 

@@ -13,6 +13,6 @@ def printable(text: str) -> str:
     )
 
 
-def shortened(text: str) -> str:
-    """Text as a list of changes shows it: at most as long as a name."""
-    return text if len(text) <= NAME_MAX_CHARACTERS else f"{text[:NAME_MAX_CHARACTERS]}…"
+def shortened(text: str, most: int = NAME_MAX_CHARACTERS) -> str:
+    """Text of at most `most` characters, with a sign where some are left out."""
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -60,15 +60,9 @@ Remark = Annotated[str, Text(REMARK, remark_fault, has_lines=True)]
 
 def read_id(text: str) -> int | None:
     """A positive int64; None for any other text, which identifies nothing."""
-    if _ID.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if number <= INT64_MAX else None
+    return number if _ID.fullmatch(text) and (number := int(text)) <= INT64_MAX else None
 
 
 def read_int64(text: str) -> int | None:
     """An int64; None for any other text."""
-    if _INTEGER.fullmatch(text) is None:
-        return None
-    number = int(text)
-    return number if INT64_MIN <= number <= INT64_MAX else None
+    return number if _INTEGER.fullmatch(text) and INT64_MIN <= (number := int(text)) <= INT64_MAX else None

@@ -6,10 +6,11 @@ import re
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
+from petstore.core.durations import DAY_MS
+from petstore.core.moments import EPOCH, MILLISECOND
+
 # The calendar of Python ends with the year 9999; a day of it may already be over elsewhere.
-_LAST_DAY = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).days
+_LAST_DAY = (datetime(9999, 12, 30, tzinfo=UTC) - EPOCH).days
 # Systems also have files in lower case that are no names of IANA's, such as `localtime` and `right/UTC`.
 _NAME = re.compile(r"(?!.*//)[A-Z][A-Za-z0-9_+/-]{0,63}(?<!/)", re.ASCII)
 
@@ -29,7 +30,7 @@ def place_of(zone: ZoneInfo) -> str:
 
 def clock_at(ms: int, zone: ZoneInfo) -> datetime:
     """What clocks show at a Unix time; in UTC at both ends of the calendar, where the zone has no day."""
-    moment = _EPOCH + timedelta(milliseconds=min(ms, (_LAST_DAY + 2) * 86_400_000 - 1))
+    moment = EPOCH + timedelta(milliseconds=min(ms, (_LAST_DAY + 2) * DAY_MS - 1))
     try:
         return moment.astimezone(zone)
     except OverflowError:
@@ -46,16 +47,16 @@ def moments_of(shown: datetime, zone: ZoneInfo) -> list[int]:
     for fold in (0, 1):
         moment = shown.replace(tzinfo=zone, fold=fold).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) == shown:
-            found.add((moment - _EPOCH) // _MILLISECOND)
+            found.add((moment - EPOCH) // MILLISECOND)
     return sorted(found)
 
 
 def day_at(ms: int, zone: ZoneInfo) -> int:
     """The day of the zone's calendar at a Unix time, counted from 1970-01-01."""
-    return (clock_at(ms, zone).date() - _EPOCH.date()).days
+    return (clock_at(ms, zone).date() - EPOCH.date()).days
 
 
 def day_begins_ms(day: int, zone: ZoneInfo) -> int:
     """The Unix time at which a day of the zone's calendar, counted from 1970-01-01, begins."""
-    date = _EPOCH.date() + timedelta(days=min(day, _LAST_DAY))
-    return (datetime.combine(date, time(), zone) - _EPOCH) // _MILLISECOND
+    date = EPOCH.date() + timedelta(days=min(day, _LAST_DAY))
+    return (datetime.combine(date, time(), zone) - EPOCH) // MILLISECOND

@@ -102,15 +102,9 @@ def roll(used: AccountWindows, now_ms: int) -> None:
 
 def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
     """Of each window the later one; of equal ones the greater count."""
-    later = [
-        max(mine, theirs)
-        for mine, theirs in zip(
-            zip(one.openings.opened_ms, one.used, strict=True),
-            zip(other.openings.opened_ms, other.used, strict=True),
-            strict=True,
-        )
-    ]
-    return AccountWindows(openings(*(opened_ms for opened_ms, _ in later)), tuple(used for _, used in later))
+    pairs = [zip(each.openings.opened_ms, each.used, strict=True) for each in (one, other)]
+    opened_ms, used = zip(*map(max, *pairs), strict=True)
+    return AccountWindows(openings(*opened_ms), used)
 
 
 def oldest_day(now_ms: int) -> int:

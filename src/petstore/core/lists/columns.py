@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from petstore.core.errors import OperatorError
 from petstore.core.imports import Reading
 from petstore.core.pets import FIELDS, MEMBERS
-from petstore.core.printable import printable
+from petstore.core.printable import printable, shortened
 
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _NO_LETTERS = re.compile(r"[\W_]+")
@@ -167,8 +167,7 @@ def word(member: str) -> str:
 
 def quoted(text: str) -> str:
     """A text of a list in quotation marks, bounded and safe to show: it may be a whole line."""
-    shown = printable(text)
-    return f"'{shown}'" if len(shown) <= _SHOWN_MAX else f"'{shown[:_SHOWN_MAX]}…'"
+    return f"'{shortened(printable(text), _SHOWN_MAX)}'"
 
 
 def _such_as(member: str) -> str:
