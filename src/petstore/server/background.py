@@ -12,12 +12,11 @@ import uvloop
 
 from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
-from petstore.server.process import REPLACED, Report
+from petstore.server.process import STOP_SIGNALS, Report
 from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
 from petstore.wiring.jobs import carry_out_jobs
 
 _NICENESS = 19  # requests go first
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)
 
 _log = structlog.get_logger("petstore.jobs")
 
@@ -39,9 +38,9 @@ async def _run(settings: Settings, counts_directory: Path | None, report: Report
             signal.alarm(ORPHAN_KILLED_SECONDS)
         working.cancel()
 
-    for number in _STOP_SIGNALS:
+    for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stop)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     send_heartbeats(report)
     try:
         await working

@@ -15,6 +15,7 @@ import structlog
 from petstore.server.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGUSR1  # tells a worker to stop because another one takes its place
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # of a worker; blocked until it handles them
 _START_SECONDS = 30.0
 BACKGROUND = -1  # the number of the process that carries out jobs
 _READY, _HEARTBEAT = b"r", b"."
@@ -199,7 +200,7 @@ def _run_child(work: Callable[[], int], signals: SignalPipe, parent: int) -> Non
         signals.close()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+        signal.pthread_sigmask(signal.SIG_SETMASK, STOP_SIGNALS)
         _die_with_parent()
         if os.getppid() == parent:  # a parent that ended before the prctl sends no signal
             code = work()

@@ -17,7 +17,7 @@ from petstore.config import Settings
 from petstore.http.connection import LINGER_SECONDS
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
-from petstore.server.process import REPLACED, Report
+from petstore.server.process import REPLACED, STOP_SIGNALS, Report
 from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
@@ -113,7 +113,7 @@ class Worker:
         loop.add_signal_handler(REPLACED, self._should_stop.set)
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         loop.add_signal_handler(signal.SIGINT, self._stop_without_drain)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT, REPLACED})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
     async def _is_stopped(self) -> bool:
         """Whether a signal to stop came while the loop stood still. There are no clients yet."""

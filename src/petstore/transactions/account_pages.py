@@ -97,9 +97,8 @@ def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
     """See Accounts.uses."""
     if not ids:  # PostgreSQL takes no empty list
         return []
-    wanted = padded(ids)
     conditions = _Names()
-    conditions.add(f"id IN ({', '.join(['{}'] * len(wanted))})", *wanted)
+    conditions.among("id", padded(ids))
     return [_read(row) for row in (yield conditions.select(_ACCOUNTS, "", now_ms // DAY_MS))]
 
 

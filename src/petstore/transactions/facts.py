@@ -29,6 +29,7 @@ from petstore.transactions.script import (
     statement,
     write,
 )
+from petstore.transactions.usage import BANNED_SINCE
 
 APPROACHING_PERCENT = 80
 EXPIRING_DAYS = (14, 3)
@@ -45,13 +46,7 @@ _WRITTEN_AT_A_TIME = 100
 _FORGOTTEN_AT_A_TIME = 1_000
 
 _STATE = Statement("SELECT data_version FROM pragma_data_version", "SELECT pg_current_snapshot()::text")
-_BANS = statement(
-    "SELECT k.id, s.banned_until_ms FROM key_standings s JOIN api_keys k ON k.id = s.key_id"
-    " JOIN accounts a ON a.id = k.account_id"
-    # The first two as the index by the end of bans has them.
-    " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
-    f" AND k.revoked_at_ms IS NULL AND {IS_IN_USE}"
-)
+_BANS = statement(f"SELECT k.id, s.banned_until_ms {BANNED_SINCE} AND {IS_IN_USE}")
 
 
 def _used(source: str) -> Statement:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from itertools import chain
 
 from petstore.core.accounts import read_account_id
+from petstore.core.durations import HOUR_MS
 from petstore.core.errors import AccountNotFound, PersonNotFound
 from petstore.core.journal import PLACES, About, JournalPage, JournalQuery, ScanEnd
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Script, Statement, statement
 
-_HOUR_MS = 3_600_000
 # The entries of an account with more keys are searched for like those of an actor.
 _KEYS_MAX = 1_000
 
@@ -65,12 +65,12 @@ def _between(query: JournalQuery, where: Query) -> Script[None]:
     """The range of identifiers: clocks may differ by an hour, so `_filter` compares the times too."""
     before_id = query.before_id
     if query.until_ms is not None:
-        until_id = yield from first_since(query.until_ms + _HOUR_MS)
+        until_id = yield from first_since(query.until_ms + HOUR_MS)
         before_id = until_id if before_id is None else min(before_id, until_id)
     if before_id is not None:
         where.add("id < {}", before_id)
     if query.since_ms is not None:
-        where.add("id >= {}", (yield from first_since(query.since_ms - _HOUR_MS)))
+        where.add("id >= {}", (yield from first_since(query.since_ms - HOUR_MS)))
 
 
 def first_since(at_ms: int) -> Script[int]:

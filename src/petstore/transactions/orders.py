@@ -33,10 +33,9 @@ from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
-from petstore.transactions.pets import ONE as _PET
-from petstore.transactions.pets import move_pet
+from petstore.transactions.pets import lock_pet, move_pet
 from petstore.transactions.query import count_up_to, page_by_id
-from petstore.transactions.rows import ACCOUNT, ORDER, places, read_account, read_order, read_pet, select
+from petstore.transactions.rows import ACCOUNT, ORDER, places, read_account, read_order, select
 from petstore.transactions.script import (
     CATALOGUE,
     NO_EFFECT,
@@ -139,7 +138,7 @@ class Orders(Repository):
         state than `expected`: Conflict.
         """
         pet_id = (yield from _find(order_id, account_id)).pet_id
-        pet = yield from _lock_pet(pet_id)
+        pet = yield from lock_pet(pet_id)
         ((*row,),) = yield _LOCK, (order_id,)
         before = read_order(row)
         check_match(match, members_of(before))
@@ -198,7 +197,7 @@ def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[in
 
     Raises Conflict unless the animal is available, and for a closed account.
     """
-    pet = check_available((yield from _lock_pet(new.pet_id)), new.pet_id)
+    pet = check_available((yield from lock_pet(new.pet_id)), new.pet_id)
     ((*row,),) = yield _CUSTOMER, (account_id,)
     check_customer(read_account(row))
     order = placed(0, account_id, new, now_ms)  # the database gives the identifier
@@ -221,8 +220,3 @@ def _follow_change(before: Order, after: Order, pet: Pet | None, actor: str, now
     # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
     if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
         yield from move_pet(pet, PetChange(status=RELEASED_AS[after.status]), actor, now_ms)
-
-
-def _lock_pet(pet_id: int) -> Script[Pet | None]:
-    rows = yield _PET, (pet_id,)
-    return read_pet(rows[0]) if rows else None

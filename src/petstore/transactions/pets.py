@@ -49,12 +49,17 @@ _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _HOLDING = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
 
 
-def _find(pet_id: int) -> Script[Pet]:
-    """An animal that nobody else changes until the transaction ends. Raises PetNotFound."""
+def lock_pet(pet_id: int) -> Script[Pet | None]:
+    """An animal that nobody else changes until the transaction ends."""
     rows = yield ONE, (pet_id,)
-    if not rows:
+    return read_pet(rows[0]) if rows else None
+
+
+def _find(pet_id: int) -> Script[Pet]:
+    """The same. Raises PetNotFound."""
+    if (pet := (yield from lock_pet(pet_id))) is None:
         raise PetNotFound(pet_id)
-    return read_pet(rows[0])
+    return pet
 
 
 def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int, *, is_undo: bool = False) -> Script[Pet]:

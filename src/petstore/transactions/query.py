@@ -34,6 +34,10 @@ class Query:
         """Each `{}` of the condition is one of the values."""
         self.text += " AND " + condition.format(*map(self.put, values))
 
+    def among(self, column: str, values: Sequence[object]) -> None:
+        """The column has one of the values. PostgreSQL takes no empty list."""
+        self.add(f"{column} IN ({', '.join(['{}'] * len(values))})", *values)
+
     def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
         """A SELECT of these rows, which later conditions do not change; `values` are those of both texts."""
         added = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -171,17 +170,16 @@ class Search(Repository):
 
 def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[list[int]]:
     """Those whose texts have the words, and that meet the conditions; in the order of `ids`."""
-    ids, column = list(ids), _SOURCES[query.kind].column
+    ids, column = tuple(ids), _SOURCES[query.kind].column
     matching = set()
     for first in range(0, len(ids), IDS_MAX):
         wanted = Query()
-        _put_ids(wanted, ids[first : first + IDS_MAX])
+        wanted.among("id", padded(ids[first : first + IDS_MAX]))
         for name, value in query.conditions.items():
             if value is None or value is True:
                 wanted.add(f"{name} IS {'NOT ' if value else ''}NULL")
             else:
-                values = value if isinstance(value, tuple) else (value,)
-                wanted.add(f"{name} IN ({', '.join(['{}'] * len(values))})", *values)
+                wanted.among(name, value if isinstance(value, tuple) else (value,))
         rows = yield wanted.select(f"SELECT id, {column} FROM {query.kind}", "")
         matching |= {id_ for id_, text in rows if text and words.match(text)}
     return [id_ for id_ in ids if id_ in matching]
@@ -189,21 +187,15 @@ def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[li
 
 def _texts(kind: Kind, ids: Collection[int]) -> Script[dict[int, str | None]]:
     texts: dict[int, str | None] = dict.fromkeys(ids)
-    asked = list(ids)
+    asked = tuple(ids)
     for first in range(0, len(asked), IDS_MAX):
         wanted = Query()
-        _put_ids(wanted, asked[first : first + IDS_MAX])
+        wanted.among("id", padded(asked[first : first + IDS_MAX]))
         texts |= dict((yield wanted.select(f"SELECT id, {_SOURCES[kind].column} FROM {kind}", "")))
     return texts
-
-
-def _put_ids(wanted: Query, ids: list[int]) -> None:
-    places = padded(tuple(ids))
-    wanted.add(f"id IN ({', '.join(['{}'] * len(places))})", *places)
 
 
 def _walked(kind: Kind, after_id: int) -> Script[dict[int, str | None]]:
     """The next rows with their texts."""
     sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
-    rows: list[Any] = yield statement(sql), (after_id, WALKED)
-    return {row[0]: row[1] for row in rows}
+    return dict((yield statement(sql), (after_id, WALKED)))

@@ -34,13 +34,15 @@ _BANS = statement(f"{_BANS_WHERE} k.account_id = $2 ORDER BY k.id")
 _DAYS = statement(
     f"SELECT {select(DAILY_USAGE)} FROM usage_days WHERE account_id = $1 AND day > $2 ORDER BY day DESC"
 )
-# Every key that only its ban stops, at the time $1.
-BANNED = (
+# Every key whose ban ends after the time $1.
+BANNED_SINCE = (
     "FROM key_standings s JOIN api_keys k ON k.id = s.key_id JOIN accounts a ON a.id = k.account_id"
     # The first two as the index by the end of bans has them.
     " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
-    " AND k.revoked_at_ms IS NULL AND coalesce(k.expires_at_ms, $1 + 1) > $1"
+    " AND k.revoked_at_ms IS NULL"
 )
+# Of these each that only its ban stops then.
+BANNED = f"{BANNED_SINCE} AND coalesce(k.expires_at_ms, $1 + 1) > $1"
 BANS_IN_FORCE = statement(
     f"SELECT a.id, a.name, k.id, k.display, k.label, s.level, s.banned_until_ms {BANNED}"
     " AND (s.banned_until_ms, s.key_id) > ($2, $3) ORDER BY s.banned_until_ms, s.key_id LIMIT $4"

@@ -128,9 +128,11 @@ class Webhooks(Repository):
             return _create(account_id, key_id, new, secrets, actor, now_ms)
 
         def once() -> Script[tuple[Webhook, str, bool]]:
-            creation = Creation(idempotency, "webhook", fingerprint(new)) if idempotency else None
-            made = create_once(creation, pinned_ms, script) if creation else _first(script())
-            webhook_id, replayed = yield from made
+            if idempotency is None:
+                webhook_id, replayed = (yield from script()), False
+            else:
+                creation = Creation(idempotency, "webhook", fingerprint(new))
+                webhook_id, replayed = yield from create_once(creation, pinned_ms, script)
             try:
                 return (*(yield from find_webhook(webhook_id, account_id)), replayed)
             except WebhookNotFound:
@@ -286,10 +288,6 @@ def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]
     yield _MOVE, (webhook_id, *place_of(bookmark))
     places_of = {"after": str(before)}, {"after": str(bookmark)}
     yield from record(now_ms, actor, "webhook", webhook_id, "moved", *places_of)
-
-
-def _first(script: Script[int]) -> Script[tuple[int, bool]]:
-    return (yield from script), False
 
 
 def _members(webhook: Webhook) -> dict[str, object]:
