@@ -30,7 +30,7 @@ class TestLevels:
             fields = {name: getattr(rows[0], name) for name in rows[0].__struct_fields__}
             return [Operation(**{**fields, "access": Access.MANAGE}), *rows[1:]]
 
-        monkeypatch.setattr("petstore.wiring.operations.operations", stricter)
+        monkeypatch.setattr("petstore.wiring.service.operations", stricter)
         monkeypatch.setattr(
             "tests.support.service.check_answer", lambda *_: None
         )  # the contract knows of none

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,7 +12,7 @@ import jsonschema_rs
 import msgspec
 
 from petstore import config
-from petstore.api.operations import operations
+from petstore.api.operations import Handlers, operations
 from petstore.api.pipeline.routing import Operation
 from petstore.wiring.operations import openapi_document
 
@@ -43,7 +42,7 @@ def resolve(node: dict[str, Any]) -> dict[str, Any]:
 
 def table() -> list[Operation]:
     """The rows of every operation. Their handlers do nothing."""
-    return operations(*[Mock()] * len(signature(operations).parameters))
+    return operations(Handlers(*[Mock()] * len(Handlers._fields)))
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,6 @@ from functools import lru_cache
 from petstore.api.pipeline.paging import PageLinks, bind, read_cursor, read_given, read_limit
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, encode, make_representation, make_response
-from petstore.api.rehearsal import RehearsalOperations
 from petstore.api.waits import Waits
 from petstore.api.webhooks import webhook_id_of
 from petstore.core.clock import Clock
@@ -39,9 +38,7 @@ class DeliveryOperations:
         admit_again: Callable[[Request], Awaitable[None]],
         clock: Clock,
         reference_base: str,
-        rehearsal: RehearsalOperations,
     ) -> None:
-        self.rehearsal = rehearsal
         self._deliveries = deliveries
         self._waits = waits
         self._admit_again = admit_again

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from petstore.api.categories import CategoryOperations
 from petstore.api.deliveries import DELIVERY_PARAMETERS, DeliveryOperations
 from petstore.api.events import EVENT_PARAMETERS, EventOperations
 from petstore.api.orders import ORDER_PARAMETERS, OrderOperations
 from petstore.api.pets import PAGE_PARAMETERS, PetOperations
 from petstore.api.pipeline.routing import Operation
+from petstore.api.rehearsal import RehearsalOperations
 from petstore.api.usage import UsageOperations
 from petstore.api.webhooks import WebhookOperations
 from petstore.core.keys import Access
@@ -15,26 +18,22 @@ from petstore.core.keys import Access
 READ, WRITE, MANAGE = Access
 
 
-def operations(
-    pets: PetOperations,
-    categories: CategoryOperations,
-    orders: OrderOperations,
-    usage: UsageOperations,
-    events: EventOperations,
-    webhooks: WebhookOperations,
-    deliveries: DeliveryOperations,
-) -> list[Operation]:
+class Handlers(NamedTuple):
+    """The handlers of all operations."""
+
+    pets: PetOperations
+    categories: CategoryOperations
+    orders: OrderOperations
+    events: EventOperations
+    webhooks: WebhookOperations
+    deliveries: DeliveryOperations
+    rehearsal: RehearsalOperations
+    usage: UsageOperations
+
+
+def operations(handlers: Handlers) -> list[Operation]:
     """Every operation of the service, by the specification's names."""
-    return [
-        *_of_the_store(pets, categories, orders),
-        *_of_events(events, webhooks, deliveries),
-        Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
-    ]
-
-
-def _of_the_store(
-    pets: PetOperations, categories: CategoryOperations, orders: OrderOperations
-) -> list[Operation]:
+    pets, categories, orders, events, webhooks, deliveries, rehearsal, usage = handlers
     return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),
         Operation("POST", "/v1/pets", "createPet", pets.create_pet, WRITE),
@@ -49,13 +48,6 @@ def _of_the_store(
         Operation("POST", "/v1/store/orders", "placeOrder", orders.place_order, WRITE),
         Operation("DELETE", "/v1/store/orders/{orderId}", "cancelOrder", orders.cancel_order, WRITE),
         Operation("PATCH", "/v1/store/orders/{orderId}", "updateOrder", orders.update_order, MANAGE),
-    ]  # fmt: skip
-
-
-def _of_events(
-    events: EventOperations, webhooks: WebhookOperations, deliveries: DeliveryOperations
-) -> list[Operation]:
-    return [
         Operation("GET", "/v1/events", "listEvents", events.list_events, READ, EVENT_PARAMETERS),
         Operation("GET", "/v1/webhooks", "listWebhooks", webhooks.list_webhooks, WRITE),
         Operation("POST", "/v1/webhooks", "createWebhook", webhooks.create_webhook, WRITE),
@@ -69,5 +61,6 @@ def _of_events(
                   WRITE, DELIVERY_PARAMETERS),
         Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", deliveries.redeliver,
                   WRITE),
-        Operation("POST", "/v1/rehearsal/events", "rehearseEvent", deliveries.rehearsal.send, WRITE),
+        Operation("POST", "/v1/rehearsal/events", "rehearseEvent", rehearsal.send, WRITE),
+        Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

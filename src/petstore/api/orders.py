@@ -16,9 +16,8 @@ from petstore.api.pipeline.paging import (
     tag_of_page,
 )
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
-from petstore.core.errors import Forbidden, NotFound
-from petstore.core.idempotency import Idempotency
+from petstore.api.pipeline.response import Response, encode, make_created, make_representation, make_response
+from petstore.core.errors import Forbidden
 from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import NEW_ORDER, ORDER_CHANGE, ORDER_STATUSES, OrderQuery, OrderStatus, members_of
@@ -68,22 +67,18 @@ class OrderOperations:
     async def place_order(self, request: Request, caller: Caller) -> Response:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
         check_body_headers(request)
-        key = request.idempotency_key()
+        idempotency = request.idempotency(caller.account_id)
         new = NEW_ORDER.read(await read_body(request, self._body_timeout_seconds))
-        idempotency = None if key is None else Idempotency(caller.account_id, key)
         placed = await self._orders.place(caller.account_id, new, caller.actor, idempotency)
         body = encode(members_of(placed.order))
-        location = f"{self._base}?id={placed.order.id}".encode("ascii")
-        headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
-        if placed.replayed:
-            headers.append((b"idempotency-replayed", b"true"))
-        return make_response(201, body, *headers)
+        location = f"{self._base}?id={placed.order.id}"
+        return make_created(body, tag_of(body), location, replayed=placed.replayed)
 
     async def cancel_order(self, request: Request, caller: Caller) -> Response:
         """DELETE /store/orders/{orderId}: 204, also for an order that is cancelled already."""
         match = request.match()
         await self._orders.change(
-            _order_id_of(request),
+            request.required_id("order"),
             caller.actor,
             status=OrderStatus.CANCELLED,
             account_id=caller.account_id,
@@ -97,7 +92,7 @@ class OrderOperations:
         match = request.match()
         change = ORDER_CHANGE.read(await read_body(request, self._body_timeout_seconds))
         order = await self._orders.change(
-            _order_id_of(request),
+            request.required_id("order"),
             caller.actor,
             status=None if change.status is UNSET else change.status,
             ship_date_ms=read_moment(change.ship_date)
@@ -107,14 +102,6 @@ class OrderOperations:
         )
         body = encode(members_of(order))
         return make_response(200, body, (b"etag", tag_of(body)))
-
-
-def _order_id_of(request: Request) -> int:
-    """The identifier in the path. Raises NotFound unless it is canonical."""
-    order_id = request.path_id()
-    if order_id is None:
-        raise NotFound("There is no such order.")
-    return order_id
 
 
 def read_order_query(parameters: Parameters, caller: Caller) -> OrderQuery:

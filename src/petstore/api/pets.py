@@ -25,13 +25,13 @@ from petstore.api.pipeline.response import (
     Header,
     Response,
     encode,
+    make_created,
     make_page,
     make_representation,
     make_response,
 )
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
-from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, PetStatus, shown_pet
 from petstore.core.preconditions import tag_of
@@ -70,16 +70,11 @@ class PetOperations:
     async def create_pet(self, request: Request, caller: Caller) -> Response:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
-        key = request.idempotency_key()
+        idempotency = request.idempotency(caller.account_id)
         new = NEW_PET.read(await read_body(request, self._body_timeout_seconds))
-        idempotency = None if key is None else Idempotency(caller.account_id, key)
         created = await self._pets.add(new, caller.actor, idempotency)
         body = encode(shown_pet(created.pet))
-        location = self._location(created.pet.id).encode("ascii")
-        headers: list[Header] = [(b"etag", tag_of(body)), (b"location", location)]
-        if created.replayed:
-            headers.append((b"idempotency-replayed", b"true"))
-        return make_response(201, body, *headers)
+        return make_created(body, tag_of(body), self._location(created.pet.id), replayed=created.replayed)
 
     async def get_pet(self, request: Request, caller: Caller) -> Response:
         """GET /pets/{petId}; 410 from the removal date on."""
@@ -98,14 +93,14 @@ class PetOperations:
         check_body_headers(request, patch=True)
         match = request.match()
         change = PET_CHANGE.read(await read_body(request, self._body_timeout_seconds))
-        pet = await self._pets.change(_required_pet_id(request), change, caller.actor, match=match)
+        pet = await self._pets.change(request.required_id("animal"), change, caller.actor, match=match)
         body = encode(shown_pet(pet))
         return make_response(200, body, (b"etag", tag_of(body)))
 
     async def delete_pet(self, request: Request, caller: Caller) -> Response:
         """DELETE /pets/{petId}: 204 once the removal is durable. Stays when getPet is removed."""
         match = request.match()
-        await self._pets.remove(_required_pet_id(request), caller.actor, match=match)
+        await self._pets.remove(request.required_id("animal"), caller.actor, match=match)
         return make_response(204, None)
 
     def get_pet_headers(self, request: Request) -> list[Header]:
@@ -130,14 +125,6 @@ def _list(query: PageQuery, links: PageLinks, page: Page) -> Response:
     body = encode(page.pets)
     tag = tag_of_page(query.ids, page.pets, body, link)
     return make_page(body, tag, (b"link", link))
-
-
-def _required_pet_id(request: Request) -> int:
-    """Raises NotFound for an identifier that no animal can have."""
-    pet_id = request.path_id()
-    if pet_id is None:
-        raise NotFound("There is no such animal.")
-    return pet_id
 
 
 def read_page_query(parameters: Parameters) -> PageQuery:

@@ -6,9 +6,8 @@ from msgspec import UNSET
 
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Header, Response, encode, make_representation, make_response
-from petstore.core.errors import InvalidBody, NotFound
-from petstore.core.idempotency import Idempotency
+from petstore.api.pipeline.response import Response, encode, make_created, make_representation, make_response
+from petstore.core.errors import InvalidBody
 from petstore.core.keys import Caller
 from petstore.core.preconditions import tag_of
 from petstore.core.sealing import Seal
@@ -52,20 +51,14 @@ class WebhookOperations:
     async def create_webhook(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
         check_body_headers(request)
-        key = request.idempotency_key()
+        idempotency = request.idempotency(caller.account_id)
         new = NEW_WEBHOOK.read(await read_body(request, self._body_timeout_seconds))
         self._check(new.url)
-        idempotency = None if key is None else Idempotency(caller.account_id, key)
         webhook, secrets, replayed = await self._webhooks.create(
             caller.account_id, caller.key_id, new, self._seal.close([mint()]), caller.actor, idempotency
         )
-        headers = [
-            (b"etag", tag_of(encode(members_of(webhook)))),
-            (b"location", f"{self._base}/{webhook.id}".encode("ascii")),
-        ]
-        if replayed:
-            headers.append((b"idempotency-replayed", b"true"))
-        return self._with_secret(201, webhook, secrets, *headers)
+        tag, location = tag_of(encode(members_of(webhook))), f"{self._base}/{webhook.id}"
+        return make_created(self._with_secret(webhook, secrets), tag, location, replayed=replayed)
 
     async def get_webhook(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks/{webhookId}."""
@@ -106,21 +99,17 @@ class WebhookOperations:
         webhook, secrets = await self._webhooks.rotate(
             webhook_id_of(request), caller.actor, renew, caller.account_id
         )
-        return self._with_secret(200, webhook, secrets)
+        return make_response(200, self._with_secret(webhook, secrets))
 
     def _check(self, url: str) -> None:
         """Raise InvalidBody for a URL that may not be called."""
         if fault := self._guard.fault_of_url(url):
             raise InvalidBody(f"url: {fault}.")
 
-    def _with_secret(self, status: int, webhook: Webhook, secrets: str, *headers: Header) -> Response:
-        members = members_of(webhook) | {"secret": self._seal.open(secrets)[0].text}
-        return make_response(status, encode(members), *headers)
+    def _with_secret(self, webhook: Webhook, secrets: str) -> bytes:
+        return encode(members_of(webhook) | {"secret": self._seal.open(secrets)[0].text})
 
 
 def webhook_id_of(request: Request) -> int:
     """Raises NotFound unless the identifier in the path is canonical."""
-    webhook_id = request.path_id(_AT)
-    if webhook_id is None:
-        raise NotFound("There is no such webhook.")
-    return webhook_id
+    return request.required_id("webhook", _AT)

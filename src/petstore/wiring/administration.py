@@ -53,14 +53,14 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
 def production_of(settings: Settings, url: str) -> Backend:
     """Production's database, for a command of staging. Raises ConfigurationError for staging's, OperatorError
     for one that is not there."""
-    backend = backends.backend_for(url, *_options(settings))
+    # Its stage is judged here.
+    backend = backends.backend_for(url, *_options(msgspec.structs.replace(settings, stage=None)))
     found = backend.schema()
     if not found.exists:
         raise OperatorError(f"There is no database {backend.name}.")
     if found.stage == Stage.STAGING:
         raise ConfigurationError("SOURCE is of staging; name production's database, or a backup.")
-    of_source = msgspec.structs.replace(settings, stage=Stage.PRODUCTION if found.stage else None)
-    return backends.backend_for(url, *_options(of_source))
+    return backend
 
 
 def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -28,11 +29,7 @@ class Application:
         worker: int = 0,
         await_turn: Callable[[], None] = lambda: None,
     ) -> None:
-        self._settings = settings
-        self._clock = clock
-        self._counts_directory = counts_directory
-        self._worker = worker
-        self._await_turn = await_turn
+        self._build = partial(build, settings, clock, counts_directory, worker, await_turn)
         self._service: Service | None = None
 
     @property
@@ -43,9 +40,7 @@ class Application:
 
     async def start(self) -> None:
         """Build the service. Raises ConfigurationError and StoreUnavailable."""
-        self._service = await build(
-            self._settings, self._clock, self._counts_directory, self._worker, self._await_turn
-        )
+        self._service = await self._build()
 
     async def try_to_start(self) -> bool:
         """Build the service; False when that failed, which is logged."""

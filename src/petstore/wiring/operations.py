@@ -7,12 +7,11 @@ from petstore.api.deliveries import DeliveryOperations
 from petstore.api.deprecation import Deprecation
 from petstore.api.events import EventOperations
 from petstore.api.openapi.document import OpenApiDocument
-from petstore.api.operations import operations
+from petstore.api.operations import Handlers
 from petstore.api.orders import OrderOperations
 from petstore.api.pets import PetOperations
 from petstore.api.pipeline.app import PREFIX
 from petstore.api.pipeline.gate import Gate
-from petstore.api.pipeline.routing import Operation
 from petstore.api.rehearsal import RehearsalOperations, Send
 from petstore.api.usage import UsageOperations
 from petstore.api.waits import Waits
@@ -62,7 +61,11 @@ def guard_of(settings: Settings) -> Guard:
     return Guard(settings.webhook_networks, allows_loopback=settings.is_own)
 
 
-def _pets(settings: Settings, clock: Clock, store: Store, *, is_removed: bool) -> PetOperations:
+def pet_handlers(
+    settings: Settings, clock: Clock, store: Store, *, is_removed: bool = False
+) -> PetOperations:
+    """The operations on animals; `is_removed` makes them as they are after the removal of getPet, whatever
+    the time is."""
     base, page = _reference_base(settings), f"{documentation_base(settings)}/deprecation"
     removal_at = int(settings.removal_date.timestamp())
     return PetOperations(
@@ -74,57 +77,40 @@ def _pets(settings: Settings, clock: Clock, store: Store, *, is_removed: bool) -
     )
 
 
-def _deliveries(
+def build_handlers(
     settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, send: Send | None
-) -> DeliveryOperations:
-    rehearsal = RehearsalOperations(
-        deliveries=store.deliveries,
-        send=send,
-        admit_again=gate.admit_again,
-        clock=clock,
-        body_timeout_seconds=settings.body_timeout_ms / 1_000,
+) -> Handlers:
+    """The handlers of the service; `send` is that of staging. Raises ConfigurationError."""
+    base, seconds = _reference_base(settings), settings.body_timeout_ms / 1_000
+    return Handlers(
+        pets=pet_handlers(settings, clock, store),
+        categories=CategoryOperations(categories=store.categories),
+        orders=OrderOperations(
+            orders=store.orders, accounts=store.accounts, reference_base=base, body_timeout_seconds=seconds
+        ),
+        events=EventOperations(
+            events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
+        ),
+        webhooks=WebhookOperations(
+            webhooks=store.webhooks,
+            guard=guard_of(settings),
+            seal=Seal(settings.secrets_key),
+            reference_base=base,
+            body_timeout_seconds=seconds,
+        ),
+        deliveries=DeliveryOperations(
+            deliveries=store.deliveries,
+            waits=waits,
+            admit_again=gate.admit_again,
+            clock=clock,
+            reference_base=base,
+        ),
+        rehearsal=RehearsalOperations(
+            deliveries=store.deliveries,
+            send=send,
+            admit_again=gate.admit_again,
+            clock=clock,
+            body_timeout_seconds=seconds,
+        ),
+        usage=UsageOperations(usage=store.usage),
     )
-    return DeliveryOperations(
-        deliveries=store.deliveries,
-        waits=waits,
-        admit_again=gate.admit_again,
-        clock=clock,
-        reference_base=_reference_base(settings),
-        rehearsal=rehearsal,
-    )
-
-
-def build_operations(
-    settings: Settings,
-    clock: Clock,
-    store: Store,
-    gate: Gate,
-    waits: Waits,
-    send: Send | None,
-    *,
-    is_removed: bool = False,
-) -> list[Operation]:
-    """Every operation of the service. `send` is that of staging. `is_removed` makes them as they are after
-    the removal of getPet, whatever the time is. Raises ConfigurationError."""
-    base = _reference_base(settings)
-    body_timeout_seconds = settings.body_timeout_ms / 1_000
-    pets = _pets(settings, clock, store, is_removed=is_removed)
-    orders = OrderOperations(
-        orders=store.orders,
-        accounts=store.accounts,
-        reference_base=base,
-        body_timeout_seconds=body_timeout_seconds,
-    )
-    categories, usage = CategoryOperations(categories=store.categories), UsageOperations(usage=store.usage)
-    events = EventOperations(
-        events=store.events, waits=waits, admit_again=gate.admit_again, clock=clock, reference_base=base
-    )
-    webhooks = WebhookOperations(
-        webhooks=store.webhooks,
-        guard=guard_of(settings),
-        seal=Seal(settings.secrets_key),
-        reference_base=base,
-        body_timeout_seconds=body_timeout_seconds,
-    )
-    deliveries = _deliveries(settings, clock, store, gate, waits, send)
-    return operations(pets, categories, orders, usage, events, webhooks, deliveries)

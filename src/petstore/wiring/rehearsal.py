@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from petstore import __version__
 from petstore.api.openapi.document import documented_messages
+from petstore.api.operations import Handlers, operations
 from petstore.api.pipeline.app import refusing_parameters
 from petstore.api.pipeline.gate import Gate
-from petstore.api.pipeline.rehearsal import Rehearsal, Rehearse, Service, refuse
+from petstore.api.pipeline.rehearsal import Needs, Rehearsal, Rehearse, refuse
 from petstore.api.rehearsal import Send
 from petstore.api.waits import Waits
 from petstore.config import Settings
@@ -21,26 +22,26 @@ from petstore.core.events import Event
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Try
 from petstore.storage.store import Store
-from petstore.wiring.operations import build_operations, guard_of
+from petstore.wiring.operations import guard_of, pet_handlers
 
 _SENT_AT_ONCE = 100
 
 
 def build_rehearsal(
-    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, send: Send | None
+    settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, handlers: Handlers
 ) -> Rehearse:
-    """What the header does; `send` is that of send_of. Without a stage it is refused as in production: a
-    client that rehearses must not write into a real store by mistake."""
+    """What the header does. Without a stage it is refused as in production: a client that rehearses must not
+    write into a real store by mistake."""
     if not settings.is_staging:
         return refuse(settings.other_base_url)
     documented_messages()  # now, not at the first request: all others would wait
-    removed = build_operations(settings, clock, store, gate, waits, send, is_removed=True)
+    removed = handlers._replace(pets=pet_handlers(settings, clock, store, is_removed=True))
     return Rehearsal(
-        Service(
+        Needs(
             gate,
             clock,
             documented_messages,
-            map(refusing_parameters, removed),
+            map(refusing_parameters, operations(removed)),
             int(settings.removal_date.timestamp()) * SECOND_MS,
             lambda: waits.has_ended,
         )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from petstore.api.openapi.document import INTERFACE_VERSION
+from petstore.api.operations import operations
 from petstore.api.pipeline.app import ApiApp, Fixed
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate, Screening
@@ -48,7 +49,7 @@ from petstore.wiring.background import build_metrics, look_until_closed, measure
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
 from petstore.wiring.operations import (
-    build_operations,
+    build_handlers,
     documentation_base,
     openapi_document,
     stage_headers,
@@ -247,14 +248,15 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         process.access_log,
         logs_addresses=settings.log_address != "off",
     )
-    parts = settings, clock, storage.store, gate, waits, send_of(settings, clock)
+    parts = settings, clock, storage.store, gate, waits
+    handlers = build_handlers(*parts, send_of(settings, clock))
     api = ApiApp(
-        operations=build_operations(*parts),
+        operations=operations(handlers),
         gate=gate,
         cors=Cors(settings.cors_origins),
         clock=clock,
         observer=observer,
-        rehearse=build_rehearsal(*parts),
+        rehearse=build_rehearsal(*parts, handlers),
         fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 

@@ -177,7 +177,11 @@ class Gate:
         if not decision.allowed:
             raise Refused(limit_error(decision), decision, caller)
         if needed is not _READ and not caller.access.includes(needed):
-            raise Refused(_access_error(caller.access, needed), decision, caller)
+            error = Forbidden(
+                f"This operation needs a key of level {needed}; this key has {caller.access}."
+                " Ask the operator for one."
+            )
+            raise Refused(error, decision, caller)
         request.caller, request.decision = caller, decision
 
     def describe(self, request: Request) -> AddressDecision:
@@ -206,7 +210,10 @@ class Gate:
         if caller.expires_at_ms is not None and caller.expires_at_ms <= self._clock.now_ms():
             raise self._unauthorized(request, "expired", caller)
         if caller.suspended_at_ms is not None:
-            raise Refused(_suspended(), self.describe(request), caller, "suspended")
+            error = AccountSuspended(
+                "The account of this API key is suspended; ask the operator to resume it."
+            )
+            raise Refused(error, self.describe(request), caller, "suspended")
         return caller
 
     def _cache(self, version: Version, key_digest: bytes, caller: Caller) -> None:
@@ -227,16 +234,6 @@ class Gate:
                 retry_after_seconds=decision.retry_after_seconds,
             )
         return Refused(error, decision, caller, cause)
-
-
-def _suspended() -> PetstoreError:
-    return AccountSuspended("The account of this API key is suspended; ask the operator to resume it.")
-
-
-def _access_error(access: Access, needed: Access) -> PetstoreError:
-    return Forbidden(
-        f"This operation needs a key of level {needed}; this key has {access}. Ask the operator for one."
-    )
 
 
 def limit_error(decision: Decision) -> PetstoreError:

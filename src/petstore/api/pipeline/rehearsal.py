@@ -65,7 +65,7 @@ class Unanswered(Exception):
     """The connection ends without an answer."""
 
 
-class Service(NamedTuple):
+class Needs(NamedTuple):
     """What a rehearsal needs of the service. `removed`: all operations as they are from the removal of getPet
     on, at `removal_at_ms`; `has_ended`: whether the service stops."""
 
@@ -90,9 +90,9 @@ def refuse(there: str) -> Rehearse:
 class Rehearsal:
     """Implements Rehearse for staging."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._removed = Router(service.removed)
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self._removed = Router(needs.removed)
         self._slow = 0
 
     def __call__(self, request: Request, operation: Operation) -> Awaitable[Response]:
@@ -100,7 +100,7 @@ class Rehearsal:
         if REHEARSE in request.repeated:
             raise InvalidHeader("Petstore-Rehearse: send one.")
         text = request.headers[REHEARSE].decode("latin-1")
-        codes = {"method_not_allowed", *self._service.documented()[operation.name]}
+        codes = {"method_not_allowed", *self._needs.documented()[operation.name]}
         if text in codes:
             return self._fail(request, operation, text)
         if text == "lost":
@@ -125,7 +125,7 @@ class Rehearsal:
             decision = _used_up(decision) if code == "rate_limited" else _banned(request.caller, decision)
             error = limit_error(decision)
         else:
-            error = BY_CODE[code](self._service.documented()[operation.name][code])
+            error = BY_CODE[code](self._needs.documented()[operation.name][code])
             if isinstance(error, UnsupportedMediaType) and operation.method == "PATCH":
                 error.accept_patch = PATCH_TYPES
         raise Rehearsed(error, code, None if code in _BEFORE_THE_GATE else decision)
@@ -143,11 +143,11 @@ class Rehearsal:
 
     def _on(self, day: date, request: Request, operation: Operation) -> Operation:
         """The operation as it is on a day: only the removal of getPet is a matter of days."""
-        now = datetime.fromtimestamp(self._service.clock.now_ms() / SECOND_MS, UTC)
+        now = datetime.fromtimestamp(self._needs.clock.now_ms() / SECOND_MS, UTC)
         if day < now.date():
             raise InvalidHeader(f"Petstore-Rehearse: {day} is past; name today or a later day.")
         midnight = datetime.combine(day, time(), UTC)
-        if midnight.timestamp() * SECOND_MS < self._service.removal_at_ms:
+        if midnight.timestamp() * SECOND_MS < self._needs.removal_at_ms:
             return operation
         return self._removed.find(request.path).operations[operation.method]
 
@@ -156,12 +156,12 @@ class Rehearsal:
         if self._slow >= SLOW_AT_ONCE:
             full = Unavailable(f"{SLOW_AT_ONCE} slow answers are waited for; try again when one is sent.")
             raise Rehearsed(full, "slow", request.decision)
-        monotonic, began = self._service.clock.monotonic, self._service.clock.monotonic()
+        monotonic, began = self._needs.clock.monotonic, self._needs.clock.monotonic()
         left = ends = milliseconds / SECOND_MS
         gone = asyncio.ensure_future(request.exchange.gone())
         self._slow += 1
         try:
-            while left > 0 and not self._service.has_ended():
+            while left > 0 and not self._needs.has_ended():
                 if (await asyncio.wait([gone], timeout=min(left, _LOOK_SECONDS)))[0]:
                     raise Unanswered
                 request.waited = monotonic() - began
@@ -169,7 +169,7 @@ class Rehearsal:
         finally:
             self._slow -= 1
             gone.cancel()
-        await self._service.gate.admit_again(request)  # the answer is of this moment
+        await self._needs.gate.admit_again(request)  # the answer is of this moment
         return await _carry_out(operation, request)
 
 

@@ -15,10 +15,12 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from petstore.core.client_address import Networks, client_address
-from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, UriTooLong
+from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound, UriTooLong
+from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.preconditions import Tags, read_tags
+from petstore.core.printable import shortened
 from petstore.core.values import read_id
 
 Parameters = list[tuple[str, str, str]]
@@ -107,8 +109,8 @@ class Request(msgspec.Struct, gc=False):
             return None
         return value[7:].strip(b" ")
 
-    def idempotency_key(self) -> str | None:
-        """The client's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
+    def idempotency(self, account_id: int) -> Idempotency | None:
+        """The account's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
         value = self.headers.get(b"idempotency-key")
         if value is None:
             return None
@@ -116,7 +118,7 @@ class Request(msgspec.Struct, gc=False):
             value = value[1:-1]
         if b"idempotency-key" in self.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
             raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
-        return value.decode("ascii")
+        return Idempotency(account_id, value.decode("ascii"))
 
     def match(self) -> Tags | None:
         """The tags of If-Match; None without it. Raises InvalidHeader: a condition is never lost."""
@@ -132,6 +134,13 @@ class Request(msgspec.Struct, gc=False):
         """The identifier in a segment of the path, the last or the one after so many slashes; None unless it
         is canonical."""
         return read_id(self.path.split(b"/")[at].decode("latin-1"))
+
+    def required_id(self, noun: str, at: int = -1) -> int:
+        """The same. Raises NotFound where there is none."""
+        number = self.path_id(at)
+        if number is None:
+            raise NotFound(f"There is no such {noun}.")
+        return number
 
     def parameters(self) -> Parameters:
         """(name, separator, value) of each query parameter, in order."""
@@ -175,7 +184,7 @@ def parameters_of(query: bytes) -> Parameters:
 
 def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:
     """The error for a query parameter that an operation does not have; `names` are those that it has."""
-    shown = name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
+    shown = shortened(name, _SHOWN_MAX)
     taken = f"takes {', '.join(names)}" if names else "takes none"
     return InvalidParameter(
         f"{shown or 'A value without a name'}: not a parameter of this operation; it {taken}."

@@ -86,6 +86,14 @@ def make_response(status: int, body: bytes | None, *headers: Header) -> Response
     return _respond(status, body, headers, _WITHOUT_BODY if body is None else _WITH_BODY)
 
 
+def make_created(body: bytes, tag: bytes, location: str, *, replayed: bool) -> Response:
+    """The 201 of a creation, or of an earlier one with the same Idempotency-Key."""
+    headers = [(b"etag", tag), (b"location", location.encode("ascii"))]
+    if replayed:
+        headers.append((b"idempotency-replayed", b"true"))
+    return make_response(201, body, *headers)
+
+
 def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4)."""
     return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION)
