@@ -183,7 +183,7 @@ def test_a_line_of_500_mb_is_refused_at_its_beginning() -> None:
     endless = Endless()
     tracemalloc.start()
     with pytest.raises(OperatorError, match="Line 1 is longer than 65,536 bytes"):
-        open_list("csv", endless, None)  # type: ignore[arg-type]
+        open_list("csv", endless, None, KNOWN)  # type: ignore[arg-type]
     assert (endless.read_bytes < 1 << 20, tracemalloc.get_traced_memory()[1] < 8 << 20) == (True, True)
     tracemalloc.stop()
 

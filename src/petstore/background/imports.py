@@ -19,23 +19,19 @@ from petstore.core.imports import (
     FileKind,
     Upload,
     UploadCounts,
-    UploadFault,
     UploadReport,
     UploadState,
     pack,
     unpack,
 )
 from petstore.core.lists.columns import ColumnsUnclear
-from petstore.core.lists.importing import BadRows, Fault, Spool, check_rows, plan_and_store, stage_rows
+from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
 from petstore.core.lists.listed import Known, StockList
 from petstore.core.lists.reading import open_list
-from petstore.core.printable import printable
 from petstore.core.stock import StockPlan
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import Job
 from petstore.transactions.store import Parts
-
-_SHOWN_CHARACTERS = 200
 
 
 class Imports:
@@ -96,7 +92,7 @@ class Imports:
             assert found is not None
             if bad.count:
                 await asyncio.to_thread(pack, rejects, packed)
-            report = UploadReport(found, [_shown(fault) for fault in bad.first()], packed, listed.reading())
+            report = UploadReport(found, bad.first(), packed, listed.reading())
             await self._uploads.end(upload, UploadState.CHECKED, CHANGED if is_agreed else "", report)
 
 
@@ -116,11 +112,6 @@ def _check(
 def _before(upload: Upload) -> UploadState:
     """Where a list goes back to when nothing came of a step."""
     return UploadState.CHECKED if upload.state is UploadState.STORING else UploadState.WAITING
-
-
-def _shown(fault: Fault) -> UploadFault:
-    row = printable(fault.row.decode(errors="replace").strip())
-    return UploadFault(fault.line, fault.fault, row[:_SHOWN_CHARACTERS])
 
 
 def _digest(file: BinaryIO, meaning: str) -> str:

@@ -66,8 +66,8 @@ class UploadCounts(msgspec.Struct, frozen=True):
     rejects: str
 
 
-class UploadFault(msgspec.Struct, frozen=True, array_like=True):
-    """A bad row: the line where it begins, what is wrong, and the beginning of the row."""
+class UploadFault(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A bad row: the line where it begins, what is wrong, and the beginning of the row, fit to be shown."""
 
     line: int
     fault: str

@@ -9,6 +9,7 @@ import pytest
 
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.lists.importing import BadRows, plan_and_store
+from petstore.core.lists.listed import Known
 from petstore.core.lists.table_lists import TableList
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
@@ -284,7 +285,7 @@ class TestOthersMeanwhile:
                 return planned
 
             monkeypatch.setattr(load, "plan", plan)
-            bad = BadRows(TableList(io.BytesIO(b"sku,name,categoryId"), "sku"), None)
+            bad = BadRows(TableList(io.BytesIO(b"sku,name,categoryId"), "sku", Known()), None)
             done, _ = await plan_and_store(load, bad, stores=lambda *_: True)
         assert (done.changed, len(changes)) == (1, 4)
         assert await changes[-1] == Pet(pet_id, "Max 3", 2, PetStatus.AVAILABLE)

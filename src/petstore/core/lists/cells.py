@@ -35,7 +35,7 @@ class Cells:
     """Reads cells by the named categories. `used` are the names that have stood for a category, so that a
     list is not stored after one of them means something else."""
 
-    def __init__(self, categories: Iterable[Category] = ()) -> None:
+    def __init__(self, categories: Iterable[Category]) -> None:
         self._names = [category.name for category in categories]
         self._ids: dict[str, list[int]] = defaultdict(list)
         for category in categories:

@@ -6,24 +6,19 @@ Nothing here knows where the list comes from: a file, or an upload in the databa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 
+from petstore.core.imports import UploadFault
 from petstore.core.lists.listed import StockList
+from petstore.core.printable import printable
 from petstore.core.stock import StockImport, StockPlan, StockRow
 
 FAULTS_SHOWN = 100
+_SHOWN_CHARACTERS = 200
 _ROWS_AT_A_TIME = 10_000
 _PLANS_MAX = 4
-
-
-class Fault(NamedTuple):
-    """A bad row: the line where it begins, what is wrong, and the row as a line of a file."""
-
-    line: int
-    fault: str
-    row: bytes
 
 
 class Spool:
@@ -51,7 +46,7 @@ class BadRows:
     def __init__(self, listed: StockList, file: BinaryIO | None) -> None:
         self._listed = listed
         self._file = file
-        self._first: list[Fault] = []
+        self._first: list[UploadFault] = []
         self._of_file = (0, 0, 0)
         self.count = 0
         if file is not None:
@@ -61,7 +56,8 @@ class BadRows:
         """A row that breaks a rule of the file."""
         self.count += 1
         if len(self._first) < FAULTS_SHOWN:
-            self._first.append(Fault(line, fault, raw))
+            row = printable(raw.decode(errors="replace").strip())
+            self._first.append(UploadFault(line, fault, row[:_SHOWN_CHARACTERS]))
         if self._file is not None:
             self._file.write(self._listed.reject(line, fault, raw))
 
@@ -81,7 +77,7 @@ class BadRows:
             self._file.seek(size)
             self._file.truncate()
 
-    def first(self) -> list[Fault]:
+    def first(self) -> list[UploadFault]:
         """The first FAULTS_SHOWN bad rows of the file and of the plan, by their lines."""
         return sorted(self._first)
 

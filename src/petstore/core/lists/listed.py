@@ -24,9 +24,6 @@ class Known(NamedTuple):
     columns: Remembered = MappingProxyType({})
 
 
-NOTHING_KNOWN = Known()
-
-
 class Record(NamedTuple):
     """A row of a file: `row` when it keeps every rule, else its `fault` and the line that it is there."""
 
@@ -44,27 +41,21 @@ class StockList(Protocol):
 
     def records(self) -> Iterator[Record]:
         """Every row, in the order of the file."""
-        ...
 
     def reject(self, line: int, fault: str, raw: bytes) -> bytes:
         """A bad row for the file of rejected rows."""
-        ...
 
     def raw(self, row: StockRow) -> bytes:
         """The line of a row that kept every rule of the file."""
-        ...
 
     def heading(self) -> bytes:
         """The beginning of the file of rejected rows."""
-        ...
 
     def reading(self) -> Reading:
         """How the list was read. Ask after the records."""
-        ...
 
     def meaning(self) -> str:
         """What of the store the rows were read by: a list means the same while this is the same."""
-        ...
 
 
 def row_of(line: int, read: Any) -> StockRow:

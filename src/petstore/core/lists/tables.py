@@ -28,15 +28,12 @@ class Table(Protocol):
 
     def rows(self) -> Iterator[Row]:
         """Each row that is not empty."""
-        ...
 
     def fitted(self, cells: list[str], width: int) -> list[str]:
         """The cells of a row at this width, where empty cells at its end are all that differs."""
-        ...
 
     def notes(self) -> list[str]:
         """Sentences about how the file was read, where that was not plain. Ask after the rows."""
-        ...
 
 
 class CsvTable:
