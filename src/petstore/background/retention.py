@@ -45,10 +45,8 @@ async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) ->
     removed = Counter(entries=0, usage_days=0, webhook_tries=0, refusals=0)
     now_ms = clock.now_ms()
     try:
-        while tries := await _gently(clock, retention.remove_tries(now_ms - TRIES_KEPT_MS)):
-            removed["webhook_tries"] += tries
-        while refusals := await _gently(clock, retention.remove_refusals(now_ms - REFUSALS_KEPT_MS)):
-            removed["refusals"] += refusals
+        for kind, kept_ms in (("webhook_tries", TRIES_KEPT_MS), ("refusals", REFUSALS_KEPT_MS)):
+            await _remove(retention, clock, kind, now_ms - kept_ms, removed)
         if keep_ms is not None:
             await _remove_journal(retention, clock, now_ms - keep_ms, removed)
     finally:
@@ -62,8 +60,12 @@ async def _remove_journal(retention: Retention, clock: Clock, since_ms: int, rem
     while step := await _gently(clock, retention.remove_entries(since_ms, last, gone)):
         gone, removed["entries"] = step.gone, removed["entries"] + step.entries
     before_day = min(since_ms, clock.now_ms() - USAGE_KEPT_MS) // DAY_MS
-    while days := await _gently(clock, retention.remove_usage(before_day)):
-        removed["usage_days"] += days
+    await _remove(retention, clock, "usage_days", before_day, removed)
+
+
+async def _remove(retention: Retention, clock: Clock, kind: str, before: int, removed: Counter[str]) -> None:
+    while count := await _gently(clock, retention.remove(kind, before)):
+        removed[kind] += count
 
 
 async def _gently(clock: Clock, step: Awaitable[_T]) -> _T:

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from petstore.ops.worker_metrics import replace_file
+
 CAUSES = ("exit", "signal", "hung")
 RESULTS = ("done", "refused", "failed")
 _FILE = "parent"
@@ -29,9 +31,7 @@ class SupervisorMetrics(msgspec.Struct):
 
 def write_metrics(directory: Path, metrics: SupervisorMetrics) -> None:
     """Replace the file atomically. Raises OSError."""
-    partial = directory / f"{_FILE}.partial"
-    partial.write_bytes(msgspec.msgpack.encode(metrics))
-    partial.replace(directory / _FILE)
+    replace_file(directory, _FILE, metrics)
 
 
 def read_metrics(directory: Path | None) -> SupervisorMetrics:

@@ -77,6 +77,13 @@ def _remove_stale(own: Path) -> None:
                 shutil.rmtree(other)
 
 
+def replace_file(directory: Path, name: str, content: msgspec.Struct) -> None:
+    """Replace a file atomically. Raises OSError."""
+    partial = directory / f"{name}.partial"
+    partial.write_bytes(msgspec.msgpack.encode(content))
+    partial.replace(directory / name)
+
+
 class WorkerMetricsDirectory:
     """One worker's access. File names have a random part, since process numbers are reused."""
 
@@ -87,7 +94,7 @@ class WorkerMetricsDirectory:
 
     def write(self, own: Numbers) -> None:
         """Replace the file of this process atomically. Raises OSError."""
-        self._replace(self._name, msgspec.structs.replace(own, started=self._started))
+        replace_file(self._directory, self._name, msgspec.structs.replace(own, started=self._started))
 
     def total(self, own: Numbers) -> Numbers:
         """The numbers of all processes; `own` if its file is missing. Raises OSError and MsgspecError."""
@@ -124,7 +131,7 @@ class WorkerMetricsDirectory:
                 ended.counts.add(dead[name])
                 ended.files.append(name)
             ended.files = ended.files[-_MERGED_KEPT:]
-            self._replace("ended", ended)
+            replace_file(self._directory, "ended", ended)
             for name in dead:
                 for left in (self._directory / name, self._directory / f"{name}.partial"):
                     left.unlink(missing_ok=True)
@@ -134,11 +141,6 @@ class WorkerMetricsDirectory:
             return msgspec.msgpack.decode((self._directory / "ended").read_bytes(), type=_Ended)
         except FileNotFoundError:
             return _Ended(Counts(), [])
-
-    def _replace(self, name: str, content: msgspec.Struct) -> None:
-        partial = self._directory / f"{name}.partial"
-        partial.write_bytes(msgspec.msgpack.encode(content))
-        partial.replace(self._directory / name)
 
 
 def _lives(name: str, started: int | None) -> bool:

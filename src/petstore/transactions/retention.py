@@ -47,19 +47,21 @@ _NEXT = Statement(
     "SELECT 1 WHERE false", f"SELECT transaction::text, id, at_ms {ADDED} AND {_UP_TO} {IN_ORDER} LIMIT $5"
 )
 _REMOVE = Statement("SELECT 1 WHERE false", f"DELETE {ADDED} AND {_UP_TO} AND {_LEAVES} RETURNING 1")
-_REMOVE_DAYS = statement(
-    "DELETE FROM usage_days WHERE (account_id, day) IN"
-    " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT $2) RETURNING 1"
-)
-_REMOVE_TRIES = statement(
-    "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
-    " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT $2) RETURNING 1"
-)
-# Nearly in the order of their times. Of the oldest rows those of a clock that was ahead stay.
-_REMOVE_REFUSALS = statement(
-    "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT $2) AND at_ms < $1"
-    " RETURNING 1"
-)
+_REMOVE_OLD = {
+    "usage_days": statement(
+        "DELETE FROM usage_days WHERE (account_id, day) IN"
+        " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT $2) RETURNING 1"
+    ),
+    "webhook_tries": statement(
+        "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
+        " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT $2) RETURNING 1"
+    ),
+    # Nearly in the order of their times. Of the oldest rows those of a clock that was ahead stay.
+    "refusals": statement(
+        "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT $2) AND at_ms < $1"
+        " RETURNING 1"
+    ),
+}
 
 
 class Removed(NamedTuple):
@@ -110,19 +112,10 @@ class Retention(Repository):
         return Removed(end, len(removed))
 
     @write(NO_EFFECT)
-    def remove_usage(self, _now_ms: int, before_day: int) -> Script[int]:
-        """Remove the counts of some days before a day; how many, 0 when none is left."""
-        return len((yield _REMOVE_DAYS, (before_day, STEP_MAX)))
-
-    @write(NO_EFFECT)
-    def remove_tries(self, _now_ms: int, before_ms: int) -> Script[int]:
-        """Remove some tries of webhooks that failed before a time; how many, 0 when none is left."""
-        return len((yield _REMOVE_TRIES, (before_ms, STEP_MAX)))
-
-    @write(NO_EFFECT)
-    def remove_refusals(self, _now_ms: int, before_ms: int) -> Script[int]:
-        """Remove some refused requests before a time; how many, 0 when none is left."""
-        return len((yield _REMOVE_REFUSALS, (before_ms, STEP_MAX)))
+    def remove(self, _now_ms: int, kind: str, before: int) -> Script[int]:
+        """Remove some rows: `usage_days` before a day, `webhook_tries` that failed before a time, or
+        `refusals` before a time. How many, 0 when none is left."""
+        return len((yield _REMOVE_OLD[kind], (before, STEP_MAX)))
 
 
 def _last_before(at_ms: int) -> Script[Position]:

@@ -263,8 +263,7 @@ READS = {
     *("notifications.gather", "notifications.next", "notifications.note", "notifications.waiting"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
-    *("retention.last_before", "retention.remove_entries", "retention.remove_usage"),
-    *("retention.remove_tries", "retention.remove_refusals"),
+    *("retention.last_before", "retention.remove_entries", "retention.remove"),
     # A step writes the index alone: test_search.py.
     *("search.find", "search.step", "events.entries", "accounts.uses", "keys.ending"),
     # Requests that changed nothing.
