@@ -43,15 +43,12 @@ class Work(Protocol):
 
     async def sweep(self) -> None:
         """Called at the start, and about once a minute: add jobs that are due."""
-        ...
 
     async def carry_out(self, job: Job, progress: Progress) -> None:
         """It may have been begun before. When this returns, the job is removed."""
-        ...
 
     async def give_up(self, job: Job) -> None:
         """Say that the job failed, before it is removed."""
-        ...
 
 
 async def run(jobs: Jobs, works: Sequence[Work]) -> None:

@@ -14,15 +14,12 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Milliseconds since the Unix epoch; may step back when the machine's clock is set."""
-        ...
 
     def pinned_ms(self) -> int | None:
         """The time that a database must use instead of its own clock; None: its own decides."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds on a clock that never steps back; only differences mean something."""
-        ...
 
 
 class AwakeClock:

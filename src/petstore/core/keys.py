@@ -174,4 +174,3 @@ class KeyRepository(Protocol):
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         """The caller behind a key's digest, expired and revoked ones included. Raises StoreUnavailable."""
-        ...

@@ -26,9 +26,6 @@ class Resource:
         below = sorted(entry.iterdir(), key=lambda one: one.name) if self._content is None else []
         self._below = {one.name: Resource(one) for one in below if _is_data(one)}
 
-    def is_dir(self) -> bool:
-        return self._content is None
-
     def iterdir(self) -> Iterator[Resource]:
         return iter(self._below.values())
 

@@ -124,16 +124,13 @@ class SearchIndex(Protocol):
 
     async def progress(self) -> Progress | None:
         """None before an index is begun, or where it is of an older format."""
-        ...
 
     async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
         """Put texts in by their identifiers, None for one that is gone, unless another process did so since
         `before`. An `after` that is a begin empties the index."""
-        ...
 
     async def find(
         self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
         """At most `most` identifiers beyond one, in their order, of texts that have the grams; of other texts
         some, too. A shorter list ends the search."""
-        ...

@@ -51,18 +51,15 @@ class StockImport(Protocol):
 
     async def stage(self, rows: Sequence[StockRow]) -> None:
         """Put rows into a temporary table, in the order of the list."""
-        ...
 
     async def plan(self, *, locked: bool = False) -> StockPlan:
         """What the store would do with the rows at this moment. Changes nothing that others see.
 
         With `locked` the plan holds: other changes wait until `store` or the end of the import.
         """
-        ...
 
     def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:
         """The rows of the plan that can't be carried out with their faults, in pages, in the list's order."""
-        ...
 
     async def store(self) -> float | None:
         """Carry out the plan, and record each change; durable when this returns.
@@ -70,7 +67,6 @@ class StockImport(Protocol):
         For how many seconds other writes had to wait; 0 where they do not wait for each other.
         None, and nothing is stored, when another program has changed an animal of the plan: plan again.
         """
-        ...
 
 
 class StockRepository(Protocol):
@@ -85,11 +81,9 @@ class StockRepository(Protocol):
         an upload as stored in the same transaction, and raises Conflict when somebody else works on it.
         An import that takes back another one has no rows; transactions/taking_back.py says what it raises.
         """
-        ...
 
     async def source_keys(self, pet_ids: Sequence[int]) -> dict[int, str]:
         """The source keys of those animals that have one; at most SOURCE_KEYS_MAX animals."""
-        ...
 
 
 def row_schema(key_name: str | None) -> Schema[msgspec.Struct]:

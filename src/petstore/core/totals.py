@@ -73,4 +73,3 @@ class TotalsRepository(Protocol):
 
         Ten million animals take seconds. Raises StoreUnavailable.
         """
-        ...

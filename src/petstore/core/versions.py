@@ -35,11 +35,9 @@ class VersionSource(Protocol):
 
     async def current(self) -> Versions:
         """The versions at a moment after the call began. Raises StoreUnavailable."""
-        ...
 
     def try_current(self) -> Versions | None:
         """`current` without waiting; None when it would wait. Raises StoreUnavailable."""
-        ...
 
     def known(self) -> Versions:
         """The last versions that this process read, perhaps long ago. Waits for no server; raises
@@ -48,7 +46,6 @@ class VersionSource(Protocol):
         A value that is read from the store after this call may be cached under its version if the request's
         decision has the same version: nothing changed in between.
         """
-        ...
 
 
 class NoVersions:
@@ -80,7 +77,6 @@ class Publisher(Protocol):
         self, *, catalogue: bool = False, keyring: bool = False
     ) -> AbstractAsyncContextManager[None]:
         """Wrap it around the transaction."""
-        ...
 
 
 class NoPublisher:

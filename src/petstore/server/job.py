@@ -18,29 +18,22 @@ class Job(Protocol):
     @property
     def has_background(self) -> bool:
         """Whether a process with the number BACKGROUND carries out jobs."""
-        ...
 
     def work(self, number: int, report: Report) -> int:
         """Run worker `number` in its own process, and report when it serves. Returns the exit code."""
-        ...
 
     @property
     def timeouts(self) -> Timeouts:
         """Of a worker that starts now."""
-        ...
 
     def renew(self) -> None:
         """Load the settings for new workers. Any exception keeps the present workers."""
-        ...
 
     def explain(self, error: Exception) -> str:
         """One line, without secrets, for an exception of `renew`."""
-        ...
 
     def observe(self, metrics: SupervisorMetrics) -> None:
         """Called about once a second."""
-        ...
 
     def before_stop(self) -> None:
         """Called before the workers get the signal to stop."""
-        ...

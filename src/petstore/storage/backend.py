@@ -35,25 +35,20 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """The database in messages: its file, or its server and name without user and password."""
-        ...
 
     def require_file(self) -> SqliteBackend:
         """The file. Raises OperatorError for a database on a server."""
-        ...
 
     def open(
         self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
     ) -> Store:
         """Open the store, and create a missing one. `publisher` gets the changes of a server's store."""
-        ...
 
     def schema(self) -> Schema:
         """The schema that the database has, beside the one of this program."""
-        ...
 
     def size_bytes(self) -> int:
         """The size of the database; of a file without its log."""
-        ...
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
         """Bring the schema up to date, also in a new database; an existing file is copied first.
@@ -61,11 +56,9 @@ class Backend(Protocol):
         `serving`: the caller is within `hold_for_serving`. Raises OperatorError for a file that is damaged,
         or that another server uses when a step shuts it out.
         """
-        ...
 
     def check(self) -> CheckReport:
         """Read the whole database and report its faults. Raises OperatorError for a missing file."""
-        ...
 
     def hold_for_serving(self) -> AbstractContextManager[object]:
         """Hold the database for one service whose counters are its own; a missing file is made.
@@ -73,15 +66,12 @@ class Backend(Protocol):
         Raises OperatorError when another service holds it, ConfigurationError for a file that this user can't
         write.
         """
-        ...
 
     def connection_room(self) -> int | None:
         """How many connections services may open so that commands still get one; None without a bound."""
-        ...
 
     def warnings_before_start(self, clock: Clock) -> list[str]:
         """One line for each fault that does not prevent a start."""
-        ...
 
 
 def is_server(url: str) -> bool:

@@ -20,7 +20,6 @@ class StoreObserver(Protocol):
 
     def committed(self, jobs: int, seconds: float) -> None:
         """One group of writes was made durable."""
-        ...
 
 
 class MigrationObserver(Protocol):
@@ -28,12 +27,9 @@ class MigrationObserver(Protocol):
 
     def backed_up(self, file: str) -> None:
         """The database was copied to this file before the first step."""
-        ...
 
     def closed(self, line: str) -> None:
         """Other users could open the file before, as the line says."""
-        ...
 
     def applied(self, step: str) -> None:
         """A step was committed."""
-        ...

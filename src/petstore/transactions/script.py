@@ -103,14 +103,12 @@ class Database(Protocol):
 
     async def read(self, script: Script[T]) -> T:
         """Run a script that changes nothing, outside a transaction: each statement may see later data."""
-        ...
 
     def start(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> asyncio.Future[T]:
         """Begin a transaction of its own. Await it through a shield: a cancelled request must not cancel it.
 
         `script` makes a new generator for each attempt.
         """
-        ...
 
     async def write(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> T:
         """The result of a transaction, which is durable when this returns."""

@@ -40,34 +40,27 @@ class Limiter(Protocol):
         another one now, or an unknown one, nothing is taken and the result is None: read the Caller from the
         store and call again without it. Raises Unavailable when it can't decide.
         """
-        ...
 
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` without waiting. None also where it would have to wait, for some limiters always."""
-        ...
 
     async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` of nothing: what is left at this moment. Only a ban refuses."""
-        ...
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
         """`take` without a task: `hear` is called once, later. False: it is not.
 
         After None nothing was taken, or nobody knows (a lost connection).
         """
-        ...
 
     def keyring_version(self) -> Version | None:
         """The last known version. Read it before a Caller; cache the Caller if the decision has it too."""
-        ...
 
     def drain(self) -> LimiterState:
         """The records that changed since the last call."""
-        ...
 
     def saved(self) -> None:
         """Everything that was drained is in the store."""
-        ...
 
 
 class CounterStore(Protocol):
@@ -75,11 +68,9 @@ class CounterStore(Protocol):
 
     async def load(self, now_ms: int) -> LimiterState:
         """All records that still matter at `now_ms`."""
-        ...
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         """Write the absolute values of `state` and add `usage`, in one transaction."""
-        ...
 
 
 class MergingCounterStore(CounterStore, Protocol):
@@ -91,10 +82,8 @@ class MergingCounterStore(CounterStore, Protocol):
         An account keeps its later window, and the greater count of the same window. A key keeps the ban with
         the later pardon, then the later start, then the later strikes.
         """
-        ...
 
     async def load_for(
         self, account_id: int, key_id: int, now_ms: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         """The records of one account and one of its keys that still count at `now_ms`."""
-        ...
