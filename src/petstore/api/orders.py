@@ -7,14 +7,7 @@ from functools import lru_cache
 from msgspec import UNSET
 
 from petstore.api.pipeline.body import check_body_headers, read_body
-from petstore.api.pipeline.paging import (
-    PageLinks,
-    bind,
-    read_list,
-    read_one_of,
-    read_position,
-    tag_of_page,
-)
+from petstore.api.pipeline.paging import PageLinks, bind, read_list, read_one_of, read_position, tag_of_page
 from petstore.api.pipeline.request import Parameters, Request
 from petstore.api.pipeline.response import Response, encode, make_created, make_representation, make_response
 from petstore.core.errors import Forbidden
@@ -36,12 +29,7 @@ class OrderOperations:
     """
 
     def __init__(
-        self,
-        *,
-        orders: Orders,
-        accounts: Accounts,
-        reference_base: str,
-        body_timeout_seconds: float,
+        self, *, orders: Orders, accounts: Accounts, reference_base: str, body_timeout_seconds: float
     ) -> None:
         self._orders = orders
         self._accounts = accounts

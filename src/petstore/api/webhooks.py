@@ -12,14 +12,7 @@ from petstore.core.keys import Caller
 from petstore.core.preconditions import tag_of
 from petstore.core.sealing import Seal
 from petstore.core.targets import Guard
-from petstore.core.webhooks import (
-    NEW_WEBHOOK,
-    WEBHOOK_CHANGE,
-    Webhook,
-    members_of,
-    mint,
-    renewed,
-)
+from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
 _AT = 3  # the place of a webhook's id in a path

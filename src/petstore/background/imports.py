@@ -97,12 +97,7 @@ class Imports:
 
 
 def _check(
-    upload: Upload,
-    known: Known,
-    sent: BinaryIO,
-    good: Spool,
-    rejects: BinaryIO,
-    progress: Progress,
+    upload: Upload, known: Known, sent: BinaryIO, good: Spool, rejects: BinaryIO, progress: Progress
 ) -> tuple[StockList, BadRows, int]:
     listed = open_list(upload.form, sent, upload.key_name, known)
     bad = BadRows(listed, rejects)

@@ -111,13 +111,7 @@ class BilledAccount(msgspec.Struct):
                 _, plan = later.pop()
             counts = counted.get(day) or DailyUsage(day)
             yield BilledDay(
-                self.id,
-                self.name,
-                _iso_day(day),
-                plan,
-                counts.requests,
-                counts.refused,
-                counts.deprecated,
+                self.id, self.name, _iso_day(day), plan, counts.requests, counts.refused, counts.deprecated
             )
 
     def _plans(self) -> list[tuple[int, Plan]]:

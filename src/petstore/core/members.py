@@ -99,10 +99,7 @@ class Schema(Generic[_T]):
         """The slow path: first that the whole is well-formed, then every fault of every member."""
         try:
             document = json.loads(
-                body.decode(),
-                object_pairs_hook=_Members,
-                parse_int=read_integer,
-                parse_constant=_no_constant,
+                body.decode(), object_pairs_hook=_Members, parse_int=read_integer, parse_constant=_no_constant
             )
         except (ValueError, RecursionError) as error:
             raise _not_json(body, error) from None

@@ -81,12 +81,7 @@ def start(
 
 
 def start_directly(
-    level: str,
-    log_format: str,
-    descriptor: int | None = None,
-    *,
-    journal_stream: str = "",
-    mark: str = "",
+    level: str, log_format: str, descriptor: int | None = None, *, journal_stream: str = "", mark: str = ""
 ) -> Output:
     """Configure structlog for a process that forks: each line is written by the caller."""
     output = _output(log_format, descriptor, journal_stream)

@@ -12,15 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from petstore import __version__
-from petstore.ops.counts import (
-    LATENCY_BOUNDS,
-    SHOWN_COUNTS,
-    SHOWN_LEVELS,
-    Counts,
-    Histogram,
-    Levels,
-    Shown,
-)
+from petstore.ops.counts import LATENCY_BOUNDS, SHOWN_COUNTS, SHOWN_LEVELS, Counts, Histogram, Levels, Shown
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
 
 _log = structlog.get_logger("petstore.metrics")

@@ -149,10 +149,7 @@ class Serving:
             number,
             self._counts_directory,
             lambda application: HttpServer(
-                application,
-                self._listener,
-                self._connections,
-                self._settings.answer_timeout_ms / 1_000,
+                application, self._listener, self._connections, self._settings.answer_timeout_ms / 1_000
             ),
             report,
         )

@@ -28,13 +28,7 @@ class Customers(Repository):
 
     @write(NO_EFFECT)
     def set(
-        self,
-        now_ms: int,
-        reference: str,
-        customer: Customer,
-        actor: str,
-        *,
-        expected: Customer | None = None,
+        self, now_ms: int, reference: str, customer: Customer, actor: str, *, expected: Customer | None = None
     ) -> Script[Customer]:
         """Replace what is known of an account, given by its name or its id in digits; NOBODY deletes it.
 

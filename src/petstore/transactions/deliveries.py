@@ -12,15 +12,7 @@ from petstore.transactions.events import OWNER, newest_place
 from petstore.transactions.journal import record
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
-from petstore.transactions.script import (
-    NO_EFFECT,
-    Repository,
-    Script,
-    Statement,
-    read,
-    statement,
-    write,
-)
+from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
 from petstore.transactions.webhooks import OF_ACCOUNT, find_webhook
 
 _TESTED = (

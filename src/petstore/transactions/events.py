@@ -13,16 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from petstore.core.errors import EventsGone
-from petstore.core.events import (
-    SHARED,
-    Bookmark,
-    Event,
-    EventPage,
-    EventQuery,
-    News,
-    Position,
-    event_of,
-)
+from petstore.core.events import SHARED, Bookmark, Event, EventPage, EventQuery, News, Position, event_of
 from petstore.core.journal import SERVICE, STORE, Entry
 from petstore.transactions.journal import record
 from petstore.transactions.rows import ENTRY, read_entry, select

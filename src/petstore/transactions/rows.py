@@ -45,15 +45,7 @@ def select(columns: Sequence[str]) -> str:
 
 
 _LIMITS = len(LIMIT_COLUMNS)
-ACCOUNT = (
-    "id",
-    "name",
-    "plan",
-    *LIMIT_COLUMNS,
-    "created_at_ms",
-    "suspended_at_ms",
-    "closed_at_ms",
-)
+ACCOUNT = ("id", "name", "plan", *LIMIT_COLUMNS, "created_at_ms", "suspended_at_ms", "closed_at_ms")
 ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference", "comment")
 CUSTOMER = ("account_id", *Customer.__struct_fields__)
 CATEGORY = ("id", "name")

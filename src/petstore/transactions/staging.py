@@ -12,15 +12,7 @@ from petstore.core.stages import Stage
 from petstore.core.staging import Content
 from petstore.transactions.events import restored
 from petstore.transactions.rows import places, select
-from petstore.transactions.script import (
-    Effect,
-    Repository,
-    Script,
-    Statement,
-    read,
-    statement,
-    write,
-)
+from petstore.transactions.script import Effect, Repository, Script, Statement, read, statement, write
 from petstore.transactions.stages import stamped
 
 PETS = ("id", "name", "category_id", "status")

@@ -83,6 +83,5 @@ def _sales(weeks: Sequence[int]) -> Script[Sales]:
     by_week = dict(map(tuple, (yield _WEEKS, (begins[0], ends, *begins[1:]))))
     by_category = yield _SOLD, (begins[0], ends, CATEGORIES_MAX)
     return Sales(
-        {begin: by_week.get(week, 0) for week, begin in enumerate(begins)},
-        dict(map(tuple, by_category)),
+        {begin: by_week.get(week, 0) for week, begin in enumerate(begins)}, dict(map(tuple, by_category))
     )

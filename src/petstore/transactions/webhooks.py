@@ -40,9 +40,7 @@ FAILING = statement(
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
 _COUNT = statement("SELECT count(*) FROM webhooks WHERE account_id = $1")
 _ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
-_ADD = statement(
-    f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id",
-)
+_ADD = statement(f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id")
 _PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
 # Who asked to be left alone was the former URL.
 _CHANGE = statement(

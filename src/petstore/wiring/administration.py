@@ -36,9 +36,7 @@ def backend_of(settings: Settings) -> Backend:
 
 def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
     sqlite = SqliteOptions(
-        write_queue=settings.write_queue,
-        busy_timeout_ms=settings.busy_timeout_ms,
-        stage=settings.stage,
+        write_queue=settings.write_queue, busy_timeout_ms=settings.busy_timeout_ms, stage=settings.stage
     )
     postgres = PostgresOptions(
         timeout_ms=settings.database_timeout_ms,
@@ -112,9 +110,7 @@ async def store_for_command(
 
             patience_seconds = settings.valkey_timeout_ms / 1_000
             notifying = open_publisher(
-                settings.valkey_url,
-                patience_seconds,
-                lambda why: wait(f"Valkey can't be reached ({why})"),
+                settings.valkey_url, patience_seconds, lambda why: wait(f"Valkey can't be reached ({why})")
             )
             opened.push_async_callback(notifying.close)
             publisher = notifying

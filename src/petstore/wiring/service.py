@@ -48,12 +48,7 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
-from petstore.wiring.operations import (
-    build_handlers,
-    documentation_base,
-    openapi_document,
-    stage_headers,
-)
+from petstore.wiring.operations import build_handlers, documentation_base, openapi_document, stage_headers
 from petstore.wiring.rehearsal import build_rehearsal, send_of
 
 

@@ -31,11 +31,7 @@ class Cors:
         origin = request.headers.get(b"origin")
         if origin not in self._origins:
             return [vary]
-        return [
-            vary,
-            (b"access-control-allow-origin", origin),
-            (b"access-control-expose-headers", _EXPOSED),
-        ]
+        return [vary, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", _EXPOSED)]
 
     def preflight_headers(self, request: Request, allow: str) -> list[Header]:
         """The further headers of a preflight; empty for any other OPTIONS request."""

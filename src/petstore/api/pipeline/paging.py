@@ -181,12 +181,7 @@ def read_cursor(cursor: str, bound: int) -> int:
     )
 
 
-def tag_of_page(
-    ids: tuple[int, ...] | None,
-    resources: Sequence[object],
-    body: bytes,
-    links: bytes,
-) -> bytes:
+def tag_of_page(ids: tuple[int, ...] | None, resources: Sequence[object], body: bytes, links: bytes) -> bytes:
     """The tag of a list, which covers its Link: a full last page keeps its body when one more comes. A list
     that was asked for by one `id` has the tag of the resource in it, which If-Match takes.
     """

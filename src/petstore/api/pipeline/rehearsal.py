@@ -22,13 +22,7 @@ from petstore.api.pipeline.response import Response
 from petstore.api.pipeline.routing import Operation, Router
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
-from petstore.core.errors import (
-    BY_CODE,
-    InvalidHeader,
-    PetstoreError,
-    Unavailable,
-    UnsupportedMediaType,
-)
+from petstore.core.errors import BY_CODE, InvalidHeader, PetstoreError, Unavailable, UnsupportedMediaType
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.decision import AddressDecision, Decision

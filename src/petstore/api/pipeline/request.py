@@ -207,9 +207,7 @@ def read_request(exchange: Exchange) -> Request:
     return Request(exchange, exchange.method, path, query, values, repeated, size, request_id)
 
 
-def _read_repeated(
-    pairs: list[tuple[bytes, bytes]],
-) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
+def _read_repeated(pairs: list[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], frozenset[bytes]]:
     """Header lines with repeated names: the first line counts, those of lists are joined (RFC 9110, 5.3)."""
     values: dict[bytes, bytes] = {}
     repeated = set()

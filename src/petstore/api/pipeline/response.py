@@ -10,12 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from petstore.core.errors import (
-    BY_CODE,
-    MethodNotAllowed,
-    PetstoreError,
-    UnsupportedMediaType,
-)
+from petstore.core.errors import BY_CODE, MethodNotAllowed, PetstoreError, UnsupportedMediaType
 from petstore.core.limits.decision import AddressDecision, Decision, Window
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.preconditions import find_weakly, other_coding, read_tags

@@ -10,14 +10,7 @@ from itertools import chain
 
 import msgspec
 
-from petstore.core.billing import (
-    BilledAccount,
-    BilledDay,
-    BilledPeriod,
-    BillRow,
-    row_members,
-    sum_up,
-)
+from petstore.core.billing import BilledAccount, BilledDay, BilledPeriod, BillRow, row_members, sum_up
 from petstore.core.lists.spreadsheets import csv_bytes
 
 # Reads the accounts of a bill, as Billing.accounts.

@@ -27,11 +27,7 @@ class ValkeyClient:
     """`outages` is the number of outages so far; `on_return` is called at the end of each."""
 
     def __init__(
-        self,
-        url: ValkeyUrl,
-        scripts: Scripts,
-        observer: LimiterObserver,
-        patience_seconds: float,
+        self, url: ValkeyUrl, scripts: Scripts, observer: LimiterObserver, patience_seconds: float
     ) -> None:
         self.scripts = scripts
         self.outages = 0

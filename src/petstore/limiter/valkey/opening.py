@@ -38,10 +38,7 @@ __all__ = [
 
 
 async def open_client(
-    url: str,
-    patience_seconds: float,
-    observer: LimiterObserver | None = None,
-    scripts: Scripts | None = None,
+    url: str, patience_seconds: float, observer: LimiterObserver | None = None, scripts: Scripts | None = None
 ) -> ValkeyClient:
     """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
     `patience_seconds`. Raises ConfigurationError for the URL."""

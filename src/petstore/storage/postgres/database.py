@@ -19,13 +19,7 @@ from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.observer import StoreLoad, StoreObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
-from petstore.storage.postgres.faults import (
-    Repeatable,
-    is_lost,
-    is_the_drivers,
-    may_repeat,
-    translate,
-)
+from petstore.storage.postgres.faults import Repeatable, is_lost, is_the_drivers, may_repeat, translate
 from petstore.storage.postgres.pool import Connection, Pool, close_connection
 from petstore.storage.postgres.sharing import retrieve_error
 from petstore.storage.postgres.transaction import Transaction, Work, run_locking, run_script

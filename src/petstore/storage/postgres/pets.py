@@ -12,16 +12,7 @@ from msgspec.structs import astuple
 from petstore.core.clock import Clock
 from petstore.core.errors import IdempotencyKeyInUse
 from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
-from petstore.core.pets import (
-    Created,
-    NewPet,
-    Page,
-    PageQuery,
-    Pet,
-    PetStatus,
-    recorded_pet,
-    values_of_pet,
-)
+from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, PetStatus, recorded_pet, values_of_pet
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection

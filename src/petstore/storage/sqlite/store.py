@@ -30,11 +30,7 @@ class SqliteStore(Store):
     """The store of the file at `path`; creates a missing one."""
 
     def __init__(
-        self,
-        path: str,
-        clock: Clock,
-        options: SqliteOptions,
-        observer: StoreObserver | None = None,
+        self, path: str, clock: Clock, options: SqliteOptions, observer: StoreObserver | None = None
     ) -> None:
         busy_timeout_ms = options.busy_timeout_ms
         prepare(path, options)
