@@ -25,6 +25,7 @@ from petstore.transactions.script import (
     Repository,
     Script,
     Statement,
+    json_text,
     read,
     statement,
     timed,
@@ -196,7 +197,7 @@ class Deliverers(Repository):
             yield _REPEAT, (webhook_id, *astuple(again))
         if settled.tries:
             noted = [astuple(each) for each in settled.tries]
-            yield _NOTE, (webhook_id, msgspec.json.encode(noted).decode())
+            yield _NOTE, (webhook_id, json_text(noted))
             yield PRUNE, (webhook_id,)
         if settled.disabled is not None:
             yield from disable(webhook_id, settled.disabled, SERVICE, now_ms)
@@ -205,7 +206,7 @@ class Deliverers(Repository):
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
         """Note that they got everything up to a place."""
-        yield _MOVE, (msgspec.json.encode(webhook_ids).decode(), owner, *place_of(after))
+        yield _MOVE, (json_text(webhook_ids), owner, *place_of(after))
 
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, endpoint: Endpoint, after: Bookmark) -> Script[Bookmark]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from petstore.core.clock import Clock
 from petstore.core.digests import digest
 from petstore.core.errors import IdempotencyKeyInUse
-from petstore.core.idempotency import KEPT_MS, Creation, Idempotency
+from petstore.core.idempotency import KEPT_MS, Creation, Idempotency, InFlight
 from petstore.transactions.rows import CREATION, select
 from petstore.transactions.script import (
     Database,
+    Repository,
     Script,
     Statement,
     moment_ms,
@@ -46,6 +48,14 @@ _PURGE = Statement(
     f" WHERE created_at_ms <= {moment_ms(1)} - {KEPT_MS} ORDER BY created_at_ms LIMIT {_PURGE_AT_A_TIME}"
     " FOR UPDATE SKIP LOCKED) RETURNING account_id",
 )
+
+
+class Creating(Repository):
+    """A noun whose creations may have an Idempotency-Key."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._in_flight = InFlight()
 
 
 def create_once(

@@ -37,6 +37,7 @@ from petstore.transactions.script import (
     Repository,
     Script,
     Statement,
+    json_text,
     read,
     rows_of,
     statement,
@@ -229,10 +230,9 @@ class Uploads(Repository):
         if state is UploadState.REFUSED:
             yield _CLEAR, (upload.id, FileKind.LIST.value)
         if reading := report.reading if report is not None else reading:
-            yield _READING, (upload.id, msgspec.json.encode(reading).decode())
+            yield _READING, (upload.id, json_text(reading))
         if report is not None:
-            found = [msgspec.json.encode(value).decode() for value in (report.counts, report.faults)]
-            yield _REPORT, (upload.id, *found)
+            yield _REPORT, (upload.id, json_text(report.counts), json_text(report.faults))
             yield _CLEAR, (upload.id, FileKind.REJECTS.value)
             yield from _keep(upload.id, FileKind.REJECTS, report.rejects)
         yield from _record_end(upload.id, now_ms)

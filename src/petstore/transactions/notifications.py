@@ -47,6 +47,7 @@ from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
     Script,
+    json_text,
     padded,
     read,
     rows_of,
@@ -276,14 +277,10 @@ def _write_mail(now_ms: int, contact_id: int, kind: str, sentences: list[str]) -
     """Into the mail that waits for more of its kind, or for a server, if there is one."""
     for mail_id, said, count in (yield _OPEN, (contact_id, kind, now_ms)):
         whole = [*read_said(said), *sentences][:SAID_MAX]
-        yield _EXTEND, (mail_id, _encode(whole), count + len(sentences))
+        yield _EXTEND, (mail_id, json_text(whole), count + len(sentences))
         return
-    text = _encode(sentences[:SAID_MAX])
+    text = json_text(sentences[:SAID_MAX])
     yield _ADD, (contact_id, kind, text, len(sentences), now_ms, now_ms + GATHERED_MS)
-
-
-def _encode(said: list[str]) -> str:
-    return msgspec.json.encode(said).decode()
 
 
 def _note(now_ms: int, ended: Ended) -> Script[None]:

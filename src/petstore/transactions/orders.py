@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, OrderNotFound
-from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.orders import (
     OPEN,
     RELEASED_AS,
@@ -31,7 +30,7 @@ from petstore.core.orders import (
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
-from petstore.transactions.idempotency import create_once
+from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pets import lock_pet, move_pet
 from petstore.transactions.query import count_up_to, page_by_id
@@ -39,8 +38,6 @@ from petstore.transactions.rows import ACCOUNT, ORDER, places, read_account, rea
 from petstore.transactions.script import (
     CATALOGUE,
     NO_EFFECT,
-    Database,
-    Repository,
     Script,
     Statement,
     read,
@@ -63,15 +60,11 @@ _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id =
 _COMMENT = statement("UPDATE orders SET comment = $2 WHERE id = $1")
 
 
-class Orders(Repository):
+class Orders(Creating):
     """The orders of a store. With an `account_id`, orders of other accounts are not found.
 
     A change of an order changes its animal too: an open order's is `pending`, and in no other open order.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        super().__init__(database, clock)
-        self._in_flight = InFlight()
 
     @read
     def page(self, query: OrderQuery) -> Script[OrderPage]:

@@ -9,9 +9,8 @@ from collections.abc import Awaitable
 import msgspec
 from msgspec.structs import astuple, replace
 
-from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, PetNotFound
-from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.pets import (
     MEMBERS,
     SCANNED_MAX,
@@ -33,12 +32,12 @@ from petstore.core.pets import (
     values_of_pet,
 )
 from petstore.core.preconditions import Tags, check_match
-from petstore.transactions.idempotency import create_once
+from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pages import after_every_name, by_name, page_from, page_of
 from petstore.transactions.query import count_up_to
 from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
-from petstore.transactions.script import CATALOGUE, Database, Repository, Script, read, statement, write
+from petstore.transactions.script import CATALOGUE, Script, read, statement, write
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
@@ -111,16 +110,12 @@ def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
     return int(pet_id)
 
 
-class Pets(Repository, ABC):
+class Pets(Creating, ABC):
     """The animals of a store. `actor` is for the journal.
 
     Methods that take the id of one animal raise PetNotFound; those with a `match` raise PreconditionFailed
     for an animal that has none of its tags.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        super().__init__(database, clock)
-        self._in_flight = InFlight()
 
     @abstractmethod
     def read_page(self, query: PageQuery) -> Page | Awaitable[Page]:

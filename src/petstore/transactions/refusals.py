@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.refusals import KEPT, Refusal
 from petstore.transactions.rows import select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    json_text,
+    read,
+    statement,
+    write,
+)
 
 _COLUMNS = Refusal.__struct_fields__[:-1]
 _NUMBERS = {"account_id", "at_ms", "key_id", "status"}
@@ -51,8 +59,8 @@ class Refusals(Repository):
     @write(NO_EFFECT)
     def add(self, _now_ms: int, refused: Sequence[Refusal]) -> Script[None]:
         """Add some, and remove those that are then too many."""
-        yield _ADD, (_json([astuple(each)[:-1] for each in refused]),)
-        yield _TRIM, (_json(sorted({each.account_id for each in refused})),)
+        yield _ADD, (json_text([astuple(each)[:-1] for each in refused]),)
+        yield _TRIM, (json_text(sorted({each.account_id for each in refused})),)
 
     @read
     def last(self, account_id: int) -> Script[list[Refusal]]:
@@ -64,7 +72,3 @@ class Refusals(Repository):
 def remove_refusals_of(account_id: int) -> Script[None]:
     """As its account is closed."""
     yield _REMOVE_OF, (account_id,)
-
-
-def _json(values: Sequence[object]) -> str:
-    return msgspec.json.encode(values).decode()

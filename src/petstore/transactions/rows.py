@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from petstore.core.accounts import Account
+from petstore.core.contacts import Contact
 from petstore.core.customers import Customer
 from petstore.core.events import Bookmark, Position
 from petstore.core.fields import Field
@@ -46,25 +47,15 @@ def select(columns: Sequence[str]) -> str:
 
 _LIMITS = len(LIMIT_COLUMNS)
 ACCOUNT = ("id", "name", "plan", *LIMIT_COLUMNS, "created_at_ms", "suspended_at_ms", "closed_at_ms")
-ORDER = ("id", "account_id", "pet_id", "status", "ship_date_ms", "created_at_ms", "reference", "comment")
+ORDER = Order.__struct_fields__
 CUSTOMER = ("account_id", *Customer.__struct_fields__)
 CATEGORY = ("id", "name")
-ENTRY = ("id", "at_ms", "actor", "subject", "subject_id", "action", "before", "after")
+ENTRY = Entry.__struct_fields__
 PET = Pet.__struct_fields__
 NEW_PET = NewPet.__struct_fields__
 PUBLIC_PET = PublicPet.__struct_fields__
 PUBLIC_BUT_STATUS = tuple(name for name in PUBLIC_PET if name != "status")
-CONTACT = (
-    "id",
-    "account_id",
-    "person_id",
-    "address",
-    "off",
-    "token",
-    "created_at_ms",
-    "fault",
-    "fault_at_ms",
-)
+CONTACT = ("id", "account_id", "person_id", *Contact.__struct_fields__[3:])
 MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", "tries", "begun")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "time_zone")
 WEBHOOK = Webhook.__struct_fields__

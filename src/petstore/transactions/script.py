@@ -61,6 +61,11 @@ def sqlite_moment_ms(parameter: int) -> str:
     return f"coalesce(?{parameter}, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
 
 
+def json_text(value: object) -> str:
+    """JSON as a parameter, or as the text of a column."""
+    return msgspec.json.encode(value).decode()
+
+
 def timed(sql: str) -> Statement:
     """A statement with `{now}`: parameter 1 or, if that is NULL, the time of the one database."""
     return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))

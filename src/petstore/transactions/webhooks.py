@@ -11,19 +11,18 @@ from collections.abc import Callable
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
 from petstore.core.events import NOW, read_bookmark
-from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import IS_IN_USE, find_account
 from petstore.transactions.events import check_place, newest_place
-from petstore.transactions.idempotency import create_once
+from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
 from petstore.transactions.rows import PLACE, WEBHOOK, place_of, places, read_place, read_webhook, select
-from petstore.transactions.script import NO_EFFECT, Database, Repository, Script, read, statement, write
+from petstore.transactions.script import NO_EFFECT, Script, read, statement, write
 
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
 _FIND = statement(f"{_WEBHOOKS} WHERE id = $1", lock=" FOR UPDATE")
@@ -61,15 +60,11 @@ _REMOVE = statement("DELETE FROM webhooks WHERE id = $1")
 _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
 
-class Webhooks(Repository):
+class Webhooks(Creating):
     """The webhooks of a store. With an `account_id`, those of other accounts are not found.
 
     Methods that take an id raise WebhookNotFound. `actor` is for the journal.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        super().__init__(database, clock)
-        self._in_flight = InFlight()
 
     @read
     def of_account(self, account_id: int) -> Script[list[Webhook]]:

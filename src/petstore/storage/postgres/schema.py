@@ -76,7 +76,9 @@ def prepare(url: str, options: PostgresOptions) -> None:
         migrate(url, options)
 
 
-def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] | None = None) -> list[str]:
+def migrate(
+    url: str, options: PostgresOptions, applied: Callable[[str], object] = lambda _: None
+) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
     An empty database gets all of them in one, so that no process sees it half made. `applied` is called after
@@ -95,8 +97,7 @@ def migrate(url: str, options: PostgresOptions, applied: Callable[[str], None] |
             while steps := await _run_next(connection):
                 ran.extend(steps)
                 for step in steps:
-                    if applied is not None:
-                        applied(step)
+                    applied(step)
         except asyncpg.LockNotAvailableError as error:
             found = await holders.find(connection, _LOCK, _TABLE_WAIT)
             raise migrations.held_up(found, len(ran), len(pending)) from error

@@ -76,7 +76,7 @@ def migrate(
     busy_timeout_ms: int,
     *,
     before: Callable[[Schema], None] | None = None,
-    applied: Callable[[str], None] | None = None,
+    applied: Callable[[str], object] = lambda _: None,
 ) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
 
@@ -94,8 +94,7 @@ def migrate(
             while steps := _run_next(connection, None if ran else before):
                 ran += steps
                 for step in steps:
-                    if applied is not None:
-                        applied(step)
+                    applied(step)
     except StoreUnavailable as error:
         if isinstance(error.__cause__, apsw.BusyError):
             raise migrations.held_up(holders.find(path), len(ran), len(pending)) from error
