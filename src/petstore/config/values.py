@@ -75,18 +75,21 @@ def _list(text: str) -> tuple[str, ...]:
 
 def origins(text: str) -> tuple[str, ...]:
     """CORS origins, in lower case: browsers send them so, and they are compared byte for byte."""
-    for origin in _list(text):
-        if re.fullmatch(r"https?://[a-z0-9.:\[\]-]+", origin, re.IGNORECASE | re.ASCII) is None:
-            raise ValueError(f"{origin!r} is not an origin such as https://shop.example")
-    return _list(text.lower())
+    return _each(text, r"https?://[a-z0-9.:\[\]-]+", "an origin such as https://shop.example")
 
 
 def host_names(text: str) -> frozenset[str]:
     """Names of hosts without ports, in lower case."""
-    for name in _list(text):
-        if re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", name, re.IGNORECASE | re.ASCII) is None:
-            raise ValueError(f"{name!r} is not a name such as petstore.internal, without a port")
-    return frozenset(_list(text.lower()))
+    expected = "a name such as petstore.internal, without a port"
+    return frozenset(_each(text, r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", expected))
+
+
+def _each(text: str, pattern: str, expected: str) -> tuple[str, ...]:
+    """The parts of a list, in lower case; each has to match."""
+    for part in _list(text):
+        if re.fullmatch(pattern, part, re.IGNORECASE | re.ASCII) is None:
+            raise ValueError(f"{part!r} is not {expected}")
+    return _list(text.lower())
 
 
 def listen_host(text: str) -> str:

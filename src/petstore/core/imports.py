@@ -79,10 +79,10 @@ class Reading(msgspec.Struct, frozen=True):
     core.lists.columns), its headings and first rows, cut, and the `meanings` of its columns: a member of an
     animal, `key`, or empty. A list of JSON, or of very many columns, has notes alone."""
 
-    notes: list[str]
-    names: list[str]
-    rows: list[list[str]]
-    meanings: list[str]
+    notes: list[str] = []
+    names: list[str] = []
+    rows: list[list[str]] = []
+    meanings: list[str] = []
 
 
 class UploadReport(NamedTuple):
@@ -157,12 +157,16 @@ def pack(source: BinaryIO, packed: BinaryIO) -> None:
     """Write a file as compressed chunks. Call it in a thread: 64 MiB take a second."""
     source.seek(0)
     while content := source.read(CHUNK_BYTES):
-        chunk = zlib.compress(content, _LEVEL)
-        packed.write(len(chunk).to_bytes(_LENGTH_BYTES) + chunk)
+        put_chunk(packed, zlib.compress(content, _LEVEL))
+
+
+def put_chunk(packed: BinaryIO, chunk: bytes) -> None:
+    """Write a chunk, at most 4 GiB, for `chunks`."""
+    packed.write(len(chunk).to_bytes(_LENGTH_BYTES) + chunk)
 
 
 def chunks(packed: BinaryIO) -> Iterator[bytes]:
-    """The chunks that `pack` wrote."""
+    """The chunks of a file, from its beginning."""
     packed.seek(0)
     while length := packed.read(_LENGTH_BYTES):
         yield packed.read(int.from_bytes(length))

@@ -20,7 +20,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
 from petstore.transactions.account_pages import count_accounts, page_of_accounts, uses_of
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
-from petstore.transactions.refusals import remove_refusals_of
+from petstore.transactions.refusals import REMOVE_REFUSALS
 from petstore.transactions.revocations import end_keys_of
 from petstore.transactions.rows import ACCOUNT, places, read_account, select
 from petstore.transactions.script import (
@@ -48,7 +48,7 @@ _ADD = statement(
     " ON CONFLICT (name) DO NOTHING RETURNING id"
 )
 _SET_STATE = statement("UPDATE accounts SET suspended_at_ms = $2, closed_at_ms = $3 WHERE id = $1")
-_FORGET = statement("DELETE FROM customers WHERE account_id = $1")
+FORGET_CUSTOMER = statement("DELETE FROM customers WHERE account_id = $1")
 _OTHERS_NAME = statement("SELECT 1 FROM accounts WHERE name = $1 AND id <> $2")
 _SET_NAME = statement("UPDATE accounts SET name = $2 WHERE id = $1")
 _SET_PLAN = statement(
@@ -207,15 +207,10 @@ class Accounts(Repository):
             return account
         changed = replace(account, closed_at_ms=now_ms)
         yield from _set_state(account, changed, "closed", actor, now_ms)
-        yield from forget_customer(account.id)
+        yield FORGET_CUSTOMER, (account.id,)
         yield from end_keys_of(account.id, actor, now_ms)
-        yield from remove_refusals_of(account.id)
+        yield REMOVE_REFUSALS, (account.id,)
         return changed
-
-
-def forget_customer(account_id: int) -> Script[None]:
-    """Delete what is known of the person behind an account."""
-    yield _FORGET, (account_id,)
 
 
 def _set_state(account: Account, changed: Account, action: str, actor: str, now_ms: int) -> Script[Account]:

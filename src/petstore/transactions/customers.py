@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import astuple
 
 from petstore.core.customers import NOBODY, Customer, CustomerChangedMeanwhile, changed_members
-from petstore.transactions.accounts import find_account, forget_customer
+from petstore.transactions.accounts import FORGET_CUSTOMER, find_account
 from petstore.transactions.journal import record
 from petstore.transactions.rows import CUSTOMER, places, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
@@ -41,7 +41,7 @@ class Customers(Repository):
         if expected not in (None, before) and customer != before:
             raise CustomerChangedMeanwhile(before)
         if customer == NOBODY:
-            yield from forget_customer(account.id)
+            yield FORGET_CUSTOMER, (account.id,)
         elif customer != before:
             yield _SET, (account.id, *astuple(customer))
         if changed := changed_members(before, customer):

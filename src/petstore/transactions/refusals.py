@@ -50,7 +50,7 @@ _LAST = statement(
     " FROM refusals r LEFT JOIN api_keys k ON k.id = r.key_id WHERE r.account_id = $1"
     f" ORDER BY r.id DESC LIMIT {KEPT}"
 )
-_REMOVE_OF = statement("DELETE FROM refusals WHERE account_id = $1")
+REMOVE_REFUSALS = statement("DELETE FROM refusals WHERE account_id = $1")
 
 
 class Refusals(Repository):
@@ -67,8 +67,3 @@ class Refusals(Repository):
         """Those of an account, newest first; processes save theirs about once a second."""
         found = [Refusal(*row) for row in (yield _LAST, (account_id,))]
         return sorted(found, key=lambda refusal: refusal.at_ms, reverse=True)
-
-
-def remove_refusals_of(account_id: int) -> Script[None]:
-    """As its account is closed."""
-    yield _REMOVE_OF, (account_id,)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from petstore.core.imports import UploadFault
+from petstore.core.imports import UploadFault, chunks, put_chunk
 from petstore.core.lists.listed import StockList
 from petstore.core.printable import printable
 from petstore.core.stock import StockImport, StockPlan, StockRow
@@ -30,14 +30,11 @@ class Spool:
         self._decode = msgspec.msgpack.Decoder(list[StockRow]).decode
 
     def add(self, rows: list[StockRow]) -> None:
-        data = self._encode(rows)
-        self._file.write(len(data).to_bytes(8) + data)
+        put_chunk(self._file, self._encode(rows))
 
     def chunks(self) -> Iterator[list[StockRow]]:
         """The lists as they were added."""
-        self._file.seek(0)
-        while length := self._file.read(8):
-            yield self._decode(self._file.read(int.from_bytes(length)))
+        return map(self._decode, chunks(self._file))
 
 
 class BadRows:

@@ -54,7 +54,7 @@ class JsonList:
         return b""
 
     def reading(self) -> Reading:
-        return Reading([], [], [], [])
+        return Reading()
 
     def meaning(self) -> str:
         return ""

@@ -174,7 +174,7 @@ def _likely(placed: tuple[int, Columns]) -> tuple[int, int, int]:
 def _reading(notes: list[str], columns: Columns, rows: list[list[str]]) -> Reading:
     """With the headings and the first rows, bounded; without them where there are too many columns."""
     if len(columns.names) > COLUMNS_SAID_MAX:
-        return Reading(notes, [], [], [])
+        return Reading(notes)
     shown = [
         [printable(cell[:_SHOWN_CHARACTERS]) for cell in cells[columns.skipped :][:COLUMNS_SAID_MAX]]
         for cells in [columns.headings, *rows[:_SHOWN_ROWS]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
@@ -29,8 +29,6 @@ def on_connection(
     StoreUnavailable.
     """
     check_files(url)
-    outcome: list[_T] = []
-    failure: list[BaseException] = []
 
     async def connected() -> _T:
         connection = await connect_first(url, options, bounded=bounded)
@@ -39,26 +37,23 @@ def on_connection(
         finally:
             await close_connection(connection)
 
-    def run() -> None:
-        try:
-            outcome.append(asyncio.run(connected()))
-        except BaseException as error:
-            failure.append(error)
+    try:
+        if not _has_loop():
+            return asyncio.run(connected())
+        with ThreadPoolExecutor(1, "petstore-upkeep") as thread:
+            return thread.submit(lambda: asyncio.run(connected())).result()
+    except Exception as error:
+        if is_the_drivers(error):
+            raise translate_at_start(error) from error
+        raise
 
+
+def _has_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        run()
-    else:
-        thread = Thread(target=run, name="petstore-upkeep")
-        thread.start()
-        thread.join()
-    if failure:
-        error = failure[0]
-        if isinstance(error, Exception) and is_the_drivers(error):
-            raise translate_at_start(error) from error
-        raise error
-    return outcome[0]
+        return False
+    return True
 
 
 def check_files(url: str) -> None:
