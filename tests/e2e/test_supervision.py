@@ -9,6 +9,8 @@ import socket
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -189,6 +191,7 @@ def stop_under_load(
             try:
                 one = socket.create_connection(("127.0.0.1", port), timeout=0.3)
             except OSError:
+                over.wait(0.001)
                 continue
             with one:
                 one.settimeout(20)
@@ -198,10 +201,14 @@ def stop_under_load(
                 except (OSError, IndexError) as error:
                     lost.append(error)
 
-    with running_server(folder, drain="300ms", access_log="off") as server:
-        visitors = [threading.Thread(target=visit, args=(server.port,)) for _ in range(12)]
-        for visitor in visitors:
-            visitor.start()
+    with (
+        running_server(folder, drain="300ms", access_log="off") as server,
+        ThreadPoolExecutor(12) as visitors,
+        ExitStack() as ending,
+    ):
+        ending.callback(over.set)
+        for _ in range(12):
+            visitors.submit(visit, server.port)
         wait_for(lambda: answered[201] > 100, "the load")
         (first,) = server.workers()
         server.process.send_signal(number)
@@ -211,9 +218,6 @@ def stop_under_load(
             wait_for(lambda: server.workers() not in ([], [first]), "the new worker")
             served = answered[201]
             wait_for(lambda: answered[201] > served + 100, "its answers")
-        over.set()
-        for visitor in visitors:
-            visitor.join()
     return lost, answered
 
 

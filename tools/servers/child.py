@@ -21,6 +21,7 @@ _START_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 0.005
 _LOG_CHARACTERS = 2_000
 _NICED_WITHIN_SECONDS = 0.3
+_BEGUN_WITHIN_SECONDS = 5.0
 
 
 class Child:
@@ -128,12 +129,15 @@ def children(pid: int) -> list[int]:
 
 
 def workers(pid: int) -> list[int]:
-    """The workers of a service: its children but for the background process."""
-    found = set(children(pid)) - set(background(pid))
-    if len(found) > 1 and any(_age_seconds(child) < _NICED_WITHIN_SECONDS for child in found):
-        time.sleep(_NICED_WITHIN_SECONDS)
-        found &= set(children(pid)) - set(background(pid))
-    return sorted(found)
+    """The workers of a service: its children but for the background process. That is known by its priority,
+    which it lowers soon after it begins: until then this waits."""
+    while True:
+        niced = set(background(pid))
+        found = set(children(pid)) - niced
+        settled_seconds = _NICED_WITHIN_SECONDS if niced else _BEGUN_WITHIN_SECONDS
+        if len(found) < 2 or all(_age_seconds(child) > settled_seconds for child in found):
+            return sorted(found)
+        time.sleep(0.05)
 
 
 def background(pid: int) -> list[int]:
