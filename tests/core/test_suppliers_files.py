@@ -319,6 +319,18 @@ class TestExcel:
         check(read(moved)[1], [])
         assert "Unpacked it would be too large" in refusal(expanded(moved, pad, part="worksheets/book.xml"))
 
+    def test_a_link_in_each_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Links are no part of what is kept, however many there are."""
+
+        def fill(sheet: Any) -> None:
+            sheet.append(["name", "category"])
+            for number in range(2, 402):
+                sheet.append(["Rex", 1])
+                sheet.cell(number, 1).hyperlink = f"https://www.supplier.example/animals/{number}"
+
+        monkeypatch.setattr(sheets, "_KEPT_BYTES_MAX", 40_000)
+        assert len(read(workbook(fill))[1]) == 400
+
     def test_many_sheets_of_one_part(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Are not read as often as they are named, before they are counted."""
         named = b'<sheet name="%d" sheetId="%d" state="visible" r:id="rId1"/>'

@@ -131,6 +131,8 @@ def _open(file: BinaryIO, only_values: bool) -> Any:
 
     reader = ExcelReader(file, read_only=True, data_only=only_values, keep_links=False)
     reader.archive = _Archive(file)
+    # What a sheet leads to, such as a link in each row, would be read and left alone.
+    reader.valid_files = [name for name in reader.valid_files if not name.endswith(".rels")]
     reader.read_chartsheet = lambda *_: None  # it has no rows, and would be kept
     reader.read()
     reader.wb._archive = ZipFile(file)  # rows are bounded one by one
