@@ -207,8 +207,7 @@ def stop_under_load(
         ExitStack() as ending,
     ):
         ending.callback(over.set)
-        for _ in range(12):
-            visitors.submit(visit, server.port)
+        visits = [visitors.submit(visit, server.port) for _ in range(12)]
         wait_for(lambda: answered[201] > 100, "the load")
         (first,) = server.workers()
         server.process.send_signal(number)
@@ -218,6 +217,8 @@ def stop_under_load(
             wait_for(lambda: server.workers() not in ([], [first]), "the new worker")
             served = answered[201]
             wait_for(lambda: answered[201] > served + 100, "its answers")
+    for each in visits:
+        each.result()  # raises what a visitor raised
     return lost, answered
 
 
