@@ -98,7 +98,7 @@ def refusal() -> str:
 
 
 def _refusal_of_clients(last: str) -> str:
-    """Whoever has installed a released client gets a changed one only under a higher version."""
+    """A changed client has a higher version than the released one, which users have installed."""
     if last and not _git("rev-parse", "--verify", "--quiet", f"{last}^{{commit}}", may_fail=True):
         return f"{last}, the last commit of the last release, is not in this repository. Fetch its history."
     for folder, file in _VERSIONS.items() if last else ():
