@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from petstore.http.exchange import Exchange
-from petstore.http.heads import Headers
+from petstore.http.heads import Head, Headers
 
 # Sends a body that arrives after its head.
 Feed = Callable[[Exchange], Awaitable[None]]
@@ -88,7 +88,8 @@ async def send(
 ) -> tuple[int, Headers, bytes]:
     """One request, and its answer. A body of bytes comes with the head."""
     wire = Wire()
-    exchange = Exchange(wire, method, target, headers, (client, 50_000))
+    path, _, query = target.partition(b"?")
+    exchange = Exchange(wire, method, path, query, Head(headers), (client, 50_000))
     await asyncio.sleep(0)  # as from a socket: a request begins in a turn of the event loop of its own
     if isinstance(body, bytes):
         exchange.feed(body)

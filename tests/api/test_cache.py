@@ -9,12 +9,13 @@ from petstore.api.pipeline.cache import PageCache
 from petstore.api.pipeline.request import Request, read_request
 from petstore.api.pipeline.response import Response, make_page, make_response
 from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
 from tools.exchanges import Wire
 
 
 def ask(query: bytes, **headers: bytes) -> Request:
     pairs = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
-    return read_request(Exchange(Wire(), "GET", b"/v1/pets?" + query, pairs, ("192.0.2.1", 1)))
+    return read_request(Exchange(Wire(), "GET", b"/v1/pets", query, Head(pairs), ("192.0.2.1", 1)))
 
 
 def find(cache: PageCache, query: bytes, version: int) -> Response | None:

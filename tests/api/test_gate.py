@@ -18,6 +18,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
 from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
@@ -84,7 +85,7 @@ class Entrance:
     async def ask(self) -> int:
         """One request; what the minute has left after it."""
         head = [(b"host", b"x"), (b"authorization", f"Bearer {KEY}".encode())]
-        request = read_request(Exchange(Wire(), "GET", b"/v1/pets", head, ("192.0.2.1", 1)))
+        request = read_request(Exchange(Wire(), "GET", b"/v1/pets", b"", Head(head), ("192.0.2.1", 1)))
         if not self.gate.try_admit(request, Access.READ, False):
             told: asyncio.Future[tuple[Caller, Decision | None]] = asyncio.get_running_loop().create_future()
             decision = None

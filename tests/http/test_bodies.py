@@ -113,9 +113,9 @@ class TestRead:
         assert await peer.answers() == ok(body)
         peer.send(get(b"/2"))
         assert await peer.answers() == ok(b"")
-        assert application.seen[0].headers[0] == application.last.headers[0] == (b"host", b"a")
-        assert len(application.seen[0].headers) == 2
-        assert len(application.last.headers) == 1
+        assert application.seen[0].head.headers[0] == application.last.head.headers[0] == (b"host", b"a")
+        assert len(application.seen[0].head.headers) == 2
+        assert len(application.last.head.headers) == 1
 
     async def test_100_continue_is_sent_when_the_application_asks(self) -> None:
         """Once."""

@@ -205,7 +205,7 @@ class TestTargets:
         Peer(application).send(get(target, b"X-A: b\r\n"))
         exchange = application.last
         assert (exchange.path, exchange.query) == (path, query)
-        assert sorted(exchange.headers) == [(b"host", host), (b"x-a", b"b")]
+        assert sorted(exchange.head.headers) == [(b"host", host), (b"x-a", b"b")]
 
     @pytest.mark.parametrize(
         ("lines", "hosts"), [(b"", 1), (b"Host: a\r\n", 1), (b"Host: a\r\nhost: b\r\n", 2)]
@@ -214,7 +214,7 @@ class TestTargets:
         """The application refuses two; one that is missing is filled in."""
         application = Later()
         Peer(application).send(b"GET http://c/ HTTP/1.1\r\n%b\r\n" % lines)
-        assert application.last.headers == [(b"host", b"c")] * hosts
+        assert application.last.head.headers == [(b"host", b"c")] * hosts
 
 
 async def test_empty_lines_before_a_request_are_skipped() -> None:

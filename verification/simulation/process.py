@@ -25,6 +25,7 @@ from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import NO_VERSIONS
 from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.fallback import FallbackLimiter
@@ -184,8 +185,8 @@ def _shown(store: SimulatedStore, number: int) -> None:
 
 def _request(token: bytes, page: int) -> Request:
     """A list whose identifier makes it a page of its own."""
-    headers = [(b"authorization", b"Bearer " + token)]
-    return read_request(Exchange(Wire(), "GET", b"/v1/pets?id=%d" % (page + 1), headers, ("192.0.2.1", 1)))
+    head = Head([(b"authorization", b"Bearer " + token)])
+    return read_request(Exchange(Wire(), "GET", b"/v1/pets", b"id=%d" % (page + 1), head, ("192.0.2.1", 1)))
 
 
 async def _nothing_to_purge(now_ms: int) -> None: ...

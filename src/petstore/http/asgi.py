@@ -58,7 +58,7 @@ def _scope(exchange: Exchange) -> MutableMapping[str, Any]:
         "raw_path": exchange.path,
         "query_string": exchange.query,
         "root_path": "",
-        "headers": exchange.headers,
+        "headers": exchange.head.headers,
         "client": exchange.client,
     }
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
 import structlog
-from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
 
 from petstore.http.exchange import Exchange
-from petstore.http.heads import METHOD, Headers, framing_of, in_origin_form
 from petstore.http.progress import Progress, reset, unsent_bytes
+from petstore.http.reading import Reader
 from petstore.http.refusals import refusal
 
-# Larger than the application's bounds, so that its own answer comes first.
-_HEAD_MAX_BYTES = 64 * 1024
 _BODY_AHEAD_BYTES = 64 * 1024  # of a body, that may wait for the application
 # Without a request, with a part of its head, or with the rest of a body that nobody reads.
 _IDLE_SECONDS = 10.0
@@ -25,7 +21,6 @@ LINGER_SECONDS = 1.0
 
 # Of all connections: it is parsed before the next read. The 455 smallest requests in it take a millisecond.
 _READ = memoryview(bytearray(8 * 1024))
-_VERSIONS = {"1.1": True, "1.0": False}
 
 _log = structlog.get_logger("petstore")
 
@@ -45,23 +40,13 @@ class Server(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Implements exchange.Wire and httptools' callbacks."""
+    """Implements exchange.Wire."""
 
     _transport: asyncio.Transport
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._parser = HttpRequestParser(self)
-        self._client = ("unknown", 0)
-        self._method = ""  # of the request whose head arrives, if llhttp does not know it
-        self._target = b""
-        self._headers: Headers = []
-        self.heads = 0  # of requests that have arrived
-        self._is_between = True  # the last request is complete, and nothing of the next one has arrived
-        self._unfinished = 0  # bytes since a request or a piece of a body was complete
-        self._arriving: Exchange | None = None  # its body is not complete
         self._current: Exchange | None = None  # it is answered at this moment
-        self._queue: deque[Exchange] = deque()  # pipelined ones
         self._refusal = 0  # the status that ends the connection, after the answers
         self._since = server.now  # when the last answer ended or the next request began
         self._has_ended = False  # the client sends nothing any more
@@ -71,6 +56,10 @@ class Connection(asyncio.BufferedProtocol):
         self._progress = Progress()
 
     @property
+    def has_asked(self) -> bool:
+        return self._reader.heads > 0
+
+    @property
     def is_draining(self) -> bool:
         return self._server.is_draining
 
@@ -78,7 +67,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._client = transport.get_extra_info("peername", self._client)[:2]
+        client = transport.get_extra_info("peername", ("unknown", 0))[:2]
+        self._reader = Reader(self, client)
+        self._queue = self._reader.requests
         self._server.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -86,15 +77,14 @@ class Connection(asyncio.BufferedProtocol):
         self._queue.clear()
         self.eof_received()
         self.resume_writing()
-        self._arriving = None
-        del self._parser  # both refer to this connection: cycles are seldom collected
+        self._reader.close()
         self._server.closed(self)
 
     def eof_received(self) -> bool:
         """True: the client may still read what is being answered."""
         self._has_ended = True
-        if self._arriving is not None:
-            self._arriving.lose()
+        if self._reader.arriving is not None:
+            self._reader.arriving.lose()
         if self._current is not None:
             self._current.leave()
         return not self._is_closing and bool(self._current or self._queue or self._refusal)
@@ -116,16 +106,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_closing or self._refusal:
             return
         data = bytes(_READ[:nbytes])
-        if not self._unfinished and self._current is None:
+        if not self._reader.unfinished and self._current is None:
             self._since = self._server.now
-        self._unfinished += len(data)
-        try:
-            while data:
-                data = self._feed(data)
-        except HttpParserError:
-            self._refuse(400)
-        if self._unfinished > _HEAD_MAX_BYTES:
-            self._refuse(414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431)
+        if status := self._reader.read(data):
+            self._refuse(status)
         if self._current is None and (self._queue or self._refusal):
             # Not now: uvloop reads before it ends what the store saw in its last turn.
             self._server.call_soon(self._next)
@@ -133,88 +117,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def _pause_reading(self) -> None:
         """While the client is ahead of the application. Bytes after the last answer are read, and dropped."""
-        waiting_bytes = 0 if self._arriving is None else self._arriving.waiting_bytes
+        waiting_bytes = 0 if self._reader.arriving is None else self._reader.arriving.waiting_bytes
         is_ahead = len(self._queue) > (self._current is None) or waiting_bytes > _BODY_AHEAD_BYTES
         if is_ahead and not self._is_closing:
             self._is_paused = True
             self._transport.pause_reading()
 
-    # httptools' callbacks: it turns their errors into an HttpParserError.
-
-    def on_message_begin(self) -> None:
-        self._is_between = False
-
-    def on_url(self, piece: bytes) -> None:
-        self._target += piece
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._arriving is None:  # else a trailer, which no operation reads
-            self._headers.append((name.lower(), value))
-
-    def on_headers_complete(self) -> None:
-        if self._arriving is not None:  # the parser reads the body of an ignored upgrade
-            return
-        parser, headers, target = self._parser, self._headers, self._target
-        is_current_version = _VERSIONS[parser.get_http_version()]
-        if target[:1] != b"/":
-            target, headers = in_origin_form(target, headers)
-        exchange = Exchange(
-            self,
-            self._method or parser.get_method().decode("ascii"),
-            target,
-            headers,
-            self._client,
-            keeps_alive=is_current_version and parser.should_keep_alive(),
-            takes_chunks=is_current_version,
-        )
-        self._method, self._target, self._headers = "", b"", []
-        self.heads += 1
-        self._unfinished = 0
-        self._arriving = exchange
-        self._queue.append(exchange)
-
-    def on_body(self, piece: bytes) -> None:
-        self._unfinished = 0
-        if self._arriving is not None:
-            self._arriving.feed(piece)
-
-    def on_message_complete(self) -> None:
-        if self._arriving is not None:
-            self._arriving.complete()
-            self._arriving, self._unfinished, self._is_between = None, 0, True
-
-    def _feed(self, data: bytes) -> bytes:
-        """Returns what is left to parse. Raises HttpParserError."""
-        heads, is_start = self.heads, self._is_between
-        try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            self._ignore_upgrade()
-            return data[upgrade.args[0] :]
-        except HttpParserInvalidMethodError:
-            method = METHOD.match(data) if is_start and heads == self.heads else None
-            if method is None:  # bytes of a body, or half a method, are before it
-                raise
-            self._method = method[1].decode("ascii")
-            self._parser = HttpRequestParser(self)
-            return b"GET " + data[method.end() :]
-        return b""
-
-    def _ignore_upgrade(self) -> None:
-        """Its request is like any other (RFC 9110, 7.8). httptools reads no body of it: a new parser does."""
-        framing = framing_of(self._queue[-1].headers)
-        if framing:
-            self._arriving = self._queue[-1]
-            self._arriving.is_complete = False
-            self._parser = HttpRequestParser(self)
-            self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
-            self._target = b""
-
     def _refuse(self, status: int) -> None:
         """Bytes came that are no request, or no body."""
         last = self._queue[-1] if self._queue else self._current
-        if self._arriving is not None:
-            self._arriving.lose()
+        if self._reader.arriving is not None:
+            self._reader.arriving.lose()
         elif last is None or last.keeps_alive:  # else it may be anything (RFC 9112, 9.6)
             self._refusal = self._refusal or status
 
@@ -289,7 +202,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         """After the answers. A client that still sends has time to read them: a reset would discard them."""
-        still_sends = bool(self._arriving or self._unfinished or self._queue or self._is_paused)
+        still_sends = bool(self._reader.arriving or self._reader.unfinished or self._queue or self._is_paused)
         self._queue.clear()
         self._is_closing = True
         if self._has_ended or not still_sends or self._transport.is_closing():

@@ -6,7 +6,9 @@ import asyncio
 from http import HTTPStatus
 from typing import Protocol
 
-from petstore.http.heads import Headers, value_of
+import msgspec
+
+from petstore.http.heads import Head, value_of
 
 READ_AWAY_MAX_BYTES = 64 * 1024
 _LENGTH_DIGITS_MAX = 20  # Python reads no number of 5,000 digits
@@ -42,60 +44,33 @@ class Wire(Protocol):
         """End the connection at once."""
 
 
-class Exchange:
+class Exchange(msgspec.Struct, eq=False):
     """A request whose head has arrived. An application answers it once: by `answer`, or by `begin`, `write`
     and `end`. Not for use by threads.
 
-    `path` and `query` are as they were sent, names of `headers` in lower case. `keeps_alive`: the client may
-    send another request; `is_complete`: the whole body has arrived; `task`: for the application, so that its
-    task is not collected.
+    `path` and `query` are as they were sent. `keeps_alive`: the client may send another request;
+    `is_complete`: the whole body has arrived; `task`: for the application, so that its task is not collected.
     """
 
-    __slots__ = (
-        *(
-            "method",
-            "path",
-            "query",
-            "headers",
-            "client",
-            "keeps_alive",
-            "is_complete",
-            "is_answered",
-            "task",
-        ),
-        *("_connection", "_takes_chunks", "_pieces", "_arrival", "_gone", "_has_left", "_is_lost"),
-        *("_asked", "_is_chunked", "waiting_bytes"),
-    )
-
-    def __init__(
-        self,
-        connection: Wire,
-        method: str,
-        target: bytes,
-        headers: Headers,
-        client: tuple[str, int],
-        *,
-        keeps_alive: bool = True,
-        takes_chunks: bool = True,
-    ) -> None:
-        self.method = method
-        self.path, _, self.query = target.partition(b"?")
-        self.headers = headers
-        self.client = client
-        self.is_complete = False
-        self.is_answered = False
-        self.task: asyncio.Task[None] | None = None
-        self._connection = connection
-        self.keeps_alive = keeps_alive
-        self._pieces: list[bytes] = []
-        self.waiting_bytes = 0  # of the body, not taken by the application yet
-        self._arrival: asyncio.Future[None] | None = None
-        self._gone: asyncio.Future[None] | None = None
-        self._has_left = False
-        self._is_lost = False
-        self._asked = False  # for the body, by 100 Continue
-        self._takes_chunks = takes_chunks
-        self._is_chunked = False
+    _connection: Wire
+    method: str
+    path: bytes
+    query: bytes
+    head: Head
+    client: tuple[str, int]
+    keeps_alive: bool = True
+    _takes_chunks: bool = True
+    is_complete: bool = False
+    is_answered: bool = False
+    task: asyncio.Task[None] | None = None
+    waiting_bytes: int = 0  # of the body, not taken by the application yet
+    _pieces: list[bytes] = []
+    _arrival: asyncio.Future[None] | None = None
+    _gone: asyncio.Future[None] | None = None
+    _has_left: bool = False
+    _is_lost: bool = False
+    _asked: bool = False  # for the body, by 100 Continue
+    _is_chunked: bool = False
 
     # For the application.
 
@@ -112,7 +87,7 @@ class Exchange:
     async def more(self) -> None:
         """Wait until more of the body has arrived or it is complete. Raises EOFError if it never is."""
         if not (self.is_complete or self._pieces or self._is_lost):
-            expects = value_of(self.headers, b"expect").lower() == b"100-continue"
+            expects = value_of(self.head.headers, b"expect").lower() == b"100-continue"
             if expects and not self._asked and self._takes_chunks:  # RFC 9110, 10.1.1: never HTTP/1.0
                 self._connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self._asked = True
@@ -182,12 +157,12 @@ class Exchange:
 
     def _can_read_away(self, status: int) -> bool:
         """Whether the rest is short, announced, and sent unasked (without Expect); after a 408 it is late."""
-        length = value_of(self.headers, b"content-length")
+        length = value_of(self.head.headers, b"content-length")
         return (
             0 < len(length) < _LENGTH_DIGITS_MAX
             and int(length) <= READ_AWAY_MAX_BYTES
             and status != _REQUEST_TIMEOUT
-            and (self._asked or not value_of(self.headers, b"expect"))
+            and (self._asked or not value_of(self.head.headers, b"expect"))
         )
 
     # For the connection.

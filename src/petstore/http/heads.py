@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -11,6 +14,14 @@ Headers = list[tuple[bytes, bytes]]
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)(.*)", re.I | re.S)
 # RFC 9110, 5.6.2. llhttp knows the registered methods alone; the application answers the others too.
 METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
+
+
+class Head(msgspec.Struct):
+    """The header lines of a request, names in lower case. A client that repeats them on a connection has them
+    read once: `made` is what an application keeps with them, None at first."""
+
+    headers: Headers
+    made: Any = None
 
 
 def value_of(headers: Headers, name: bytes) -> bytes:

@@ -55,7 +55,7 @@ class HttpServer:
     @property
     def has_newcomers(self) -> bool:
         """Whether a connection has sent no request yet."""
-        return any(not connection.heads for connection in self._connections)
+        return any(not connection.has_asked for connection in self._connections)
 
     async def serve(self) -> None:
         """Until `stop`, and until the last connection has ended then."""

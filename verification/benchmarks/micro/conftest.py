@@ -12,6 +12,7 @@ import uvloop
 
 from petstore.core.clock import SystemClock
 from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tools.exchanges import Wire
@@ -87,4 +88,6 @@ def exchange(wire: Wire, database_copy: tuple[Path, str]) -> Exchange:
         (b"accept", b"application/json"),
         (b"user-agent", b"micro/1.0"),
     ]
-    return Exchange(wire, "GET", b"/v1/pets?limit=20&status=available", headers, ("127.0.0.1", 50_000))
+    return Exchange(
+        wire, "GET", b"/v1/pets", b"limit=20&status=available", Head(headers), ("127.0.0.1", 50_000)
+    )

@@ -43,11 +43,11 @@ def check_body_headers(request: Request, *, patch: bool = False) -> None:
         raise _too_large()
     accept_patch = PATCH_TYPES if patch else ""
     encoding = request.headers.get(b"content-encoding") or b"identity"
-    if encoding.lower() != b"identity" or b"content-encoding" in request.repeated:
+    if encoding.lower() != b"identity" or b"content-encoding" in request.head.repeated:
         raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.", accept_patch)
     media_type = request.headers.get(b"content-type") or b""
     is_taken = media_type == b"application/json" or _is_json(media_type, patch)
-    if b"content-type" in request.repeated or not is_taken:
+    if b"content-type" in request.head.repeated or not is_taken:
         other = " or 'application/merge-patch+json'" if patch else ""
         raise UnsupportedMediaType(
             f"Send the body as JSON in UTF-8, with the header 'Content-Type: application/json'{other}.",

@@ -91,7 +91,7 @@ class Rehearsal:
 
     def __call__(self, request: Request, operation: Operation) -> Awaitable[Response]:
         """Raises InvalidHeader for what is none of the values that the operation takes."""
-        if REHEARSE in request.repeated:
+        if REHEARSE in request.head.repeated:
             raise InvalidHeader("Petstore-Rehearse: send one.")
         text = request.headers[REHEARSE].decode("latin-1")
         codes = {"method_not_allowed", *self._needs.documented()[operation.name]}

@@ -9,12 +9,13 @@ import asyncio
 import re
 from functools import lru_cache
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from petstore.core.client_address import Networks, client_address
+from petstore.core.digests import digest
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound, UriTooLong
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
@@ -46,21 +47,30 @@ def _is_host(value: bytes) -> bool:
     return _HOST.fullmatch(value) is not None
 
 
+class Head(Protocol):
+    """Header lines, names in lower case. `made` is kept for the next request with the same lines."""
+
+    headers: list[tuple[bytes, bytes]]
+    made: Any
+
+
 class Exchange(Protocol):
     """A request as the HTTP server has read it, with the way to answer it.
 
-    `path` and `query` are as they were sent, names of `headers` in lower case. `is_complete`: the whole body
-    has arrived; `is_answered`: and the answer is sent; `task`: the one that answers, if there is one.
+    `path` and `query` are as they were sent. `is_complete`: the whole body has arrived; `is_answered`: and
+    the answer is sent; `task`: the one that answers, if there is one.
     """
 
     method: str
     path: bytes
     query: bytes
-    headers: list[tuple[bytes, bytes]]
     client: tuple[str, int]
     is_complete: bool
     is_answered: bool
     task: asyncio.Task[None] | None
+
+    @property
+    def head(self) -> Head: ...
 
     def take(self) -> bytes:
         """All of the body that has arrived since the last call."""
@@ -78,36 +88,42 @@ class Exchange(Protocol):
         """End the connection without an answer."""
 
 
-class Request(msgspec.Struct, gc=False):
-    """One request. `request_id` is the client's own if it is well-formed, until the pipeline sets another;
-    `began` is on the monotonic clock, `waited` are seconds without work. The gate sets `caller`, of the key
-    if that exists, and `decision`, by which the request is admitted or refused; `cause` is gate.Refused's.
+class RequestHead(msgspec.Struct, frozen=True, gc=False):
+    """What is read from header lines alone, for all requests that repeat them on a connection.
 
-    `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is
-    that of the target and the lines in bytes, with four more for each line: its colon, space and end.
+    `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is that
+    of the lines in bytes, with four more for each: its colon, space and end. `request_id` is the client's own
+    if it is well-formed. `token` is that of the one Authorization header; None without one or with another
+    scheme. `key_digest`: of the token.
+    """
+
+    headers: dict[bytes, bytes]
+    repeated: frozenset[bytes]
+    size: int
+    has_host: bool
+    request_id: bytes
+    token: bytes | None
+    key_digest: bytes
+
+
+class Request(msgspec.Struct, gc=False):
+    """One request. `request_id` is the client's, or else the pipeline's; `began` is on the monotonic clock,
+    `waited` are seconds without work. The gate sets `caller`, of the key if that exists, and `decision`, by
+    which the request is admitted or refused; `cause` is gate.Refused's.
     """
 
     exchange: Exchange
     method: str
     path: bytes
     query: bytes
+    head: RequestHead
     headers: dict[bytes, bytes]
-    repeated: frozenset[bytes]
-    size: int
     request_id: bytes
     began: float = 0.0
     waited: float = 0.0
-    key_digest: bytes = b""
     caller: Caller | None = None
     decision: Decision | AddressDecision | None = None
     cause: str | None = None
-
-    def bearer_token(self) -> bytes | None:
-        """The token of the one Authorization header; None without one or with another scheme."""
-        value = self.headers.get(b"authorization")
-        if value is None or value[:7].lower() != b"bearer " or b"authorization" in self.repeated:
-            return None
-        return value[7:].strip(b" ")
 
     def idempotency(self, account_id: int) -> Idempotency | None:
         """The account's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
@@ -116,7 +132,7 @@ class Request(msgspec.Struct, gc=False):
             return None
         if len(value) > 1 and value[:1] == b'"' == value[-1:]:
             value = value[1:-1]
-        if b"idempotency-key" in self.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
+        if b"idempotency-key" in self.head.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
             raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
         return Idempotency(account_id, value.decode("ascii"))
 
@@ -156,13 +172,12 @@ class Request(msgspec.Struct, gc=False):
 
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
-        if self.size > TARGET_MAX_BYTES:  # the smaller bound: below it both hold
-            if len(self.path) + len(self.query) > TARGET_MAX_BYTES:
-                raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
-            if self.size > HEAD_MAX_BYTES:
-                raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
-        host = self.headers.get(b"host")
-        if host is None or not _is_host(host) or b"host" in self.repeated:
+        target_size = len(self.path) + len(self.query)
+        if target_size > TARGET_MAX_BYTES:
+            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
+        if target_size + self.head.size > HEAD_MAX_BYTES:
+            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
+        if not self.head.has_host:
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
 
     def client_address(self, trusted: Networks) -> str:
@@ -193,18 +208,32 @@ def unknown_parameter(name: str, names: tuple[str, ...]) -> InvalidParameter:
 
 def read_request(exchange: Exchange) -> Request:
     """The request of an exchange."""
-    pairs, path, query = exchange.headers, exchange.path, exchange.query
+    head = exchange.head.made
+    if head is None:
+        head = exchange.head.made = _read_head(exchange.head.headers)
+    return Request(
+        exchange, exchange.method, exchange.path, exchange.query, head, head.headers, head.request_id
+    )
+
+
+def _read_head(pairs: list[tuple[bytes, bytes]]) -> RequestHead:
     values = dict(pairs)
     repeated = _ONCE
-    parts = [path, query, *values, *values.values()]  # a quarter faster than from the pairs
+    parts = [*values, *values.values()]  # a quarter faster than from the pairs
     if len(values) != len(pairs):
         values, repeated = _read_repeated(pairs)
-        parts = [path, query, *chain.from_iterable(pairs)]
+        parts = [*chain.from_iterable(pairs)]
     size = len(b"".join(parts)) + 4 * len(pairs)
     request_id = values.get(b"x-request-id", b"")
     if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
         request_id = b""
-    return Request(exchange, exchange.method, path, query, values, repeated, size, request_id)
+    host = values.get(b"host")
+    has_host = host is not None and _is_host(host) and b"host" not in repeated
+    value = values.get(b"authorization", b"")
+    if value[:7].lower() != b"bearer " or b"authorization" in repeated:
+        return RequestHead(values, repeated, size, has_host, request_id, None, b"")
+    token = value[7:].strip(b" ")
+    return RequestHead(values, repeated, size, has_host, request_id, token, digest(token))
 
 
 def _read_repeated(pairs: list[tuple[bytes, bytes]]) -> tuple[dict[bytes, bytes], frozenset[bytes]]:

@@ -1,0 +1,44 @@
+"""A GET with the header lines of the one before: most clients send the same ones with each request."""
+
+from __future__ import annotations
+
+from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
+
+_START, _END = b"GET ", b" HTTP/1.1\r\n"
+# Characters of RFC 3986 without the fragment's; llhttp reads targets that have others.
+_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@%/?"
+
+
+class Repeats:
+    """Of one connection, between whose requests `find` is asked."""
+
+    __slots__ = ("_head", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""  # of the last request: all but its method and target
+        self._head = Head([])
+
+    def find(self, data: bytes) -> tuple[bytes, bytes, Head] | None:
+        """Path, query and head of a whole request that differs from the last one in its target alone."""
+        rest = self._rest
+        if not rest or not data.endswith(rest):
+            return None
+        target = _plain_target(data, len(data) - len(rest))
+        path, _, query = target.partition(b"?")
+        return (path, query, self._head) if target else None
+
+    def note(self, data: bytes, exchange: Exchange | None) -> None:
+        """The bytes from which this request was read, and nothing else. None: they were not one request."""
+        self._rest = b""
+        if exchange is not None and exchange.keeps_alive and not exchange.waiting_bytes:
+            end = data.find(_END)
+            if _plain_target(data, end):
+                self._rest, self._head = data[end:], exchange.head
+
+
+def _plain_target(data: bytes, end: int) -> bytes:
+    """The target of a GET up to there; empty unless it is in origin form and plain."""
+    target = data[len(_START) : end]
+    is_plain = data.startswith(b"GET /") and end > 0 and not target.translate(None, _PLAIN)
+    return target if is_plain else b""
