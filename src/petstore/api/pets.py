@@ -33,7 +33,7 @@ from petstore.api.pipeline.response import (
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, PetStatus, shown_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, Pet, PetStatus, shown_pet
 from petstore.core.preconditions import tag_of
 from petstore.transactions.pets import Pets
 
@@ -76,17 +76,15 @@ class PetOperations:
         body = encode(shown_pet(created.pet))
         return make_created(body, tag_of(body), self._location(created.pet.id), replayed=created.replayed)
 
-    async def get_pet(self, request: Request, caller: Caller) -> Response:
+    def get_pet(self, request: Request, caller: Caller) -> Response | Awaitable[Response]:
         """GET /pets/{petId}; 410 from the removal date on."""
         pet_id = request.path_id()
         if self._is_removed():
             raise self._deprecation.gone(pet_id)
-        request.refuse_parameters()
-        pet = None if pet_id is None else await self._pets.get(pet_id)
-        if pet is None:
-            raise NotFound("There is no such animal.")
-        body = encode(shown_pet(pet))
-        return make_representation(body, tag_of(body))
+        if request.query:
+            request.refuse_parameters()
+        pet = None if pet_id is None else self._pets.read_one(pet_id)
+        return _show(pet) if pet is None or isinstance(pet, Pet) else _show_later(pet)
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:
         """PATCH /pets/{petId}: the animal as it is now, durable. Stays when getPet is removed."""
@@ -114,6 +112,17 @@ class PetOperations:
         if self._is_removed():
             return self._deprecation.successor(pet_id)
         return f"{self._base}/pets/{pet_id}"
+
+
+async def _show_later(pet: Awaitable[Pet | None]) -> Response:
+    return _show(await pet)
+
+
+def _show(pet: Pet | None) -> Response:
+    if pet is None:
+        raise NotFound("There is no such animal.")
+    body = encode(shown_pet(pet))
+    return make_representation(body, tag_of(body))
 
 
 async def _list_later(query: PageQuery, links: PageLinks, page: Awaitable[Page]) -> Response:

@@ -5,6 +5,7 @@ docs/errors.md has an entry for each code. The headers of an error: api/pipeline
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import msgspec
@@ -39,7 +40,13 @@ class PetstoreError(Exception):
     @property
     def body(self) -> bytes:
         """The specification's Error as JSON: exactly these three members."""
-        return msgspec.json.encode({"code": self.code, "message": self.public_message, "status": self.status})
+        return _body(self.code, self.public_message, self.status)
+
+
+@lru_cache(maxsize=256)
+def _body(code: str, message: str, status: int) -> bytes:
+    """Cached, because clients repeat their errors."""
+    return msgspec.json.encode({"code": code, "message": message, "status": status})
 
 
 class InvalidRequest(PetstoreError, code="invalid_request", status=400):

@@ -128,8 +128,13 @@ class Pets(Creating, ABC):
         return page_from(read_pets((yield select, arguments)), query.limit)
 
     @abstractmethod
+    def read_one(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
+        """One animal, or None; likewise."""
+
     async def get(self, pet_id: int) -> Pet | None:
-        """One animal, or None."""
+        """The same."""
+        pet = self.read_one(pet_id)
+        return pet if pet is None or isinstance(pet, Pet) else await pet
 
     @abstractmethod
     async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:

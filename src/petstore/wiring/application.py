@@ -64,8 +64,8 @@ class Application:
 
     def __call__(self, exchange: Exchange) -> None:
         """Answer at once, or in a task."""
-        path = exchange.path
-        service = self.service
+        path, service = exchange.path, self._service
+        assert service is not None, "the service has not started"
         if path[:4] == b"/v1/" or path == b"/v1":
             service.api(exchange)
         else:

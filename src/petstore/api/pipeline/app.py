@@ -25,8 +25,8 @@ from petstore.api.pipeline.response import (
     Response,
     error_response,
     help_links,
-    join_headers,
     limit_lines,
+    lines_with,
     make_response,
     render,
     unless_known,
@@ -189,7 +189,7 @@ class ApiApp:
         lines = response.lines
         if operation.always_headers is not None or self._cors.is_configured:
             further = operation.always_headers(request) if operation.always_headers else []
-            lines = render(join_headers(response.headers, [*further, *self._cors.headers(request)]))
+            lines = lines_with(response, [*further, *self._cors.headers(request)])
         lines = limit_lines(decision, request.request_id) + lines + self._always
         request.exchange.answer(response.status, lines, response.body)
         seconds = self._monotonic() - request.began

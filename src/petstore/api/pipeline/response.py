@@ -120,6 +120,9 @@ def unless_known(response: Response, if_none_match: bytes | None) -> Response:
     return _respond(304, None, tuple((name, known if name == b"etag" else value) for name, value in kept))
 
 
+_response_again = lru_cache(maxsize=256)(make_response)
+
+
 def help_links(page: str) -> dict[str, Header]:
     """The Link of each code to its entry on the page of errors (RFC 8288, relation `help` of HTML)."""
     return {code: (b"link", f'<{page}#{code}>; rel="help"'.encode("ascii")) for code in BY_CODE}
@@ -138,7 +141,7 @@ def error_response(
         headers.append((b"accept-patch", error.accept_patch.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return make_response(error.status, error.body, *headers)
+    return _response_again(error.status, error.body, *headers)
 
 
 def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> bytes:
@@ -162,11 +165,16 @@ def date_header(seconds: int) -> Header:
     return (b"date", formatdate(seconds, usegmt=True).encode("ascii"))
 
 
-def join_headers(headers: Iterable[Header], further: Iterable[Header]) -> list[Header]:
-    """All of both. A name that both have is one line, with the further value first (RFC 9110, 5.3)."""
+def lines_with(response: Response, further: Iterable[Header]) -> bytes:
+    """The header lines of both. A name of both is one line, with the further value first (RFC 9110, 5.3)."""
     left = dict(further)
-    own = [(name, b"%b, %b" % (left.pop(name), value) if name in left else value) for name, value in headers]
-    return [*own, *left.items()]
+    if left.keys().isdisjoint(dict(response.headers)):
+        return response.lines + render(left.items())
+    own = [
+        (name, b"%b, %b" % (left.pop(name), value) if name in left else value)
+        for name, value in response.headers
+    ]
+    return render([*own, *left.items()])
 
 
 @lru_cache(maxsize=1_024)

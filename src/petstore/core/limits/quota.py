@@ -25,6 +25,15 @@ _left: Callable[[_Numbers, _Numbers], _Numbers] = flat("a[{0}] - b[{0}]")
 _more: Callable[[_Numbers, int], _Numbers] = flat("a[{0}] + b")
 
 
+def _least(remaining: _Numbers, latest_first: _Numbers) -> int:
+    """The window with the least left, of equal ones the first. `min` with a key takes three times as long."""
+    least_at = latest_first[0]
+    for at in latest_first:
+        if remaining[at] < remaining[least_at]:
+            least_at = at
+    return least_at
+
+
 def ban_decision(
     caller: Caller, ban: BanState, now_ms: int, versions: Versions, *, began: bool = False
 ) -> Decision:
@@ -51,7 +60,7 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
     """
     openings, limits = used.openings, caller.limits
     remaining = _left(limits, used.used)
-    binding_at = min(openings.latest_first, key=remaining.__getitem__)
+    binding_at = _least(remaining, openings.latest_first)
     allowed = remaining[binding_at] >= 0
     return Decision(allowed, now_ms, versions, limits, remaining, openings.reset_at, binding_at)
 
@@ -80,7 +89,7 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
     """
     openings = used.openings
     remaining = tuple(max(0, left) for left in _left(caller.limits, used.used))
-    binding_at = min(openings.latest_first, key=remaining.__getitem__)
+    binding_at = _least(remaining, openings.latest_first)
     retry_after = max(1, ceil_seconds(openings.reset_at[binding_at] * SECOND_MS - now_ms))
     return Decision(
         False, now_ms, versions, caller.limits, remaining, openings.reset_at, binding_at, retry_after

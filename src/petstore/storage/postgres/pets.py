@@ -131,7 +131,7 @@ class PostgresPets(Pets):
                 pages[part[number - 1]] = read(() if columns[0] is None else zip(*columns, strict=True))
         return pages
 
-    async def get(self, pet_id: int) -> Pet | None:
+    async def read_one(self, pet_id: int) -> Pet | None:
         row = await self._postgres.fetch_row(_ONE, pet_id)
         return read_pet(row) if row else None
 

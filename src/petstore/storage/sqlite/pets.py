@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 from petstore.core.clock import Clock
 from petstore.core.idempotency import Idempotency
 from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, recorded_pet, values_of_pet
-from petstore.storage.sqlite.connection import translate, translated
+from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
@@ -48,9 +48,11 @@ class SqlitePets(Pets):
         pets.pop()
         return Page(pets, True)
 
-    async def get(self, pet_id: int) -> Pet | None:
-        with translated():
+    def read_one(self, pet_id: int) -> Pet | None:
+        try:
             row = self._reader.execute(_ONE, (pet_id,)).fetchone()
+        except apsw.Error as error:
+            raise translate(error) from error
         return read_pet(row) if row else None
 
     async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
