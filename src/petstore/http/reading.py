@@ -52,8 +52,8 @@ class Reader:
                 left = self._feed(left)
         except HttpParserError:
             return 400
-        is_one = is_start and self._is_between and self.heads == heads + 1
-        self._repeats.note(data, self.requests[-1] if is_one else None)
+        if is_start and self._is_between and self.heads == heads + 1:
+            self._repeats.note(data, self.requests[-1])
         if self.unfinished > _HEAD_MAX_BYTES:
             return 414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431
         return 0

@@ -16,7 +16,7 @@ class Repeats:
     __slots__ = ("_head", "_rest")
 
     def __init__(self) -> None:
-        self._rest = b""  # of the last request: all but its method and target
+        self._rest = b""  # of the last such request: all but its method and target
         self._head = Head([])
 
     def find(self, data: bytes) -> tuple[bytes, bytes, Head] | None:
@@ -28,10 +28,9 @@ class Repeats:
         path, _, query = target.partition(b"?")
         return (path, query, self._head) if target else None
 
-    def note(self, data: bytes, exchange: Exchange | None) -> None:
-        """The bytes from which this request was read, and nothing else. None: they were not one request."""
-        self._rest = b""
-        if exchange is not None and exchange.keeps_alive and not exchange.waiting_bytes:
+    def note(self, data: bytes, exchange: Exchange) -> None:
+        """The bytes from which this request was read, whole and alone."""
+        if exchange.keeps_alive and not exchange.waiting_bytes:
             end = data.find(_END)
             if _plain_target(data, end):
                 self._rest, self._head = data[end:], exchange.head

@@ -1,0 +1,146 @@
+"""A client's header lines, which it repeats with each request of a connection, are read once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from petstore.http.exchange import Exchange
+from tests.http.kit import TEXT, Later, Peer, get, ok, post
+
+ONE, OTHER = b"X-Key: 1\r\n", b"X-Key: 2\r\n"
+OFFER = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
+LENGTH, CHUNKED = b"Content-Length: 4\r\n", b"Transfer-Encoding: chunked\r\n"
+TARGETS = (
+    b"/",
+    b"/v1/pets?limit=1",
+    b"/?a=%2F&b=c?",
+    b"//a",
+    b"/a#b",
+    b"/a\x80",
+    b"http://b/a",
+    b"*",
+    b"/a b",
+    b"",
+)
+LINES = (b"", ONE, OTHER, OFFER, b"Connection: close\r\n", b"X-Bad\r\n", b"Expect: 100-continue\r\n")
+WHOLE = (
+    st.builds(get, st.sampled_from(TARGETS), st.sampled_from(LINES))
+    | st.builds(get, lines=st.sampled_from(LINES), method=st.sampled_from((b"HEAD", b"DELETE", b"FOO")))
+    | st.builds(get, lines=st.sampled_from(LINES), version=st.sampled_from((b"1.0", b"2.0")))
+)
+BODIES = st.sampled_from(
+    [
+        *(post(LENGTH, body=b"\r\n\r\n"), get(b"/", LENGTH) + b"\r\n\r\n", get(b"/", LENGTH) + b"abcd"),
+        *(get(b"/", CHUNKED) + b"0\r\n\r\n", get(b"/", CHUNKED) + b"1\r\na\r\n0\r\n\r\n"),
+        *(get(b"/", LENGTH + OFFER) + b"abcd", b"\r\n" + get(), get() + b"\r\n", get(b"/1") + get(b"/2")),
+    ]
+)
+_DATE = re.compile(rb"date: [^\r]*\r\n")  # of a refusal
+
+
+class Log:
+    """Answers at once, and keeps what an application can see."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[object, ...]] = []
+
+    def __call__(self, exchange: Exchange) -> None:
+        body, is_complete = exchange.take(), exchange.is_complete
+        head = exchange.method, exchange.path, exchange.query, exchange.head.headers
+        self.seen.append((*head, body, is_complete, exchange.client, exchange.keeps_alive))
+        exchange.answer(200, TEXT, exchange.path)
+
+
+@given(st.lists(WHOLE | BODIES, min_size=2, max_size=8))
+async def test_changes_nothing(requests: list[bytes]) -> None:
+    """A request in one read, which may repeat the lines before, is answered as in two, which never does."""
+    at_once, in_two = Log(), Log()
+    for application in (at_once, in_two):
+        peer = Peer(application)
+        for request in [get(), *requests]:
+            # An unknown method comes in one piece.
+            cut = application is in_two and not request.startswith(b"FOO")
+            peer.send(*filter(None, (request[:cut], request[cut:])))
+            written = _DATE.sub(b"", await peer.answers())
+            application.seen.append((written, peer.transport.end, peer.transport.has_ended))
+        peer.lose()
+    assert at_once.seen == in_two.seen
+
+
+async def test_gives_the_same_head_to_the_application() -> None:
+    """With what it has kept in it, whatever the targets are."""
+    application = Later()
+    peer = Peer(application)
+    for target in (b"/1", b"/2?a=b", b"/2?a=b"):
+        peer.send(get(target, ONE))
+        application.last.head.made = application.last.head.made or target
+        application.answer()
+    assert [exchange.head.made for exchange in application.seen] == [b"/1"] * 3
+    assert [exchange.query for exchange in application.seen] == [b"", b"a=b", b"a=b"]
+
+
+async def test_other_lines_are_others() -> None:
+    """Of another key, and of the same one after it; nor are lines of one connection those of the next."""
+    application = Later()
+    for lines in ([ONE, OTHER, ONE], [ONE]):
+        peer = Peer(application)
+        for line in lines:
+            peer.send(get(b"/", line))
+            application.answer()
+    assert [dict(exchange.head.headers)[b"x-key"] for exchange in application.seen] == [
+        b"1",
+        b"2",
+        b"1",
+        b"1",
+    ]
+    assert len({id(exchange.head) for exchange in application.seen}) == 4
+
+
+@pytest.mark.parametrize("cut", [0, 2, 4], ids=["later", "in part", "with the head"])
+@pytest.mark.parametrize("body", [b"\r\n\r\n", b"GET "])
+async def test_a_body_is_read(body: bytes, cut: int) -> None:
+    """A GET that had one has it again, however it arrives."""
+    application = Later()
+    peer = Peer(application)
+    for _ in range(3):
+        peer.send(get(b"/", LENGTH) + body[:cut], *filter(None, [body[cut:]]))
+        assert application.last.take() == body
+        application.answer()
+    assert peer.written == ok(b"/") * 3
+
+
+async def test_a_body_is_no_request() -> None:
+    """A piece of it may look like the one before."""
+    application = Later()
+    peer = Peer(application)
+    peer.send(get())
+    application.answer()
+    peer.send(post(b"Content-Length: %d\r\n" % (len(get()) + 2), body=b"a"), get(), b"z")
+    assert application.last.take() == b"a" + get() + b"z"
+    assert application.asked == [("GET", b"/"), ("POST", b"/")]
+
+
+async def test_a_body_and_a_request_are_no_request() -> None:
+    """Which arrive together, and look like two requests; then two come."""
+    application = Later()
+    peer = Peer(application)
+    body = get(b"/body")
+    peer.send(post(b"Content-Length: %d\r\n" % len(body)), body + get(b"/1"))
+    for requests in (b"", get(b"/2") + get(b"/1"), b""):
+        application.answer()
+        await peer.answers()
+        peer.send(requests)
+    assert [path for _, path in application.asked] == [b"/", b"/1", b"/2", b"/1"]
+
+
+async def test_an_empty_line_may_come_before() -> None:
+    """It leaves nothing unfinished: the connection closes at once after the answer."""
+    peer = Peer()
+    peer.send(get(), b"\r\n", get())
+    assert peer.written == ok(b"/") * 2
+    peer.connection.close_if_idle()
+    assert peer.transport.end == "close"
