@@ -83,6 +83,19 @@ async def test_gives_the_same_head_to_the_application() -> None:
     assert [exchange.query for exchange in application.seen] == [b"", b"a=b", b"a=b"]
 
 
+@pytest.mark.parametrize(
+    "lines", [b"X-Long: %b\r\n" % (b"a" * 1_024), b"a: b\r\n" * 25], ids=["long", "many"]
+)
+async def test_large_ones_are_not_kept(lines: bytes) -> None:
+    """Nor is anything else of them: connections stay small."""
+    application = Later()
+    peer = Peer(application)
+    for _ in range(2):
+        peer.send(get(lines=lines))
+        application.answer()
+    assert application.seen[0].head is not application.seen[1].head
+
+
 async def test_other_lines_are_others() -> None:
     """Of another key, and of the same one after it; nor are lines of one connection those of the next."""
     application = Later()

@@ -8,6 +8,8 @@ from petstore.http.heads import Head
 _START, _END = b"GET ", b" HTTP/1.1\r\n"
 # Characters of RFC 3986 without the fragment's; llhttp reads targets that have others.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@%/?"
+# Larger ones are not kept, so that 16,384 connections can't fill the memory with theirs.
+_BYTES_MAX, _LINES_MAX = 1_024, 24
 
 
 class Repeats:
@@ -30,10 +32,10 @@ class Repeats:
 
     def note(self, data: bytes, exchange: Exchange) -> None:
         """The bytes from which this request was read, whole and alone."""
-        if exchange.keeps_alive and not exchange.waiting_bytes:
-            end = data.find(_END)
-            if _plain_target(data, end):
-                self._rest, self._head = data[end:], exchange.head
+        end = data.find(_END)
+        is_small = len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX
+        if is_small and exchange.keeps_alive and not exchange.waiting_bytes and _plain_target(data, end):
+            self._rest, self._head = data[end:], exchange.head
 
 
 def _plain_target(data: bytes, end: int) -> bytes:
