@@ -5,7 +5,7 @@ from __future__ import annotations
 from petstore.http.exchange import Exchange
 from petstore.http.heads import Head
 
-_START, _END = b"GET ", b" HTTP/1.1\r\n"
+_GET, _START, _END = b"GET ", b"GET /", b" HTTP/1.1\r\n"
 # Characters of RFC 3986 without the fragment's; llhttp reads targets that have others.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@%/?"
 # Larger ones are not kept, so that 16,384 connections can't fill the memory with theirs.
@@ -24,22 +24,17 @@ class Repeats:
     def find(self, data: bytes) -> tuple[bytes, bytes, Head] | None:
         """Path, query and head of a whole request that differs from the last one in its target alone."""
         rest = self._rest
-        if not rest or not data.endswith(rest):
+        if not rest or not data.endswith(rest) or not data.startswith(_START):
             return None
-        target = _plain_target(data, len(data) - len(rest))
+        target = data[len(_GET) : -len(rest)]
+        if target.translate(None, _PLAIN):
+            return None
         path, _, query = target.partition(b"?")
-        return (path, query, self._head) if target else None
+        return path, query, self._head
 
     def note(self, data: bytes, exchange: Exchange) -> None:
         """The bytes from which this request was read, whole and alone."""
-        end = data.find(_END)
-        is_small = len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX
-        if is_small and exchange.keeps_alive and not exchange.waiting_bytes and _plain_target(data, end):
-            self._rest, self._head = data[end:], exchange.head
-
-
-def _plain_target(data: bytes, end: int) -> bytes:
-    """The target of a GET up to there; empty unless it is in origin form and plain."""
-    target = data[len(_START) : end]
-    is_plain = data.startswith(b"GET /") and end > 0 and not target.translate(None, _PLAIN)
-    return target if is_plain else b""
+        if data.startswith(_START) and exchange.keeps_alive and not exchange.waiting_bytes:
+            end = data.find(_END)
+            if len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX:
+                self._rest, self._head = data[end:], exchange.head
