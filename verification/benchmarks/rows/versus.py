@@ -26,9 +26,10 @@ from verification.benchmarks.rows.shared import Backing, backing
 from verification.benchmarks.rows.writes import BODY
 
 _NOW = "now"
+_LOGGED, _REFUSED = "list, access log on", "429"
 _ROWS = (
-    *("list, unchanged data", "list, random cursors", "POST, 64 connections", "list, access log on"),
-    *("one animal", "401", "404"),
+    *("list, unchanged data", "list, random cursors", "POST, 64 connections", _LOGGED),
+    *("one animal", "401", "404", _REFUSED),
 )
 _SHARED = ("shared, list", "shared, random cursors", "shared, POST, 64 connections")
 _WARM_UP_SECONDS = 1.0
@@ -72,19 +73,23 @@ def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]
         Load((LIST,), expect=401),
         Load((f"/v1/pets/999999999 {key}",), expect=404),
     )
-    loads = dict(zip(_ROWS, (*_loads(key), *others), strict=True))
+    spent, (spent_key, *_) = database(0, per_minute=1)
+    refused = Load((f"{LIST} {spent_key}",), expect=429)
+    # Refusals first, within their minute.
+    loads = {_REFUSED: refused, **dict(zip(_ROWS, (*_loads(key), *others, refused), strict=True))}
     with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as started:
 
-        def start(version: str, *, access_log: bool) -> servers.Server:
-            name = f"{version}-{access_log}"
-            file = copy_of(source, Path(temporary))
-            server = servers.petstore(name, file, access_log=access_log, program=programs[version])
+        def start(version: str, row: str) -> servers.Server:
+            file = copy_of(spent if row == _REFUSED else source, Path(temporary))
+            log = row == _LOGGED
+            server = servers.petstore(f"{version}-{row}", file, access_log=log, program=programs[version])
             running = started.enter_context(server)
-            run(page, running.port, _WARM_UP_SECONDS)
+            run(refused if row == _REFUSED else page, running.port, _WARM_UP_SECONDS)
             return running
 
-        running = {(v, log): start(v, access_log=log) for v in programs for log in (False, True)}
-        return _by_turns(plan, loads, programs, lambda row, v: running[v, row.endswith("log on")])
+        apart = (_LOGGED, _REFUSED)
+        running = {(v, row): start(v, row) for row in ("others", *apart) for v in programs}
+        return _by_turns(plan, loads, programs, lambda row, v: running[v, row if row in apart else "others"])
 
 
 def _measure_shared(plan: Plan, programs: dict[str, Path], shared: Backing, folder: Path) -> dict[str, float]:
