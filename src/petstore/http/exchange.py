@@ -109,13 +109,13 @@ class Exchange(msgspec.Struct, eq=False):
         closes = self._closes(status)
         ending = _CLOSE if closes else b""
         if body is None:
-            head = b"%b%b%b\r\n" % (STATUS_LINES[status], lines, ending)
+            whole = b"%b%b%b\r\n" % (STATUS_LINES[status], lines, ending)
         else:
-            head = b"%b%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINES[status], lines, ending, len(body))
-            if self.method != "HEAD":
-                head += body
+            shown = b"" if self.method == "HEAD" else body
+            form = b"%b%b%bcontent-length: %d\r\n\r\n%b"
+            whole = form % (STATUS_LINES[status], lines, ending, len(body), shown)
         self.is_answered = True
-        self._connection.write(head)
+        self._connection.write(whole)
         self._connection.finish(closes=closes)
 
     def begin(self, status: int, lines: bytes, length: int | None = None) -> None:

@@ -120,12 +120,12 @@ def unless_known(response: Response, if_none_match: bytes | None) -> Response:
     return _respond(304, None, tuple((name, known if name == b"etag" else value) for name, value in kept))
 
 
-_response_again = lru_cache(maxsize=256)(make_response)
-
-
 def help_links(page: str) -> dict[str, Header]:
     """The Link of each code to its entry on the page of errors (RFC 8288, relation `help` of HTML)."""
     return {code: (b"link", f'<{page}#{code}>; rel="help"'.encode("ascii")) for code in BY_CODE}
+
+
+_made_before = lru_cache(maxsize=256)(make_response)  # clients repeat their errors
 
 
 def error_response(
@@ -141,7 +141,7 @@ def error_response(
         headers.append((b"accept-patch", error.accept_patch.encode("ascii")))
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return _response_again(error.status, error.body, *headers)
+    return _made_before(error.status, error.body, *headers)
 
 
 def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> bytes:
