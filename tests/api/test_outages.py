@@ -206,7 +206,7 @@ class TestUnexpected500:
         async def fail(*_: object) -> None:
             raise KeyError("secret detail /etc/passwd")
 
-        for method in ("read_page", "get", "add"):
+        for method in ("read_page", "read_one", "add"):
             monkeypatch.setattr(shop.store.pets, method, fail)
         return shop
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from petstore.api.pipeline.request import read_request
+from petstore.core.errors import HeadersTooLarge
 from petstore.http.exchange import Exchange
+from petstore.http.heads import Head
 from tests.api.writing import Writing
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 from tests.support.waiting import until
-from tools.exchanges import Feed, arriving
+from tools.exchanges import Feed, Wire, arriving
 
 KIB = 1_024
 GOOD = b'{"name":"Rex","categoryId":1}'
@@ -32,6 +36,19 @@ def pieces(body: bytes, size: int) -> Feed:
 
 def headers(shop: Shop, *more: tuple[str, str]) -> list[tuple[str, str]]:
     return [("authorization", f"Bearer {shop.key}"), ("content-type", "application/json"), *more]
+
+
+def test_nothing_is_kept_of_a_head_that_is_too_large() -> None:
+    """Its refusal comes before any limit: a host in a cache would stay there for nothing."""
+    host = b"a" * (16 * KIB)
+    references = sys.getrefcount(host)
+    request = read_request(
+        Exchange(Wire(), "GET", b"/v1/pets", b"", Head([(b"host", host)]), ("192.0.2.1", 1))
+    )
+    with pytest.raises(HeadersTooLarge):
+        request.check_head()
+    del request
+    assert sys.getrefcount(host) == references
 
 
 class TestBodySize:

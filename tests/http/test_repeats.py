@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from petstore.http.exchange import Exchange
-from tests.http.kit import TEXT, Later, Peer, get, ok, post
+from tests.http.kit import HOST, TEXT, Later, Peer, get, ok, post
 
 ONE, OTHER = b"X-Key: 1\r\n", b"X-Key: 2\r\n"
 OFFER = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
@@ -26,7 +26,8 @@ TARGETS = (
     b"/a b",
     b"",
 )
-LINES = (b"", ONE, OTHER, OFFER, b"Connection: close\r\n", b"X-Bad\r\n", b"Expect: 100-continue\r\n")
+CLOSE, VERSION = b"Connection: close\r\n", b"X-Via: HTTP/1.1\r\n"
+LINES = (b"", ONE, OTHER, OFFER, CLOSE, VERSION, b"X-Bad\r\n", b"Expect: 100-continue\r\n")
 WHOLE = (
     st.builds(get, st.sampled_from(TARGETS), st.sampled_from(LINES))
     | st.builds(get, lines=st.sampled_from(LINES), method=st.sampled_from((b"HEAD", b"DELETE", b"FOO")))
@@ -37,36 +38,44 @@ BODIES = st.sampled_from(
         *(post(LENGTH, body=b"\r\n\r\n"), get(b"/", LENGTH) + b"\r\n\r\n", get(b"/", LENGTH) + b"abcd"),
         *(get(b"/", CHUNKED) + b"0\r\n\r\n", get(b"/", CHUNKED) + b"1\r\na\r\n0\r\n\r\n"),
         *(get(b"/", LENGTH + OFFER) + b"abcd", b"\r\n" + get(), get() + b"\r\n", get(b"/1") + get(b"/2")),
+        *(get(b"/", VERSION + ONE).replace(b"HTTP", b"RTSP", 1), b"GET /\n", get(b"/", CLOSE) + b"\r\n"),
     ]
 )
 _DATE = re.compile(rb"date: [^\r]*\r\n")  # of a refusal
 
 
 class Log:
-    """Answers at once, and keeps what an application can see."""
+    """Keeps what an application can see, and answers when it is asked to."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[object, ...]] = []
+        self.waiting: list[Exchange] = []
 
     def __call__(self, exchange: Exchange) -> None:
         body, is_complete = exchange.take(), exchange.is_complete
         head = exchange.method, exchange.path, exchange.query, exchange.head.headers
         self.seen.append((*head, body, is_complete, exchange.client, exchange.keeps_alive))
-        exchange.answer(200, TEXT, exchange.path)
+        self.waiting.append(exchange)
 
 
-@given(st.lists(WHOLE | BODIES, min_size=2, max_size=8))
-async def test_changes_nothing(requests: list[bytes]) -> None:
-    """A request in one read, which may repeat the lines before, is answered as in two, which never does."""
+@given(st.lists(st.tuples(WHOLE | BODIES, st.booleans()), min_size=2, max_size=8))
+async def test_changes_nothing(requests: list[tuple[bytes, bool]]) -> None:
+    """A request in one read, which may repeat the lines before, is answered as in two, which never does; at
+    once or after the next ones."""
     at_once, in_two = Log(), Log()
     for application in (at_once, in_two):
         peer = Peer(application)
-        for request in [get(), *requests]:
+        for request, is_answered in [(get(), True), *requests, (b"", True)]:
             # An unknown method comes in one piece.
             cut = application is in_two and not request.startswith(b"FOO")
-            peer.send(*filter(None, (request[:cut], request[cut:])))
-            written = _DATE.sub(b"", await peer.answers())
-            application.seen.append((written, peer.transport.end, peer.transport.has_ended))
+            if not peer.transport.is_paused:
+                peer.send(*filter(None, (request[:cut], request[cut:])))
+            while is_answered and application.waiting:
+                exchange = application.waiting.pop()
+                exchange.answer(200, TEXT, exchange.path)
+                application.seen.append((_DATE.sub(b"", await peer.answers()),))
+            transport = peer.transport
+            application.seen.append((transport.is_paused, transport.end, transport.has_ended))
         peer.lose()
     assert at_once.seen == in_two.seen
 
@@ -157,3 +166,28 @@ async def test_an_empty_line_may_come_before() -> None:
     assert peer.written == ok(b"/") * 2
     peer.connection.close_if_idle()
     assert peer.transport.end == "close"
+
+
+async def test_nothing_is_queued_behind_the_last_request() -> None:
+    """It is read and dropped: so the end of the client is seen."""
+    for last in (get(b"/", CLOSE), get(version=b"1.0")):
+        application = Later()
+        peer = Peer(application)
+        peer.send(get())
+        application.answer()
+        peer.send(last, get(), get())
+        assert not peer.transport.is_paused
+        peer.end()
+        await application.last.gone()
+        application.answer()
+        assert peer.transport.end == "close"
+
+
+async def test_a_request_of_another_protocol_is_none_before() -> None:
+    """llhttp reads RTSP too, and a header line may end as a request line does."""
+    application = Later()
+    peer = Peer(application)
+    for request in (b"GET / RTSP/1.1\r\n" + ONE + VERSION + HOST + b"\r\n", get()):
+        peer.send(request)
+        application.answer()
+    assert [len(exchange.head.headers) for exchange in application.seen] == [3, 1]

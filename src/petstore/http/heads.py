@@ -22,6 +22,7 @@ class Head(msgspec.Struct):
 
     headers: Headers
     made: Any = None
+    __repr__ = object.__repr__  # without the key
 
 
 def value_of(headers: Headers, name: bytes) -> bytes:

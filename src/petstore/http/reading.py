@@ -36,10 +36,11 @@ class Reader:
         self._target = b""
         self._headers: Headers = []
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
+        self._has_ended = False  # the last request of the connection has arrived, or what is no request
 
     def read(self, data: bytes) -> int:
         """The status that refuses it, if it is no request, or no body; else 0."""
-        is_start = self._is_between and not self.unfinished
+        is_start = self._is_between and not self.unfinished and not self._has_ended
         again = self._repeats.find(data) if is_start else None
         if again is not None:
             self.heads += 1
@@ -51,8 +52,9 @@ class Reader:
             while left:
                 left = self._feed(left)
         except HttpParserError:
+            self._has_ended = True
             return 400
-        if is_start and self._is_between and self.heads == heads + 1:
+        if is_start and self._is_between and not self._has_ended and self.heads == heads + 1:
             self._repeats.note(data, self.requests[-1])
         if self.unfinished > _HEAD_MAX_BYTES:
             return 414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431
@@ -84,6 +86,7 @@ class Reader:
         if target[:1] != b"/":
             target, headers = in_origin_form(target, headers)
         path, _, query = target.partition(b"?")
+        self._has_ended = not (is_current_version and parser.should_keep_alive())
         self.arriving = Exchange(
             self._wire,
             self._method or parser.get_method().decode("ascii"),
@@ -91,7 +94,7 @@ class Reader:
             query,
             Head(headers),
             self._client,
-            is_current_version and parser.should_keep_alive(),
+            not self._has_ended,
             is_current_version,
         )
         self._method, self._target, self._headers = "", b"", []

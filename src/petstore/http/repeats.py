@@ -6,7 +6,7 @@ from petstore.http.exchange import Exchange
 from petstore.http.heads import Head
 
 _GET, _START, _END = b"GET ", b"GET /", b" HTTP/1.1\r\n"
-# Characters of RFC 3986 without the fragment's; llhttp reads targets that have others.
+# Most characters of RFC 3986; llhttp reads targets that have others.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@%/?"
 # Larger ones are not kept, so that 16,384 connections can't fill the memory with theirs.
 _BYTES_MAX, _LINES_MAX = 1_024, 24
@@ -33,8 +33,10 @@ class Repeats:
         return path, query, self._head
 
     def note(self, data: bytes, exchange: Exchange) -> None:
-        """The bytes from which this request was read, whole and alone."""
-        if data.startswith(_START) and exchange.keeps_alive and not exchange.waiting_bytes:
-            end = data.find(_END)
-            if len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX:
-                self._rest, self._head = data[end:], exchange.head
+        """The bytes from which this request was read, whole and alone, and after which others may come."""
+        end = data.find(b"\r\n") + len(b"\r\n") - len(_END)
+        # llhttp reads `GET / RTSP/1.1` too.
+        is_plain = end > 0 and data.startswith(_START) and data.startswith(_END, end)
+        is_small = len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX
+        if is_plain and is_small and not exchange.waiting_bytes:
+            self._rest, self._head = data[end:], exchange.head

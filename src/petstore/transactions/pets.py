@@ -129,10 +129,10 @@ class Pets(Creating, ABC):
 
     @abstractmethod
     def read_one(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
-        """One animal, or None; likewise."""
+        """One animal, or None: at once, or as soon as the database has sent it."""
 
     async def get(self, pet_id: int) -> Pet | None:
-        """The same."""
+        """One animal, or None."""
         pet = self.read_one(pet_id)
         return pet if pet is None or isinstance(pet, Pet) else await pet
 

@@ -227,6 +227,8 @@ def _read_head(pairs: list[tuple[bytes, bytes]]) -> RequestHead:
     request_id = values.get(b"x-request-id", b"")
     if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
         request_id = b""
+    if size > HEAD_MAX_BYTES:  # it is refused; neither is its host kept nor its token hashed
+        return RequestHead(values, repeated, size, False, request_id, None, b"")
     host = values.get(b"host")
     has_host = host is not None and _is_host(host) and b"host" not in repeated
     value = values.get(b"authorization", b"")
