@@ -36,6 +36,23 @@ async def test_nothing_is_read_while_requests_wait() -> None:
     assert not peer.transport.is_paused
 
 
+@pytest.mark.parametrize("cut", [0, 10, 6_000, 8_000])
+async def test_a_head_has_no_more_bytes_than_it_says(cut: int) -> None:
+    """However it arrives: an application that trusts it measures only what may be large."""
+    application = Later()
+    peer = Peer(application)
+    head = get(b"/1", b"X-Long: %b\r\n" % (b"a" * 8_100))
+    peer.read(get() + head[:cut])
+    for at in range(cut, len(head), 8_192):
+        application.answer()
+        await peer.answers()
+        peer.read(head[at : at + 8_192])
+    await peer.answers()
+    assert [exchange.path for exchange in application.seen] == [b"/", b"/1"]
+    assert len(get()) <= application.seen[0].head.most_bytes
+    assert len(head) <= application.last.head.most_bytes
+
+
 async def test_the_body_of_a_request_that_waited_is_read() -> None:
     """Its head came with the request before it, its body comes later."""
     application = Later()

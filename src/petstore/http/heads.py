@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,11 +17,12 @@ _ABSOLUTE = re.compile(rb"https?://([^/?#]*)(.*)", re.I | re.S)
 METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 
 
-class Head(msgspec.Struct):
-    """The header lines of a request, names in lower case. A client that repeats them on a connection has them
-    read once: `made` is what an application keeps with them, None at first."""
+class Head(msgspec.Struct, gc=False):
+    """The header lines of a request, names in lower case, of at most `most_bytes`. What a client repeats on a
+    connection is read once: `made` is what an application keeps with it, None at first."""
 
     headers: Headers
+    most_bytes: int = sys.maxsize
     made: Any = None
     __repr__ = object.__repr__  # without the key
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
@@ -35,6 +36,7 @@ class Reader:
         self._method = ""  # of the request whose head arrives, if llhttp does not know it
         self._target = b""
         self._headers: Headers = []
+        self._most_bytes = 0  # of the head that arrives
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._has_ended = False  # the last request of the connection has arrived, or what is no request
 
@@ -48,6 +50,7 @@ class Reader:
             return 0
         heads, left = self.heads, data
         self.unfinished += len(data)
+        self._most_bytes = len(data) if self._is_between else sys.maxsize
         try:
             while left:
                 left = self._feed(left)
@@ -92,7 +95,7 @@ class Reader:
             self._method or parser.get_method().decode("ascii"),
             path,
             query,
-            Head(headers),
+            Head(headers, self._most_bytes),
             self._client,
             not self._has_ended,
             is_current_version,

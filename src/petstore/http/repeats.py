@@ -34,9 +34,9 @@ class Repeats:
 
     def note(self, data: bytes, exchange: Exchange) -> None:
         """The bytes from which this request was read, whole and alone, and after which others may come."""
+        if not data.startswith(_START) or exchange.waiting_bytes:
+            return
         end = data.find(b"\r\n") + len(b"\r\n") - len(_END)
-        # llhttp reads `GET / RTSP/1.1` too.
-        is_plain = end > 0 and data.startswith(_START) and data.startswith(_END, end)
         is_small = len(data) - end <= _BYTES_MAX and len(exchange.head.headers) <= _LINES_MAX
-        if is_plain and is_small and not exchange.waiting_bytes:
+        if is_small and end > 0 and data.startswith(_END, end):  # llhttp reads `GET / RTSP/1.1` too
             self._rest, self._head = data[end:], exchange.head
