@@ -14,7 +14,6 @@ from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.server.process import STOP_SIGNALS, Report
 from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
-from petstore.wiring.jobs import carry_out_jobs
 
 _NICENESS = 19  # requests go first
 
@@ -30,6 +29,9 @@ def run(settings: Settings, counts_directory: Path | None, report: Report) -> in
 
 
 async def _run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
+    # Not before the fork: aiohttp reads the machine's certificates, and workers would start the later.
+    from petstore.wiring.jobs import carry_out_jobs
+
     parent, loop = os.getppid(), asyncio.get_running_loop()
     working = asyncio.create_task(carry_out_jobs(settings, counts_directory, report.ready))
 
