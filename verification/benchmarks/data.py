@@ -51,8 +51,8 @@ async def _index(path: Path) -> None:
 
 def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[Path, list[str]]:
     """A migrated database with so many animals (80 % available) and keys, the first of the level
-    manage; its path and the keys. Up to INDEXED_MAX animals the console's index of searches is whole: to make
-    it takes half a core for a minute."""
+    manage; its path and the keys. Up to INDEXED_MAX animals the console's index of searches is whole: a
+    server would make it beside what is measured, for half of its core."""
     newest = migrations.load(MIGRATIONS_PACKAGE)[-1].number
     folder = CACHE / f"{animals}-{keys}-{per_minute}-manage-{newest}-indexed"
     path, listing = folder / "petstore.db", folder / "keys.txt"

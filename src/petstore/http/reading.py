@@ -65,7 +65,6 @@ class Reader:
 
     def close(self) -> None:
         """Nothing is read any more."""
-        self.requests.clear()
         self.arriving = None
         del self._parser, self._wire  # they refer to this: cycles are seldom collected
 

@@ -27,9 +27,10 @@ from verification.benchmarks.rows.writes import BODY
 
 _NOW = "now"
 _LOGGED, _REFUSED = "list, access log on", "429"
+# Refusals first, within their minute.
 _ROWS = (
-    *("list, unchanged data", "list, random cursors", "POST, 64 connections", _LOGGED),
-    *("one animal", "401", "404", _REFUSED),
+    *(_REFUSED, "list, unchanged data", "list, random cursors", "POST, 64 connections", _LOGGED),
+    *("one animal", "401", "404"),
 )
 _SHARED = ("shared, list", "shared, random cursors", "shared, POST, 64 connections")
 _WARM_UP_SECONDS = 1.0
@@ -75,8 +76,7 @@ def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]
     )
     spent, (spent_key, *_) = database(0, per_minute=1)
     refused = Load((f"{LIST} {spent_key}",), expect=429)
-    # Refusals first, within their minute.
-    loads = {_REFUSED: refused, **dict(zip(_ROWS, (*_loads(key), *others, refused), strict=True))}
+    loads = dict(zip(_ROWS, (refused, *_loads(key), *others), strict=True))
     with tempfile.TemporaryDirectory(dir=source.parent) as temporary, ExitStack() as started:
 
         def start(version: str, row: str) -> servers.Server:
