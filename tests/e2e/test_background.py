@@ -237,3 +237,18 @@ async def test_sent_to_one_and_stored_on_the_other(shops: list[Shop]) -> None:
     staff.shop = one
     assert "Added 2" in (await worked_on(shown, staff)).text
     assert [pet["name"] for pet in (await one.ask("GET", "/v1/pets")).json()] == await names(other)
+
+
+@pytest.mark.parametrize(("stage", "sends"), [("production", False), ("staging", True)])
+async def test_a_worker_does_not_wait_for_what_sends_webhooks(
+    tmp_path: Path, stage: str, sends: bool
+) -> None:
+    """Its import takes a quarter of the start. Staging's workers send webhooks, so they begin with it: the
+    program on the disk may be another one by then."""
+
+    def has_loaded(pid: int) -> bool:
+        return "/aiohttp/" in Path(f"/proc/{pid}/maps").read_text()
+
+    with running_server(tmp_path, stage=stage) as server:
+        sender = await background_of(server)
+        assert [has_loaded(pid) for pid in (*server.workers(), sender)] == [sends, True]

@@ -89,6 +89,7 @@ class TestEvents:
         """Parent and worker, from the first start to the stop: JSON, with the time to the microsecond."""
         issue_key(tmp_path / "petstore.db")
         with running_server(tmp_path, log_level="debug") as server:
+            wait_for(lambda: '"ready"' in server.log, "the whole program")  # a worker answers before
             (first,) = server.workers()
             os.kill(first, signal.SIGKILL)
             wait_for(lambda: server.workers() not in ([], [first]), "the next worker")

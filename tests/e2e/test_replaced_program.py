@@ -17,7 +17,7 @@ from tests.support.postgres import fresh_database
 from tests.support.programs import Copy
 from tests.support.server import Server, first_key, issue_key
 from tests.support.valkey import Client, emptied_url
-from tests.support.waiting import wait_for
+from tests.support.waiting import PATIENCE_SECONDS, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-replaced")]
 
@@ -91,5 +91,22 @@ def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings
         events = [json.loads(line)["event"] for line in server.log.splitlines() if line.startswith("{")]
         assert events.count("program replaced") == 1
         assert "newer program" not in server.log
+    finally:
+        server.kill()
+
+
+def test_a_program_that_can_not_be_loaded_whole_does_not_start(tmp_path: Path) -> None:
+    """A module that the background process alone needs counts too: no service ends after it said that it is
+    ready."""
+    copy = Copy(tmp_path / "lib")
+    (copy.package / "background" / "mailing.py").write_text("raise ImportError('half an upgrade')\n")
+    issue_key(tmp_path / "petstore.db")
+    server = Server(tmp_path, program=copy.program, database_url=f"sqlite:///{tmp_path}/petstore.db")
+    server.launch()
+    try:
+        assert server.process.wait(PATIENCE_SECONDS) == 1
+        events = [json.loads(line)["event"] for line in server.log.splitlines() if line.startswith("{")]
+        assert "parent failed" in events
+        assert "ready" not in events
     finally:
         server.kill()

@@ -51,6 +51,7 @@ class Service(SignalPipe):
         self.events = events
         self.processes: list[FakeProcess] = []
         self.has_room = True
+        self.forked_before: list[int] = []
         self.reload_error: Exception | None = None
         self.slept_seconds = 0.0
         self._waits_seconds = 0.0
@@ -77,6 +78,9 @@ class Service(SignalPipe):
 
     def observe(self, metrics: SupervisorMetrics) -> None:
         self.metrics = metrics
+
+    def after_fork(self) -> None:
+        self.forked_before.append(len(self.processes))
 
     def before_stop(self) -> None:
         pass
@@ -354,6 +358,7 @@ class TestBackground:
         assert service.numbers == [0, 1]
         service.serve(2)
         assert service.numbers == [0, 1, BACKGROUND]
+        assert service.forked_before == [2]
         assert (service.metrics.workers, service.metrics.background) == (2, False)
         service.serve(3)
         assert (service.metrics.workers, service.metrics.background) == (2, True)

@@ -38,7 +38,7 @@ def serve(session: Session, workers: int | None) -> None:
     one-time link to the console for a person "operator"; both are printed once. Elsewhere a line of the log
     has the commands for both.
     """
-    gc.disable()  # until server/parent.py has loaded every module: it takes 40 ms, and finds nothing
+    gc.disable()  # until the modules are loaded (server/program.py): it would find nothing
     try:
         from petstore.ops import build
         from petstore.server import parent

@@ -29,7 +29,7 @@ def run(settings: Settings, counts_directory: Path | None, report: Report) -> in
 
 
 async def _run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
-    # Not before the fork: aiohttp reads the machine's certificates, and workers would start the later.
+    # Not above: at its import aiohttp reads the machine's certificates, and the first workers would wait.
     from petstore.wiring.jobs import carry_out_jobs
 
     parent, loop = os.getppid(), asyncio.get_running_loop()

@@ -19,6 +19,9 @@ class Job(Protocol):
     def has_background(self) -> bool:
         """Whether a process with the number BACKGROUND carries out jobs."""
 
+    def after_fork(self) -> None:
+        """Called once, when the first workers are forked. Any exception ends the service."""
+
     def work(self, number: int, report: Report) -> int:
         """Run worker `number` in its own process, and report when it serves. Returns the exit code."""
 

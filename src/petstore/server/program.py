@@ -1,7 +1,8 @@
-"""Loads the whole program before the first fork, and detects that another version was installed."""
+"""Loads the whole program at the start, and detects that another version was installed."""
 
 from __future__ import annotations
 
+import gc
 import importlib
 from collections.abc import Callable, Collection
 
@@ -15,14 +16,18 @@ _log = structlog.get_logger("petstore.parent")
 
 
 def load(*, but: Collection[str]) -> None:
-    """Import every module and read every data file that a worker may need, except for some packages.
+    """Import every module and read every data file that a process may need, except for some packages.
 
-    A worker forked after an upgrade must not mix modules of two versions.
+    A process forked after an upgrade must not mix modules of two versions. It shares this memory and never
+    looks for garbage in it: a look would add 20 ms to a reload without overlap, and 40 to the start.
     """
+    gc.disable()
     for module in packaged.modules():
         if not any(f"{module}.".startswith(f"{name}.") for name in but):
             importlib.import_module(module)
     packaged.read_all()
+    gc.freeze()
+    gc.enable()
 
 
 class Installed:

@@ -72,6 +72,7 @@ class Supervisor:
     def start_workers(self) -> None:
         for number in range(self._count):
             self._start(number)
+        self._job.after_fork()
 
     def step(self) -> None:
         """Wait for a signal, a report or a deadline, at most a second, and act on it. Raises WorkerFailed."""
