@@ -62,7 +62,7 @@ def test_every_field_of_the_access_log_is_named() -> None:
     entry = AccessEntry(
         0, 0.5, "GET", "/v1/pets", "listPets", 401, 2, ("::1", 1), b"", Caller(1, 1, (1, 1)), "expired", b"id"
     )
-    fields = list(msgspec.json.decode(AccessFormat().json_lines([entry])))
+    fields = list(msgspec.json.decode(AccessFormat().json_line(entry)))
     example = re.search(r"^```json\n(.*)\n```$", text, re.M)
     assert example is not None
     assert list(msgspec.json.decode(example[1])) == fields

@@ -122,7 +122,7 @@ class TestNobodyReads:
         """Past the bound lines are dropped, and the number is known."""
         monkeypatch.setattr(log_writers, "_WAITING_MAX", 10)
         pipe.fill()
-        writer = LogWriter(FORM.json_lines, pipe.writer)
+        writer = LogWriter(FORM.json_line, pipe.writer)
         for _ in range(100):
             writer.record(ENTRY)
         assert 79 <= writer.dropped <= 90  # ten wait, and eleven may be with the thread
@@ -131,7 +131,7 @@ class TestNobodyReads:
     def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
         """What can't be written is counted, and breaks nothing."""
         os.close(pipe.reader)
-        writer = LogWriter(FORM.json_lines, pipe.writer)
+        writer = LogWriter(FORM.json_line, pipe.writer)
         writer.record(ENTRY)
         writer.write("a line")
         writer.close()
@@ -172,7 +172,7 @@ class TestSomebodyReads:
         """The rest is written once there is room."""
         pipe.fill()
         os.set_blocking(pipe.writer, False)
-        writer = LogWriter(FORM.json_lines, pipe.writer)
+        writer = LogWriter(FORM.json_line, pipe.writer)
         writer.record(ENTRY)
         os.set_blocking(pipe.reader, False)
         received = b""

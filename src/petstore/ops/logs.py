@@ -75,7 +75,7 @@ def start(
     """
     output = _output(log_format, descriptor, journal_stream)
     access = access or AccessFormat()
-    writer = LogWriter(access.json_lines if output.as_json else access.text_lines, output.descriptor)
+    writer = LogWriter(access.json_line if output.as_json else access.text_line, output.descriptor)
     _configure(level, output, writer.write, {} if worker is None else {"worker": worker}, mark)
     return writer
 

@@ -23,7 +23,6 @@ from petstore.ops.telemetry import ApiObserver
 
 NOW_MS = 1_800_000_030_000
 CALLER = Caller(1, 1, (10**12, 10**12))
-LINES = 1_000
 
 
 class Kept(LogWriter):
@@ -59,8 +58,8 @@ def test_an_answer_is_counted_and_logged(benchmark: BenchmarkFixture, exchange: 
     assert log.entry is not None
 
 
-def test_1000_lines(benchmark: BenchmarkFixture) -> None:
-    """What the thread does for clients behind a proxy, before it writes."""
+def test_a_line(benchmark: BenchmarkFixture) -> None:
+    """What the thread does for a client behind a proxy, before it writes."""
     form = AccessFormat(trusted_proxies=networks("10.0.0.0/8"))
     entry = AccessEntry(
         NOW_MS,
@@ -76,5 +75,5 @@ def test_1000_lines(benchmark: BenchmarkFixture) -> None:
         None,
         b"id-1",
     )
-    lines = benchmark(form.json_lines, [entry] * LINES)
-    assert lines.count(b'"address":"192.0.2.1"') == LINES
+    line = benchmark(form.json_line, entry)
+    assert b'"address":"192.0.2.1"' in line
