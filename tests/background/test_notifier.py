@@ -240,9 +240,10 @@ class TestDeaths:
         await change(store)
         await post.work()
         clock.advance(60)
-        for _ in range(2):
+        for taken in (1, 4):
             held = mail.answer = Held()
             await killed_while(lambda: len(held.all) == 1, backend.url, mail.url, clock.ms)  # noqa: B023
+            await until(lambda: len(mail.messages) == taken)  # noqa: B023  once it has heard of the end
             mail.answer = takes
             await post.work()
             clock.ms += LEASE_MS - 1
