@@ -129,8 +129,10 @@ import resource, sys, structlog
 from petstore.ops import logs
 writer = logs.start("info", sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-try:
+def work(key):
     raise RuntimeError("{FAULT}")
+try:
+    work(sys.argv[2])
 except RuntimeError as error:
     structlog.get_logger().error("unexpected error", exc_info=error)
 writer.close()
@@ -139,8 +141,10 @@ writer.close()
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_a_fault_without_descriptors_is_told(log_format: str) -> None:
-    """Also the first one of a process, which can open no file for it: neither a module nor a source."""
-    command = [sys.executable, "-c", _WITHOUT_DESCRIPTORS, log_format]
+    """Also the first one of a process, which can open no file for it: neither a module nor a source. Here
+    structlog has rich, which shows variables."""
+    command = [sys.executable, "-c", _WITHOUT_DESCRIPTORS, log_format, "secret"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert FAULT in done.stderr
+    assert "secret" not in done.stderr
