@@ -1,6 +1,6 @@
 """This program beside an earlier one, by turns: what has become slower since, whatever the machine does.
 
-Compared is the processor time of the server for one request.
+Compared is the processor time of the server for one request, and how long a start takes to its first answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from verification.benchmarks.rows.shared import Backing, backing
 from verification.benchmarks.rows.writes import BODY
 
 _NOW = "now"
-_LOGGED, _REFUSED = "list, access log on", "429"
+_START, _LOGGED, _REFUSED = "start", "list, access log on", "429"
 # Refusals first, within their minute.
 _ROWS = (
     *(_REFUSED, "list, unchanged data", "list, random cursors", "POST, 64 connections", _LOGGED),
@@ -54,11 +54,11 @@ def measure(plan: Plan, commit: str) -> list[Row]:
                 for order in itertools.islice(orders, plan.rounds)
             ]
     rows = []
-    for name in (*_ROWS, *_SHARED):
+    for name in (_START, *_ROWS, *_SHARED):
         before = [values[f"{name}: {commit}"] for values in taken]
         now = [values[f"{name}: {_NOW}"] for values in taken]
         ratio = statistics.geometric_mean(a / b for a, b in zip(before, now, strict=True))
-        unit = "us a request"
+        unit = "ms" if name == _START else "us a request"
         rows.append(Row("versus", f"{name}: {commit}", statistics.median(before), unit))
         rows.append(Row("versus", f"{name}: {_NOW}", statistics.median(now), unit, ratio, commit, ">= 0.98"))
     return rows
@@ -87,9 +87,15 @@ def _measure_embedded(plan: Plan, programs: dict[str, Path]) -> dict[str, float]
             run(refused if row == _REFUSED else page, running.port, _WARM_UP_SECONDS)
             return running
 
-        apart = (_LOGGED, _REFUSED)
-        running = {(v, row): start(v, row) for row in ("others", *apart) for v in programs}
-        return _by_turns(plan, loads, programs, lambda row, v: running[v, row if row in apart else "others"])
+        kinds = ("others", _LOGGED, _REFUSED)
+        running = {(v, kind): start(v, kind) for kind in kinds for v in programs}
+        starts = {
+            f"{_START}: {v}": min(running[v, kind].started_seconds for kind in kinds) * 1_000
+            for v in programs
+        }
+        return starts | _by_turns(
+            plan, loads, programs, lambda row, v: running.get((v, row), running[v, "others"])
+        )
 
 
 def _measure_shared(plan: Plan, programs: dict[str, Path], shared: Backing, folder: Path) -> dict[str, float]:
