@@ -19,7 +19,9 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
 
     Settings are given by their name in lower case, as text.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PETSTORE_")}
+    # Else each start compiles all modules anew.
+    dropped = ("PETSTORE_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return kept | {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
 
 
