@@ -55,13 +55,13 @@ def files(package: str) -> Resource:
 
 def modules() -> list[str]:
     """The names of the program's modules. It imports none: some need a driver that may be missing."""
-    names = (".".join(path).removesuffix(".py") for path in _paths() if path[-1].endswith(".py"))
+    names = (".".join(path).removesuffix(".py") for path in _first_paths() if path[-1].endswith(".py"))
     return sorted(name.removesuffix(".__init__") for name in names)
 
 
 def read_all() -> None:
     """Read the files of every package."""
-    for *folders, name in _paths():
+    for *folders, name in _first_paths():
         if name == _PACKAGE:
             files(".".join(folders))
 
@@ -70,6 +70,12 @@ def fingerprint() -> frozenset[tuple[str, int, int]]:
     """The path, size and time of change (ns) of each file of the program on the disk."""
     found = (("/".join(path), _ROOT.parent.joinpath(*path).stat()) for path in _paths())
     return frozenset((path, status.st_size, status.st_mtime_ns) for path, status in found)
+
+
+@cache
+def _first_paths() -> list[tuple[str, ...]]:
+    """Those of the first look: a later load takes up no file that came since, and walks no folder again."""
+    return list(_paths())
 
 
 def _paths() -> Iterator[tuple[str, ...]]:
