@@ -7,6 +7,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
 _HEARTBEAT_SECONDS = 1.0
+# A thread makes pages beside the event loop, and a request waits so long for its turn. With Python's 5 ms
+# the first readers of the documentation double the p99 of lists; 0.5 ms would cost additions 3 %.
+_SWITCH_SECONDS = 0.001
 _LOOKS = 10  # for connections that have sent no request yet
 # At a stop: how long a response may make no progress.
 _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
@@ -44,6 +48,7 @@ def run(
 
     These signals are blocked when this is called, and unblocked once the loop runs.
     """
+    sys.setswitchinterval(_SWITCH_SECONDS)
     loop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     application = Application(

@@ -40,7 +40,9 @@ _POSTS_PER_SECOND = 200.0
 _STOCK_ROWS = 5_000
 _RELOAD_SECONDS_MAX = 30.0
 _RELOAD_PAUSE_SECONDS = 1.0
+_READERS_PAUSE_SECONDS = 0.1
 _WARM_UP_SECONDS = 1.0
+_DOCUMENTS = ("/openapi.yaml", "/docs/reference", "/docs/guide", "/docs/search?q=retry")
 _CAUSES = ("worked", "waited", "without a core", "of the generator", "of the machine")
 _WORKED, _WAITED, _NO_CORE, _GENERATOR, _MACHINE = _CAUSES
 
@@ -48,18 +50,18 @@ Work = Callable[[], object]
 
 
 class _Measurement:
-    """Requests to a server at a rate, while `work` is done beside them again and again."""
+    """Requests at a rate, while `work` is done beside them again and again."""
 
-    def __init__(self, server: servers.Server, load: Load, rate: float, work: Work | None = None) -> None:
-        self._server, self._load, self._rate, self._work = server, load, rate, work
+    def __init__(self, load: Load, rate: float, work: Work | None = None) -> None:
+        self._load, self._rate, self._work = load, rate, work
         self._taken: list[Latency] = []
         self.causes: Counter[str] = Counter()
 
-    def take(self, seconds: float) -> None:
+    def take(self, server: servers.Server, seconds: float) -> None:
         """One turn."""
-        pid, *_ = *workers(self._server.pid), self._server.pid
+        pid, *_ = *workers(server.pid), server.pid
         with heartbeat(pid) as beats, _again(self._work):
-            latency = open_loop(self._server.port, seconds, self._rate, self._load)
+            latency = open_loop(server.port, seconds, self._rate, self._load)
         self._taken.append(latency)
         self.causes.update(cause_of(stall, latency.late, beats) for stall in latency.stalls)
 
@@ -117,6 +119,7 @@ def measure(plan: Plan) -> list[Row]:
     with tempfile.TemporaryDirectory(dir=database(ANIMALS)[0].parent) as temporary:
         at_half = _at_half(seconds, plan.rounds, Path(temporary))
         embedded = _embedded(seconds, plan.rounds, Path(temporary))
+        embedded += _beside_first_readers(seconds, plan.rounds, Path(temporary))
     return at_half + embedded + _shared(seconds, plan.rounds)
 
 
@@ -131,10 +134,10 @@ def _at_half(seconds: float, rounds: int, folder: Path) -> list[Row]:
         run(Load(("/",)), top.port, _WARM_UP_SECONDS)
         run(load, shop.port, _WARM_UP_SECONDS)
         rate = run(load, shop.port, seconds).per_second / 2
-        ceiling, listing = _Measurement(top, Load(("/",)), rate), _Measurement(shop, load, rate)
+        ceiling, listing = _Measurement(Load(("/",)), rate), _Measurement(load, rate)
         for _ in range(rounds):
-            ceiling.take(seconds)
-            listing.take(seconds)
+            ceiling.take(top, seconds)
+            listing.take(shop, seconds)
     group = f"latency at {rate:,.0f} requests/s, half of the peak"
     rows = []
     for name in (f"p{share:g}" for share in PERCENTILES):
@@ -169,6 +172,23 @@ def _embedded(seconds: float, rounds: int, folder: Path) -> list[Row]:
     return rows
 
 
+def _beside_first_readers(seconds: float, rounds: int, folder: Path) -> list[Row]:
+    """Lists of a service that has just started, alone and while a thread of it makes its documents."""
+    source, (key, *_) = database(ANIMALS)
+    load = Load((f"{LIST} {key}",))
+    ports = [0]
+    alone = _Measurement(load, _LISTS_PER_SECOND)
+    read = _Measurement(load, _LISTS_PER_SECOND, lambda: _read_documents(ports[-1]))
+    for _ in range(rounds):
+        with servers.petstore("read", copy_of(source, folder)) as shop:
+            ports.append(shop.port)
+            run(load, shop.port, _WARM_UP_SECONDS)
+            alone.take(shop, seconds)
+            read.take(shop, seconds)
+    measurements = {"list": alone, "list beside first readers of the documentation": read}
+    return _rows("latency after a start, SQLite", measurements)
+
+
 def _shared(seconds: float, rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -194,19 +214,26 @@ def _beside(
 ) -> list[Row]:
     """Lists and additions alone, then lists beside each work, by turns."""
     lists, posts = Load((f"{LIST} {key}",)), Load((f"/v1/pets {key}",), "POST", BODY, expect=201)
-    alone = _Measurement(shop, lists, _LISTS_PER_SECOND)
-    measurements = {"list": alone, "POST": _Measurement(shop, posts, _POSTS_PER_SECOND)}
+    measurements = {
+        "list": _Measurement(lists, _LISTS_PER_SECOND),
+        "POST": _Measurement(posts, _POSTS_PER_SECOND),
+    }
     for name, work in works.items():
-        measurements[f"list beside {name}"] = _Measurement(shop, lists, _LISTS_PER_SECOND, work)
+        measurements[f"list beside {name}"] = _Measurement(lists, _LISTS_PER_SECOND, work)
     run(lists, shop.port, _WARM_UP_SECONDS)
     for _ in range(rounds):
         for measurement in measurements.values():
-            measurement.take(seconds)
+            measurement.take(shop, seconds)
+    return _rows(group, measurements)
+
+
+def _rows(group: str, measurements: Mapping[str, _Measurement]) -> list[Row]:
+    """Of each measurement, beside that of "list"."""
     rows = []
     for name, measurement in measurements.items():
         for percentile in ("p50", "p99"):
             value = measurement.median(percentile)
-            over = (value / alone.median(percentile), "list") if name != "POST" else ()
+            over = (value / measurements["list"].median(percentile), "list") if name != "POST" else ()
             rows.append(Row(group, f"{name}: {percentile}", value, "ms", *over))
         rows.append(_stalls(group, name, measurement.causes))
     return rows
@@ -227,6 +254,13 @@ def _import(settings: Mapping[str, str], folder: Path) -> Work:
         write_list(path, _STOCK_ROWS, renamed)
     turns = itertools.cycle(lists)
     return lambda: _command(settings, "pets", "import", next(turns), "--source-key", "sku")
+
+
+def _read_documents(port: int) -> None:
+    """Read what a thread makes when it is first asked for, and pause."""
+    if [status_of(port, each) for each in _DOCUMENTS] != [200] * len(_DOCUMENTS):
+        raise RuntimeError("a document was refused")
+    time.sleep(_READERS_PAUSE_SECONDS)
 
 
 def _reload(shop: servers.Server) -> Work:
