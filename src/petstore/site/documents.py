@@ -24,6 +24,7 @@ from pygments.util import ClassNotFound
 
 from petstore.site.contents import DOCUMENTS, MADE
 
+_FORMATTER = HtmlFormatter(nowrap=True)
 # Around a table, which scrolls: so it must be reachable by the keyboard.
 TABLE, TABLE_END = '<div class="table" tabindex="0"><table>\n', "</table></div>\n"
 _LOWEST_LISTED = 3
@@ -86,7 +87,7 @@ def highlight(code: str, language: str) -> str:
         lexer = get_lexer_by_name(language or "text")
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
-    return str(colour(code, lexer, HtmlFormatter(nowrap=True)))
+    return str(colour(code, lexer, _FORMATTER))
 
 
 def anchor(text: str) -> str:

@@ -63,7 +63,6 @@ class RenderedPages:
         self._budget = budget
         self._searches = searches
         self._found: dict[tuple[str, str], Content] = {}
-        self._texts: dict[str, str] = {}
         self._kept: dict[tuple[str, str], Content] = {}
         self._working = asyncio.Lock()
         self._error = lru_cache(maxsize=16)(self._render_error)
@@ -120,9 +119,7 @@ class RenderedPages:
             return made
 
     def _fill(self, path: str, address: str) -> Content:
-        if path not in self._texts:
-            self._texts[path] = self._make().page(path)
-        text = self._texts[path].replace(EXAMPLE, address)
+        text = self._make().page(path).replace(EXAMPLE, address)
         return self._content(text, _MEDIA_TYPES.get(path.rpartition(".")[2], "text/html"))
 
     def _search(self, query: str, address: str) -> Content:

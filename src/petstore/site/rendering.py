@@ -50,6 +50,7 @@ class TemplateRenderer:
         self._documents = folder.joinpath("documents")
         self._clients = folder.joinpath("clients")
         self._contract = contract
+        self._pages: dict[str, str] = {}  # made once: a search needs them all
         self._values = {
             "static": address,
             "navigation": SECTIONS,
@@ -61,6 +62,11 @@ class TemplateRenderer:
 
     def page(self, path: str) -> str:
         """What stands at a path of contents.py, without a slash in front; a page with `.md` as Markdown."""
+        if path not in self._pages:
+            self._pages[path] = self._page(path)
+        return self._pages[path]
+
+    def _page(self, path: str) -> str:
         if path.endswith(_MARKDOWN):
             path = path.removesuffix(_MARKDOWN)
             return markdown(self.page(path), path, {page.path for page in PAGES})
@@ -106,7 +112,7 @@ class TemplateRenderer:
         )
 
     def search(self, query: str) -> str:
-        """The page of what is found in all pages; the first call takes a second."""
+        """The page of what is found in all pages; the first call makes all pages."""
         values = {**self._beside("../"), "path": SEARCH, "query": query, "found": self._index.find(query)}
         return self._render("search.html", "Search", values)
 
