@@ -10,10 +10,11 @@ import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_LEVELS, STATUSES, WINDOWS, Counts, Levels
+from petstore.ops.metrics import Scrape
 from tests.support.clock import ManualClock
 from tests.support.contract import document
 from tests.support.service import Shop, open_shop
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_SECONDS, until
 from tools.exchanges import arriving
 
 
@@ -22,6 +23,27 @@ async def scrape(shop: Shop) -> dict[str, float]:
     text = (await shop.call("GET", "/metrics")).body.decode()
     samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, _, value in samples}
+
+
+async def test_the_event_loop_is_free_while_the_text_is_made(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread makes it, which takes 20 ms; what is counted meanwhile is not in it."""
+    making, may_go_on = asyncio.Event(), threading.Event()
+    loop, render = asyncio.get_running_loop(), Scrape.render
+
+    def wait_and_render(scrape: Scrape) -> bytes:
+        loop.call_soon_threadsafe(making.set)
+        assert may_go_on.wait(PATIENCE_SECONDS)
+        return render(scrape)
+
+    monkeypatch.setattr(Scrape, "render", wait_and_render)
+    scraping = asyncio.create_task(scrape(shop))
+    await making.wait()
+    await shop.ask("GET", "/v1/pets")
+    may_go_on.set()
+    name = 'petstore_requests_total{operation="listPets",status="200"}'
+    assert ((await scraping)[name], (await scrape(shop))[name]) == (0, 1)
 
 
 class TestFromTheStart:

@@ -19,7 +19,7 @@ SCRAPES = 250
 def sample(metrics: Metrics, name: str) -> float:
     (value,) = (
         line.rpartition(" ")[2]
-        for line in metrics.render().decode().splitlines()
+        for line in metrics.scrape().render().decode().splitlines()
         if line.startswith(f"{name} ")
     )
     return float(value)
@@ -29,7 +29,7 @@ def counters(metrics: Metrics) -> dict[object, float]:
     """Everything that must not fall: counters, and all of a histogram."""
     return {
         (each.name, *each.labels.items()): each.value
-        for family in metrics.collect()
+        for family in metrics.scrape().collect()
         if family.type != "gauge"
         for each in family.samples
     }
@@ -175,7 +175,7 @@ class TestFolding:
 
         def fold_before(shared: WorkerMetricsDirectory) -> object:
             monkeypatch.setattr(WorkerMetricsDirectory, "_read_ended", read_ended)
-            second.render()
+            second.scrape()
             return read_ended(shared)
 
         monkeypatch.setattr(WorkerMetricsDirectory, "_read_ended", fold_before)
@@ -206,11 +206,11 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
 
 
 def test_a_scrape_is_short(tmp_path: Path) -> None:
-    """At most 1,700 samples at the start, whatever the number of workers: a scrape holds up every request.
+    """At most 1,700 samples at the start, whatever the number of workers: a worker makes each.
     `make micro ARGS='-k scrape'` has its time.
     """
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(4)]
     for worker in workers:
         worker.share()
-    lines = workers[0].render().splitlines()
+    lines = workers[0].scrape().render().splitlines()
     assert len([line for line in lines if not line.startswith(b"#")]) <= 1_700

@@ -22,7 +22,7 @@ COUNTED = 'petstore_webhook_deliveries_total{{outcome="{}"}}'
 
 
 def samples(metrics: Metrics) -> dict[str, float]:
-    lines = (line for line in metrics.render().decode().splitlines() if not line.startswith("#"))
+    lines = (line for line in metrics.scrape().render().decode().splitlines() if not line.startswith("#"))
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 

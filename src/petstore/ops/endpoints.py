@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -62,7 +64,8 @@ class Endpoints:
             raise NotFound(
                 "Metrics are shown to PETSTORE_OPS_NETWORKS, under an address or one of PETSTORE_OPS_HOSTS."
             )
-        return Response(self._metrics.render(), headers=_HEADERS, media_type=METRICS_TYPE)
+        text = await asyncio.to_thread(self._metrics.scrape().render)
+        return Response(text, headers=_HEADERS, media_type=METRICS_TYPE)
 
     def _is_operator(self, request: Request) -> bool:
         """By address and Host. An untrusted proxy on this machine could forward anyone's requests, and a page

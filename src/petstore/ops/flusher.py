@@ -37,7 +37,7 @@ class CounterFlusher:
         save: Callable[[LimiterState, UsageChanges], Awaitable[None]],
         purge: Callable[[int], Awaitable[None]],
         try_write: Callable[[], Awaitable[None]],
-        each_round: Collection[Callable[[], None]],
+        each_round: Collection[Callable[[], object]],
         clock: Clock,
     ) -> None:
         self._limiter = limiter

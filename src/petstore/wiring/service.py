@@ -144,7 +144,7 @@ def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
     status = CallersStatus(
         process.metrics.own, process.metrics.total, process.clock, process.settings.replicas
     )
-    each_round = [process.metrics.share, incidents.check, status.sample]
+    each_round: list[Callable[[], object]] = [process.metrics.share, incidents.check, status.sample]
     if backend.file is not None:
         each_round.append(backend.file.keep_reserve)
     if process.settings.has_console:

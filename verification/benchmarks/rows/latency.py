@@ -163,6 +163,7 @@ def _embedded(seconds: float, rounds: int, folder: Path) -> list[Row]:
             "an import": _import(settings, folder),
             "a backup": back_up,
             "POSTs and checkpoints": post(shop.port, key, 1, 1.0),
+            "scrapes": lambda: _read(shop.port, "/metrics"),
             "reloads": _reload(shop),
         }
         before = file.stat().st_mtime_ns
@@ -178,7 +179,7 @@ def _beside_first_readers(seconds: float, rounds: int, folder: Path) -> list[Row
     load = Load((f"{LIST} {key}",))
     ports = [0]
     alone = _Measurement(load, _LISTS_PER_SECOND)
-    read = _Measurement(load, _LISTS_PER_SECOND, lambda: _read_documents(ports[-1]))
+    read = _Measurement(load, _LISTS_PER_SECOND, lambda: _read(ports[-1], *_DOCUMENTS))
     for _ in range(rounds):
         with servers.petstore("read", copy_of(source, folder)) as shop:
             ports.append(shop.port)
@@ -256,10 +257,10 @@ def _import(settings: Mapping[str, str], folder: Path) -> Work:
     return lambda: _command(settings, "pets", "import", next(turns), "--source-key", "sku")
 
 
-def _read_documents(port: int) -> None:
-    """Read what a thread makes when it is first asked for, and pause."""
-    if [status_of(port, each) for each in _DOCUMENTS] != [200] * len(_DOCUMENTS):
-        raise RuntimeError("a document was refused")
+def _read(port: int, *paths: str) -> None:
+    """Read what a thread makes, and pause."""
+    if [status_of(port, path) for path in paths] != [200] * len(paths):
+        raise RuntimeError(f"{paths} were refused")
     time.sleep(_READERS_PAUSE_SECONDS)
 
 
