@@ -71,6 +71,8 @@ class Histogram(msgspec.Struct):
         self.total += seconds
 
     def __add__(self, other: Histogram) -> Histogram:
+        if not any(other.counts):  # as most are
+            return self
         counts = [mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)]
         return Histogram(counts, self.total + _exact(other.total))
 
