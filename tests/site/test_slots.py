@@ -1,8 +1,11 @@
-"""Slots of event-loop time for work that takes milliseconds."""
+"""Slots for work that takes milliseconds."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+
+import pytest
 
 from petstore.web.slots import Slots
 from tests.support.clock import ManualClock
@@ -44,3 +47,19 @@ async def test_after_a_slot_comes_a_rest_as_long(clock: ManualClock) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await slots.wait()
         assert loop.time() - began > at_least
+
+
+async def test_work_in_a_thread_leaves_the_event_loop_free(clock: ManualClock) -> None:
+    """No other slot begins meanwhile, and one does after it, also when the work failed."""
+    slots, may_end = Slots(clock), threading.Event()
+    works = [asyncio.create_task(slots.run(lambda: may_end.wait(PATIENCE_SECONDS))) for _ in range(2)]
+    following = asyncio.create_task(slots.wait())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not any(task.done() for task in (*works, following))
+    may_end.set()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await asyncio.gather(*works, following)
+        with pytest.raises(ZeroDivisionError):
+            await slots.run(lambda: 1 / 0)
+        await slots.wait()

@@ -1,4 +1,4 @@
-"""Renders pages from templates, each in a slot of event-loop time."""
+"""Renders pages from templates, one at a time in a thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 import gzip
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -67,7 +67,7 @@ class Page(Response):
         self._values = values
 
     def fill(self, environment: jinja2.Environment, *, compress: bool) -> None:
-        """Render and compress, which takes milliseconds of the event loop."""
+        """Render and compress, which takes milliseconds."""
         template = environment.get_template(self.template)
         if self._block:
             context = template.new_context(dict(self._values))
@@ -105,9 +105,8 @@ class Renderer:
                 async with self._preparing:
                     await asyncio.to_thread(self._prepare, response.template)
                     self._ready.add(response.template)
-            await self.slots.wait()
             accepted = request.headers.getlist("accept-encoding")
-            response.fill(self._environment, compress=takes_gzip(accepted))
+            await self.slots.run(partial(response.fill, self._environment, compress=takes_gzip(accepted)))
             # A template leaves hundreds of objects in cycles: 0.1 ms here. Those of a hundred pages would be
             # 10 to 40 ms of any request, since a process collects garbage seldom.
             gc.collect(0)

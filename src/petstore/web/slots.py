@@ -1,8 +1,10 @@
-"""Slots of event-loop time for work that takes milliseconds: other requests run between two of them."""
+"""Slots for work that takes milliseconds: other requests run between two of them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from petstore.core.clock import Clock
 
@@ -13,18 +15,28 @@ _REST_MAX_SECONDS = 0.02
 class Slots:
     """One slot at a time, first come, first served. After each a rest of the same length, for other requests.
 
-    A slot begins when `wait` returns and ends when its owner next waits for something.
+    One begins when `wait` returns and ends when its owner next waits for something; `run` is one in a thread.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._free = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "petstore-pages")  # of its own: slow uploads hold up no page
 
     async def wait(self) -> None:
         """Wait for a slot. It ends by itself."""
         await self._free.acquire()
         # Runs after the slot: nothing else runs before the owner waits.
         asyncio.get_running_loop().call_soon(self._rest, self._clock.monotonic())
+
+    async def run(self, work: Callable[[], object]) -> None:
+        """Do work, while the event loop serves others. Raises what the work raises."""
+        await self._free.acquire()
+        began = self._clock.monotonic()
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        finally:
+            self._rest(began)
 
     def _rest(self, began: float) -> None:
         took = self._clock.monotonic() - began
