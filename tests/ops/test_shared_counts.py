@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,48 @@ class TestFolding:
         monkeypatch.setattr(WorkerMetricsDirectory, "_read_ended", fold_before)
         assert sample(first, "petstore_bans_total") == 1
         assert sample(first, "petstore_bans_total") == 1
+
+
+_AT_ONCE = """
+import os, sys, threading
+from pathlib import Path
+
+from petstore.ops.metrics import Metrics
+from petstore.ops.worker_metrics import WorkerMetricsDirectory
+
+sys.setswitchinterval(1e-6)
+for _ in range(10):
+    if (child := os.fork()) == 0:
+        metrics = Metrics(WorkerMetricsDirectory(Path(sys.argv[1]), os.getpid()))
+        together = threading.Barrier(4)
+        scrapes = [metrics.scrape() for _ in range(4)]
+        def render(scrape):
+            together.wait()
+            scrape.render()
+        threads = [threading.Thread(target=render, args=[each]) for each in scrapes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_scrapes_at_once_of_a_new_worker(tmp_path: Path) -> None:
+    """Threads that make the decoder of a type together end their process: ten processes survive theirs."""
+    done = subprocess.run([sys.executable, "-c", _AT_ONCE, tmp_path], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_scrape_shows_one_moment(tmp_path: Path) -> None:
+    """What is counted and shared after it began is in the next one."""
+    metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
+    scrape = metrics.scrape()
+    metrics.counts.refused("ban", ban_began=True)
+    metrics.share()
+    assert b"petstore_bans_total 0.0" in scrape.render()
+    assert sample(metrics, "petstore_bans_total") == 1
 
 
 def _taken(*_: object) -> None:

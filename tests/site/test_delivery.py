@@ -302,6 +302,7 @@ class TestCost:
         assert set(shown[3:]) == {f"docs at {EXAMPLE}"}
         clock.advance(0.5)
         assert await _text(pages, "http://late") == "docs at http://late"
+        assert source.rendered == 5
 
     async def test_the_reference_is_made_once(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         """For all addresses, as Markdown and for searches: it takes 0.3 s of a thread."""

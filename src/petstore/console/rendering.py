@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import gzip
 import re
@@ -84,8 +83,8 @@ class Page(Response):
 class Renderer:
     """`folder` has the templates; `static` returns a file's address without a leading slash.
 
-    The first page imports the template engine: an unused console takes no memory. A template is compiled in a
-    thread at its first use.
+    The first page imports the template engine: an unused console takes no memory. A template is compiled at
+    its first use.
     """
 
     def __init__(
@@ -96,15 +95,13 @@ class Renderer:
         self._folder = folder
         self._static = static
         self._ready: set[str] = set()
-        self._preparing = asyncio.Lock()
 
     async def finish(self, request: Request, response: Response) -> Response:
         """The response; a Page is rendered first."""
         if isinstance(response, Page):
             if response.template not in self._ready:
-                async with self._preparing:
-                    await asyncio.to_thread(self._prepare, response.template)
-                    self._ready.add(response.template)
+                await self.slots.run(partial(self._prepare, response.template))
+                self._ready.add(response.template)
             accepted = request.headers.getlist("accept-encoding")
             await self.slots.run(partial(response.fill, self._environment, compress=takes_gzip(accepted)))
             # A template leaves hundreds of objects in cycles: 0.1 ms here. Those of a hundred pages would be

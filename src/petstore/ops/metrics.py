@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from petstore import __version__
 from petstore.ops.counts import LATENCY_BOUNDS, SHOWN_COUNTS, SHOWN_LEVELS, Counts, Histogram, Levels, Shown
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
+from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
 _log = structlog.get_logger("petstore.metrics")
 
@@ -33,7 +33,7 @@ class Scrape(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The numbers of all workers, and after them the other families."""
-        own = msgspec.msgpack.decode(self._own, type=Numbers)
+        own = decode_numbers(self._own)
         numbers = self._total(own) or own
         yield from _families(numbers.counts, numbers.levels)
         yield from self._families

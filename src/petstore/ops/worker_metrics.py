@@ -84,6 +84,11 @@ def replace_file(directory: Path, name: str, content: msgspec.Struct) -> None:
     partial.replace(directory / name)
 
 
+# Made at the import: two threads that make a type's decoder at once can crash the process (msgspec 0.22).
+decode_numbers = msgspec.msgpack.Decoder(Numbers).decode
+_decode_ended = msgspec.msgpack.Decoder(_Ended).decode
+
+
 class WorkerMetricsDirectory:
     """One worker's access. File names have a random part, since process numbers are reused."""
 
@@ -97,13 +102,12 @@ class WorkerMetricsDirectory:
         replace_file(self._directory, self._name, msgspec.structs.replace(own, started=self._started))
 
     def total(self, own: Numbers) -> Numbers:
-        """The numbers of all processes; `own` if its file is missing. Raises OSError and MsgspecError."""
+        """The numbers of all processes: `own`, and the others' files. Raises OSError and MsgspecError."""
         found = {}
         for path in self._directory.glob("*.counts"):
             with contextlib.suppress(FileNotFoundError):  # merged just now
-                found[path.name] = msgspec.msgpack.decode(path.read_bytes(), type=Numbers)
-        if self._name not in found:
-            found[self._name] = msgspec.structs.replace(own, started=self._started)
+                found[path.name] = decode_numbers(path.read_bytes())
+        found[self._name] = msgspec.structs.replace(own, started=self._started)
         # Read last: it includes files merged before or after they were read above.
         ended = self._read_ended()
         counts, living, dead = ended.counts, [], []
@@ -138,7 +142,7 @@ class WorkerMetricsDirectory:
 
     def _read_ended(self) -> _Ended:
         try:
-            return msgspec.msgpack.decode((self._directory / "ended").read_bytes(), type=_Ended)
+            return _decode_ended((self._directory / "ended").read_bytes())
         except FileNotFoundError:
             return _Ended(Counts(), [])
 

@@ -29,7 +29,7 @@ _DEEPEST_PATH = 32
 
 
 class Renderer(Protocol):
-    """Makes pages as text, with EXAMPLE as the address of the service."""
+    """Makes pages as text, with EXAMPLE as the address of the service, and keeps what `page` made."""
 
     def page(self, path: str) -> str: ...
 

@@ -21,7 +21,7 @@ class Slots:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._free = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "petstore-pages")  # of its own: slow uploads hold up no page
+        self._thread = ThreadPoolExecutor(1, "petstore-pages")  # of its own: no upload holds up a page
 
     async def wait(self) -> None:
         """Wait for a slot. It ends by itself."""
@@ -33,10 +33,9 @@ class Slots:
         """Do work, while the event loop serves others. Raises what the work raises."""
         await self._free.acquire()
         began = self._clock.monotonic()
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        finally:
-            self._rest(began)
+        working = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        working.add_done_callback(lambda _: self._rest(began))
+        await asyncio.shield(working)  # the slot ends with the work, also where nobody waits for it any more
 
     def _rest(self, began: float) -> None:
         took = self._clock.monotonic() - began

@@ -119,7 +119,7 @@ def measure(plan: Plan) -> list[Row]:
     with tempfile.TemporaryDirectory(dir=database(ANIMALS)[0].parent) as temporary:
         at_half = _at_half(seconds, plan.rounds, Path(temporary))
         embedded = _embedded(seconds, plan.rounds, Path(temporary))
-        embedded += _beside_first_readers(seconds, plan.rounds, Path(temporary))
+        embedded += _beside_first_readers(plan.rounds, Path(temporary))
     return at_half + embedded + _shared(seconds, plan.rounds)
 
 
@@ -173,19 +173,17 @@ def _embedded(seconds: float, rounds: int, folder: Path) -> list[Row]:
     return rows
 
 
-def _beside_first_readers(seconds: float, rounds: int, folder: Path) -> list[Row]:
-    """Lists of a service that has just started, alone and while a thread of it makes its documents."""
+def _beside_first_readers(rounds: int, folder: Path) -> list[Row]:
+    """Lists of a service that has just started, alone and while it makes its documents, for two seconds."""
     source, (key, *_) = database(ANIMALS)
     load = Load((f"{LIST} {key}",))
-    ports = [0]
     alone = _Measurement(load, _LISTS_PER_SECOND)
-    read = _Measurement(load, _LISTS_PER_SECOND, lambda: _read(ports[-1], *_DOCUMENTS))
+    read = _Measurement(load, _LISTS_PER_SECOND, lambda: _read(shop.port, *_DOCUMENTS))
     for _ in range(rounds):
         with servers.petstore("read", copy_of(source, folder)) as shop:
-            ports.append(shop.port)
             run(load, shop.port, _WARM_UP_SECONDS)
-            alone.take(shop, seconds)
-            read.take(shop, seconds)
+            alone.take(shop, _SECONDS_MIN)
+            read.take(shop, _SECONDS_MIN)
     measurements = {"list": alone, "list beside first readers of the documentation": read}
     return _rows("latency after a start, SQLite", measurements)
 
@@ -258,9 +256,10 @@ def _import(settings: Mapping[str, str], folder: Path) -> Work:
 
 
 def _read(port: int, *paths: str) -> None:
-    """Read what a thread makes, and pause."""
-    if [status_of(port, path) for path in paths] != [200] * len(paths):
-        raise RuntimeError(f"{paths} were refused")
+    """Read pages, and pause."""
+    for path in paths:
+        if status_of(port, path) != 200:
+            raise RuntimeError(f"{path} was refused")
     time.sleep(_READERS_PAUSE_SECONDS)
 
 
