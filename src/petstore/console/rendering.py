@@ -6,7 +6,7 @@ import gc
 import gzip
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -49,7 +49,6 @@ _PET_FIELDS = [field for field in FIELDS if field.name not in ("name", "category
 _PET_COLUMNS = [field for field in _PET_FIELDS if not field.has_lines]
 # Names and keys: a browser that translates the page leaves them as they are.
 _AS_WRITTEN = re.compile("<(?:bdi|code)(?=[ >])")
-_REFERENCE = re.compile(r'{% (?:extends|import|include) "([^"]+)"')
 _COMPRESSED_FROM_BYTES = 1_024
 _GZIP_LEVEL = 5
 
@@ -84,7 +83,7 @@ class Renderer:
     """`folder` has the templates; `static` returns a file's address without a leading slash.
 
     The first page imports the template engine: an unused console takes no memory. A template is compiled at
-    its first use.
+    its first use, in the thread too.
     """
 
     def __init__(
@@ -94,16 +93,12 @@ class Renderer:
         self._is_staging = is_staging
         self._folder = folder
         self._static = static
-        self._ready: set[str] = set()
 
     async def finish(self, request: Request, response: Response) -> Response:
         """The response; a Page is rendered first."""
         if isinstance(response, Page):
-            if response.template not in self._ready:
-                await self.slots.run(partial(self._prepare, response.template))
-                self._ready.add(response.template)
-            accepted = request.headers.getlist("accept-encoding")
-            await self.slots.run(partial(response.fill, self._environment, compress=takes_gzip(accepted)))
+            page, compress = response, takes_gzip(request.headers.getlist("accept-encoding"))
+            await self.slots.run(lambda: page.fill(self._environment, compress=compress))
             # A template leaves hundreds of objects in cycles: 0.1 ms here. Those of a hundred pages would be
             # 10 to 40 ms of any request, since a process collects garbage seldom.
             gc.collect(0)
@@ -140,9 +135,3 @@ class Renderer:
             each.name: _AS_WRITTEN.sub(r'\g<0> translate="no"', each.read_text())
             for each in self._folder.iterdir()
         }
-
-    def _prepare(self, template: str) -> None:
-        """Compile a template and those that it extends and imports."""
-        self._environment.get_template(template)
-        for name in _REFERENCE.findall(self._sources[template]):
-            self._prepare(name)

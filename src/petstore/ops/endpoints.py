@@ -35,9 +35,8 @@ class Endpoints:
         self._networks = networks
         self._hosts = hosts
         self._trusted = trusted_proxies
-        self._thread = ThreadPoolExecutor(
-            1, "petstore-scrapes"
-        )  # of its own: an alert waits for nothing else
+        # Of its own: an alert waits for nothing else.
+        self._thread = ThreadPoolExecutor(1, "petstore-scrapes")
         self.draining = False
 
     def routes(self) -> list[Route]:
