@@ -63,3 +63,22 @@ async def test_work_in_a_thread_leaves_the_event_loop_free(clock: ManualClock) -
         with pytest.raises(ZeroDivisionError):
             await slots.run(lambda: 1 / 0)
         await slots.wait()
+
+
+async def test_a_thread_that_can_not_begin_keeps_no_slot(
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full machine fails one piece of work, and not all pages until a restart."""
+    slots = Slots(clock)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refused)
+        with pytest.raises(RuntimeError):
+            await slots.run(lambda: None)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await slots.run(lambda: None)
+        await slots.wait()
+
+
+def refused(_thread: threading.Thread) -> None:
+    """As the system refuses a thread."""
+    raise RuntimeError("can't start new thread")

@@ -33,7 +33,11 @@ class Slots:
         """Do work, while the event loop serves others. Raises what the work raises."""
         await self._free.acquire()
         began = self._clock.monotonic()
-        working = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            working = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except RuntimeError:  # the machine has no room for a thread now, but later
+            self._free.release()
+            raise
         working.add_done_callback(lambda _: self._rest(began))
         await asyncio.shield(working)  # the slot ends with the work, also where nobody waits for it any more
 

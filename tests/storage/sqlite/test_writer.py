@@ -187,6 +187,22 @@ class TestQueue:
         assert bench.names() == ["a", "b", "d"]
         await bench.close()
 
+    async def test_a_thread_that_can_not_begin_is_tried_again(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A full machine fails one write, and not all of them until a restart."""
+
+        def refused(_thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as full:
+            full.setattr(threading.Thread, "start", refused)
+            with pytest.raises(RuntimeError):
+                await bench.submit(add("a"))
+        async with asyncio.timeout(10):
+            assert await bench.submit(add("b")) == "b"
+        assert bench.names() == ["b"]
+
     async def test_a_waiter_that_goes_away_frees_its_place_when_its_job_is_done(self, tmp_path: Path) -> None:
         """Cancelled requests neither undo what is on its way nor fill the queue for ever."""
         bench = Bench(tmp_path, capacity=3)

@@ -85,8 +85,8 @@ class Writer:
             raise StoreUnavailable("Too many writes are waiting; nothing was stored, try again shortly.")
         loop = asyncio.get_running_loop()
         if self._loop is None:
+            self._thread.start()  # where that fails, the next job tries again
             self._loop = loop
-            self._thread.start()
         future: asyncio.Future[_T] = loop.create_future()
         self._waiting += 1
         self._queue.put(_Ticket(job, future, ends_access))
