@@ -27,21 +27,10 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask, also on a ter
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
 _STYLES = {
-    "active": "green",
-    "available": "green",
-    "pending": "yellow",
-    "expired": "yellow",
-    "suspended": "yellow",
-    "failing": "yellow",
-    "disabled": "red",
-    "closed": "red",
-    "revoked": "red",
-    "banned": "red",
-    "sold": "dim",
-    "placed": "yellow",
-    "approved": "green",
-    "delivered": "dim",
-    "cancelled": "dim",
+    **dict.fromkeys(("active", "available", "approved"), "green"),
+    **dict.fromkeys(("pending", "expired", "suspended", "failing", "placed"), "yellow"),
+    **dict.fromkeys(("disabled", "closed", "revoked", "banned"), "red"),
+    **dict.fromkeys(("sold", "delivered", "cancelled"), "dim"),
 }
 
 
