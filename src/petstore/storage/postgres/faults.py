@@ -24,10 +24,7 @@ _READ_ONLY = "25006"
 
 _SHARED_SESSIONS = "it is behind PgBouncer in transaction mode; set PETSTORE_DATABASE_PREPARED=off"
 _MEANINGS = {
-    "40001": "it is busy with other writes",
-    "40P01": "it is busy with other writes",
-    "23505": "it is busy with other writes",
-    "55P03": "it is busy with other writes",
+    **dict.fromkeys((*_COLLISIONS, "55P03"), "it is busy with other writes"),
     "57014": "it took too long",
     "53100": "its disk is full",
     "53200": "it has no memory left",
@@ -41,8 +38,7 @@ _MEANINGS = {
     "28P01": "it refuses the password of PETSTORE_DATABASE_URL",
     "3D000": "it has no such database; create it first",
     "42501": "the user of PETSTORE_DATABASE_URL may not do this",
-    "42P05": _SHARED_SESSIONS,
-    "26000": _SHARED_SESSIONS,
+    **dict.fromkeys(("42P05", "26000"), _SHARED_SESSIONS),
     "42P01": "its schema is incomplete; `petstore db migrate` completes it",
 }
 _UNREACHABLE = "it can't be reached"
