@@ -6,7 +6,7 @@ index is looked at as well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 import msgspec
@@ -170,27 +170,24 @@ class Search(Repository):
 
 def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[list[int]]:
     """Those whose texts have the words, and that meet the conditions; in the order of `ids`."""
-    ids, column = tuple(ids), _SOURCES[query.kind].column
-    matching = set()
-    for first in range(0, len(ids), IDS_MAX):
+    texts = yield from _texts(query.kind, ids, query.conditions)
+    return [id_ for id_, text in texts.items() if text and words.match(text)]
+
+
+def _texts(
+    kind: Kind, ids: Iterable[int], conditions: Mapping[str, object] = {}
+) -> Script[dict[int, str | None]]:
+    """None for a row that is not there, or does not meet the conditions; in the order of `ids`."""
+    asked = tuple(ids)
+    texts: dict[int, str | None] = dict.fromkeys(asked)
+    for first in range(0, len(asked), IDS_MAX):
         wanted = Query()
-        wanted.among("id", padded(ids[first : first + IDS_MAX]))
-        for name, value in query.conditions.items():
+        wanted.among("id", padded(asked[first : first + IDS_MAX]))
+        for name, value in conditions.items():
             if value is None or value is True:
                 wanted.add(f"{name} IS {'NOT ' if value else ''}NULL")
             else:
                 wanted.among(name, value if isinstance(value, tuple) else (value,))
-        rows = yield wanted.select(f"SELECT id, {column} FROM {query.kind}", "")
-        matching |= {id_ for id_, text in rows if text and words.match(text)}
-    return [id_ for id_ in ids if id_ in matching]
-
-
-def _texts(kind: Kind, ids: Collection[int]) -> Script[dict[int, str | None]]:
-    texts: dict[int, str | None] = dict.fromkeys(ids)
-    asked = tuple(ids)
-    for first in range(0, len(asked), IDS_MAX):
-        wanted = Query()
-        wanted.among("id", padded(asked[first : first + IDS_MAX]))
         texts |= dict((yield wanted.select(f"SELECT id, {_SOURCES[kind].column} FROM {kind}", "")))
     return texts
 
