@@ -103,12 +103,10 @@ def _read(field: Field, text: str) -> Any:
         if text not in list(field.kind):
             raise Invalid(field.name, f"Expected one of {', '.join(field.kind)}.")
         return field.kind(text)
-    if field.kind is int:
-        number = read_int64(text)
-        if number is None:
-            raise Invalid(field.name, f"Expected an integer from {INT64_MIN} to {INT64_MAX}.")
-        return number
-    return text
+    number = read_int64(text)
+    if number is None:
+        raise Invalid(field.name, f"Expected an integer from {INT64_MIN} to {INT64_MAX}.")
+    return number
 
 
 def read_edit(pet_id: int, form: Mapping[str, str], names: CategoryNames) -> Edit:
