@@ -30,7 +30,6 @@ from petstore.cli.types import (
     read_price,
     read_remark,
 )
-from petstore.core.errors import PetNotFound
 from petstore.core.pets import (
     MEMBERS,
     STATUSES,
@@ -168,7 +167,7 @@ def add_pet(
 @click.pass_obj
 def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
     """Show an animal."""
-    _write_pet(with_store(session, lambda store: _get(store, pet_id)), as_json)
+    _write_pet(with_store(session, lambda store: store.pets.find(pet_id)), as_json)
 
 
 @pets.command(
@@ -218,17 +217,9 @@ def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
     Shows what it removes, and asks on a terminal. Refused while an open order holds the animal.
     """
     if asks(yes):
-        pet = with_store(session, lambda store: _get(store, pet_id))
+        pet = with_store(session, lambda store: store.pets.find(pet_id))
         confirm(f"Remove {_line_of(pet)}?")
     _write_pet(with_store(session, lambda store: store.pets.remove(pet_id, session.actor)), as_json)
-
-
-async def _get(store: Store, pet_id: int) -> Pet:
-    """An animal. Raises PetNotFound."""
-    pet = await store.pets.get(pet_id)
-    if pet is None:
-        raise PetNotFound(pet_id)
-    return pet
 
 
 def _write_pet(pet: Pet, as_json: bool) -> None:

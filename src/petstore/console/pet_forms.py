@@ -11,8 +11,8 @@ from msgspec import UNSET
 from petstore.console.categories import CategoryNames
 from petstore.console.formats import lines_of, sentence
 from petstore.console.several import version_of
-from petstore.console.visit import INCOMPLETE_FORM, Faults, Visit
-from petstore.core.errors import Invalid, InvalidBody, PetNotFound
+from petstore.console.visit import INCOMPLETE_FORM, Faults
+from petstore.core.errors import Invalid, InvalidBody
 from petstore.core.fields import Field
 from petstore.core.pets import (
     FIELDS,
@@ -36,14 +36,6 @@ class Edit(msgspec.Struct, frozen=True):
     before: Pet
     seen_id: int
     typed: dict[str, str]
-
-
-async def find_pet(visit: Visit, pet_id: int) -> Pet:
-    """Raises PetNotFound."""
-    pet = await visit.store.pets.get(pet_id)
-    if pet is None:
-        raise PetNotFound(pet_id)
-    return pet
 
 
 def typed_of(pet: Pet, names: CategoryNames) -> dict[str, str]:

@@ -14,7 +14,6 @@ from petstore.console.pet_forms import (
     Edit,
     change_between,
     changed_fields,
-    find_pet,
     merged,
     new_typed,
     read_edit,
@@ -143,7 +142,7 @@ async def _history_of(visit: Visit, pet_id: int, names: CategoryNames, since_id:
 
 
 async def ask_removal(visit: Visit, error: Conflict | None = None) -> Response:
-    pet = await find_pet(visit, visit.id_of("animal"))
+    pet = await visit.store.pets.find(visit.id_of("animal"))
     return visit.page(
         "pets_remove.html",
         f"Remove animal {pet.id}?",
@@ -168,7 +167,7 @@ async def remove(visit: Visit) -> Response:
 
 async def show_label(visit: Visit) -> Response:
     """The label of its cage, for paper."""
-    pet = await find_pet(visit, visit.id_of("animal"))
+    pet = await visit.store.pets.find(visit.id_of("animal"))
     return visit.page(
         "pets_label.html",
         f"Label of animal {pet.id}",

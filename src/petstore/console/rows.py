@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from petstore.console.categories import names_in
 from petstore.console.doubts import about_ship_date, about_status
-from petstore.console.pet_forms import find_pet, version_of_pet
+from petstore.console.pet_forms import version_of_pet
 from petstore.console.several import Act, Action, Rows, act
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
 from petstore.core.errors import Conflict, InvalidBody
@@ -27,7 +27,7 @@ async def _begin_pets(visit: Visit, name: str) -> tuple[Act, str]:
         wanted, state = PetChange(status=STATUSES[name]), name
 
     async def change(pet_id: int, shown: str) -> str:
-        pet = await find_pet(visit, pet_id)
+        pet = await visit.store.pets.find(pet_id)
         if version_of_pet(pet) != shown:
             raise PetChangedMeanwhile(pet)
         if wanted.status is not UNSET:

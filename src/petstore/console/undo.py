@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.pet_forms import find_pet, version_of_pet
+from petstore.console.pet_forms import version_of_pet
 from petstore.console.rows import PETS
 from petstore.console.several import Act, Rows, answer, back_of, carry_out, read_rows, version_of
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit
@@ -35,7 +35,7 @@ async def undo(visit: Visit) -> Response:
 
 async def _put_pet_back(visit: Visit, pet_id: int, version: str) -> str:
     entry = await _own_change(visit, PETS, pet_id)
-    pet = await find_pet(visit, pet_id)
+    pet = await visit.store.pets.find(pet_id)
     if version_of_pet(pet) != version or entry.action != "changed":
         raise Conflict(_CHANGED_SINCE.format(PETS.noun, pet_id))
     before = msgspec.convert(entry.before, PetChange)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable
 
 import msgspec
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, astuple, replace
 
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, fingerprint
@@ -79,10 +79,8 @@ def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int, *, is_undo: b
 
 def _after(pet: Pet, change: PetChange) -> Pet:
     """The animal with a change."""
-    members = msgspec.structs.asdict(change)
-    return msgspec.structs.replace(
-        pet, **{name: value for name, value in members.items() if value is not msgspec.UNSET}
-    )
+    members = asdict(change).items()
+    return replace(pet, **{name: value for name, value in members if value is not msgspec.UNSET})
 
 
 def _check_no_open_order(pet_id: int, prevented: str) -> Script[None]:
@@ -135,6 +133,12 @@ class Pets(Creating, ABC):
         """One animal, or None."""
         pet = self.read_one(pet_id)
         return pet if pet is None or isinstance(pet, Pet) else await pet
+
+    async def find(self, pet_id: int) -> Pet:
+        """One animal. Raises PetNotFound."""
+        if (pet := await self.get(pet_id)) is None:
+            raise PetNotFound(pet_id)
+        return pet
 
     @abstractmethod
     async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:

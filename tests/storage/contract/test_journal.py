@@ -206,6 +206,7 @@ READS = {
     *(
         "accounts.all",
         "customers.of",
+        "pets.find",
         "accounts.page",
         "accounts.count",
         "keys.find_caller",
