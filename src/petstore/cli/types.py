@@ -171,30 +171,12 @@ def checked(check: Callable[[_T], None]) -> Callable[[click.Context, click.Param
     return callback
 
 
-def read_ship_date(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """An order's ship date as a Unix time in milliseconds, by the interface's rule."""
-    if value is None:
-        return None
-    ms = read_moment(value)
-    if ms is None:
-        raise click.BadParameter(f"{moment_fault(value)}.", ctx, param)
-    return ms
+def ruled(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., _T | None]:
+    """A callback that reads a text by a rule of the core; None for an option that is not given."""
 
-
-def checked_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A name or a reference, by the interface's rule; None for an option that is not given."""
-    fault = None if value is None else name_fault(value)
-    if fault is not None:
-        raise click.BadParameter(f"{fault}.", ctx, param)
-    return value
-
-
-def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., Given[_T]]:
-    """A callback of an option that an empty text takes away; UNSET for one that is not given."""
-
-    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> Given[_T]:
-        if not value:
-            return UNSET if value is None else None
+    def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> _T | None:
+        if value is None:
+            return None
         if fault := fault_of(value):
             raise click.BadParameter(f"{fault}.", ctx, param)
         return read(value)
@@ -202,5 +184,13 @@ def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) 
     return callback
 
 
+def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> Callable[..., Given[_T]]:
+    """A callback of an option that an empty text takes away; UNSET for one that is not given."""
+    given = ruled(fault_of, read)
+    return lambda ctx, param, value: UNSET if value is None else given(ctx, param, value or None)
+
+
+checked_name = ruled(name_fault, str)
+read_ship_date = ruled(moment_fault, read_moment)  # a Unix time in milliseconds
 read_price = clearable(amount_fault, read_amount)
 read_remark = clearable(remark_fault, str)
