@@ -26,7 +26,7 @@ from yarl import URL
 from petstore.background.connecting import AddressRefused, CheckedResolver, Connector
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
-from petstore.core.printable import printable
+from petstore.core.printable import printable, shortened
 from petstore.core.targets import Guard
 from petstore.core.webhooks import ANSWER_KEPT_CHARACTERS
 
@@ -179,13 +179,8 @@ def _sentence_of_connection(error: OSError) -> str:
 def _fault_of_redirect(response: aiohttp.ClientResponse) -> str | None:
     if response.status not in (301, 302, 303, 307, 308):
         return None
-    place = _cut(response.headers.get("Location", "nowhere"))
+    place = shortened(printable(response.headers.get("Location", "nowhere")), _SHOWN_CHARACTERS)
     return f"Redirects are not followed: this one leads to {place}."
-
-
-def _cut(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
 def _retry_after_seconds(text: str, now_ms: int) -> int | None:
