@@ -78,6 +78,7 @@ class TestCreateWebhook:
             {"url": "https://shop.example/" + "x" * 1_979, "types": ["*"] * 50},
             {"url": "https://1.1.1.1", "description": "\u3000é😀 mirror"},
             {"url": "http://127.0.0.1:8081/hook", "description": "x" * 255},
+            {"url": "HTTPS://Shop.example"},
         ],
     )
     async def test_what_it_takes(self, shop: Shop, members: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ _MAY_MEET = ["2xx", "304", "404", "409", "412", "422"]
 _MUST_MEET = ["400", "401", "404", "405", "413", "414", "415", "431"]
 _PLENTY = 1_000_000_000
 _BOOKMARK = re.compile(r"[0-9a-f]{12}-[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
-_URL = re.compile(r"https?://[!-~]{1,1992}", re.ASCII)
+_URL = re.compile(r"(?i:https?)://[!-~]{1,1992}", re.ASCII)
 _SECONDS = re.compile(r"[1-9][0-9]?|1[01][0-9]|120", re.ASCII)
 _CALLER = Caller(1, 1, (_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
 
