@@ -209,7 +209,8 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     if start.transaction == 0 and start.id < found.base_id:
         ((last_id, came),) = yield _NEXT_THAT_CAME, (str(start.transaction), start.id, SCANNED_MAX)
         if came:
-            end, count, events = Position(0, last_id), SCANNED_MAX, _EVENTS_THAT_CAME
+            end, events = Position(0, last_id), _EVENTS_THAT_CAME
+            count = SCANNED_MAX if found.entries else came  # then those that were added here
     if not count:
         return EntryPage([], Bookmark(found.identity, start), is_behind=False)
     kinds = f",{','.join(sorted(query.entries))},"

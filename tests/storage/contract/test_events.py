@@ -170,6 +170,20 @@ async def test_a_search_for_rare_events_goes_on_where_it_stopped(
     assert pages > 3
 
 
+async def test_the_end_is_where_there_is_no_more(backend: SharedData) -> None:
+    """Also of what was there before the first bookmark: nobody is asked to come again for nothing."""
+    store = backend.open()
+    await store.pets.add(REX, ACTOR)
+    first = await store.events.page(EventQuery(100, None))
+    assert (len(first.events), first.is_behind) == (1, False)
+    await store.pets.add(REX, ACTOR)
+    await settled(store)
+    again = await store.events.page(EventQuery(100, None))
+    rest = await store.events.page(EventQuery(100, None, after=again.after))
+    assert (len(again.events + rest.events), rest.is_behind) == (2, False)
+    assert again.is_behind == bool(rest.events)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 7, 100])
 async def test_the_latest_events_are_the_last_ones_of_all(backend: SharedData, limit: int) -> None:
     """However rare, of what came with the data too; the bookmark behind them leads to what comes next."""
