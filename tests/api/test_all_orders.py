@@ -56,6 +56,16 @@ class Test200:
         await shop.store.accounts.rename("other", "elsewhere", "staff")
         assert (await shop.ask("GET", f"{ALL}&id=2")).json()[0]["account"] == "elsewhere"
 
+    async def test_a_new_name_is_no_304(self, shop: Shop) -> None:
+        """Of one order the tag is its own, for If-Match, and says nothing of the name beside it."""
+        await three_orders(shop)
+        tag = (await shop.ask("GET", f"{ALL}&id=2")).headers["etag"]
+        await shop.store.accounts.rename("other", "elsewhere", "staff")
+        answer = await shop.ask("GET", f"{ALL}&id=2", [("if-none-match", tag)])
+        assert (answer.status, answer.headers["etag"]) == (200, tag)
+        assert answer.json()[0]["account"] == "elsewhere"
+        assert (await shop.ask("GET", f"{ORDERS}?id=1", [("if-none-match", "*")])).status == 304
+
     async def test_a_walk_keeps_the_scope(self, shop: Shop) -> None:
         """`Link` has it on every page; its cursor belongs to it and serves every manage key."""
         other = await three_orders(shop)
