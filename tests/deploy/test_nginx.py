@@ -211,6 +211,22 @@ class TestSizes:
         assert (answer.status, answer.json()["code"]) == (413, "payload_too_large")
         assert front.seen == []
 
+    @pytest.mark.parametrize(
+        ("target", "lines", "status", "code"),
+        [
+            ("?" + "a" * 17_000, "", 414, "uri_too_long"),
+            ("", f"Cookie: {'a' * 17_000}\r\n", 431, "headers_too_large"),
+            ("", f"X-A: {'a' * 9_000}\r\n" * 8, 431, "headers_too_large"),
+        ],
+    )
+    def test_a_far_larger_head_is_too(
+        self, front: Front, target: str, lines: str, status: int, code: str
+    ) -> None:
+        """One line above nginx's buffer, such as a cookie, and many."""
+        answer = exchange(front.port, f"GET /v1/pets{target} HTTP/1.1\r\nHost: a\r\n{lines}\r\n".encode())
+        assert (answer.status, answer.json()["code"], answer.json()["status"]) == (status, code, status)
+        assert front.seen == []
+
     def test_a_stock_list_of_the_console_passes(self, front: Front) -> None:
         """The service bounds it, and reads it as it arrives."""
         front.ask("POST", "/console/stock", bytes(300_000), POST_HEADERS)
