@@ -217,6 +217,16 @@ class TestUnwritable:
             assert "can't be read by" in ended.stderr
         database.chmod(0o600)
 
+    def test_a_command_that_may_only_read(self, folder: Path) -> None:
+        """Neither: it says what to mend, and no job tries again."""
+        (folder / "petstore.db").chmod(0o400)
+        folder.chmod(0o500)
+        for arguments in (["accounts", "list"], ["db", "check"], ["accounts", "add", "shop", "--plan=free"]):
+            ended = run("petstore.db", *arguments, folder=folder, prefix=without_rights())
+            assert ended.returncode == 78, ended.stderr
+            assert "Give this user the right to write the file and its directory." in ended.stderr
+        folder.chmod(0o700)
+
     def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:
         """Not to be taken for one that is absent."""
         inner = folder / "inner"

@@ -82,6 +82,7 @@ def explain(error: Exception) -> int:
         OperatorError,
         PetstoreError,
         StoreDamaged,
+        StoreReadOnly,
         Unavailable,
     )
 
@@ -98,6 +99,9 @@ def explain(error: Exception) -> int:
         return EXIT_CONFIGURATION if isinstance(error, ConfigurationError) else EXIT_REFUSED
     if isinstance(error, StoreDamaged):
         _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
+        return EXIT_CONFIGURATION
+    if isinstance(error, StoreReadOnly):
+        _complain(f"{error.message} Give this user the right to write the file and its directory.")
         return EXIT_CONFIGURATION
     if isinstance(error, PetstoreError):
         _complain(_with_listing(error))

@@ -1,7 +1,4 @@
-"""Every error: its class, and for an answer of the service its code and HTTP status.
-
-docs/errors.md has an entry for each code. The headers of an error: api/pipeline/response.py.
-"""
+"""Every error: its class, code and HTTP status (docs/errors.md); its headers: api/pipeline/response.py."""
 
 from __future__ import annotations
 
@@ -279,6 +276,10 @@ class OutcomeUnknown(StoreUnavailable, code="outcome_unknown", status=503):
 
 class StoreFull(StoreUnavailable):
     """The disk is full. Nothing of the transaction was written."""
+
+
+class StoreReadOnly(StoreUnavailable):
+    """This user may not write the file or its directory, or nobody may. Trying again does not help."""
 
 
 class StoreDamaged(StoreUnavailable):

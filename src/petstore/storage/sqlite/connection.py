@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from petstore.core.clock import SystemClock
-from petstore.core.errors import StoreDamaged, StoreFull, StoreUnavailable
+from petstore.core.errors import StoreDamaged, StoreFull, StoreReadOnly, StoreUnavailable
 from petstore.storage.failures import failure
 from petstore.storage.sqlite import files
 
@@ -19,7 +19,7 @@ _CAUSES: dict[type[Exception], tuple[str, type[StoreUnavailable]]] = {
     apsw.FullError: ("the disk, or the range of identifiers, is full", StoreFull),
     apsw.CorruptError: ("the database is damaged", StoreDamaged),
     apsw.NotADBError: ("the file is not a database", StoreDamaged),
-    apsw.ReadOnlyError: ("the database is read-only", StoreUnavailable),
+    apsw.ReadOnlyError: ("the database is read-only", StoreReadOnly),
     apsw.CantOpenError: ("the database can't be opened", StoreUnavailable),
     apsw.IOError: ("reading or writing the disk failed", StoreUnavailable),
 }
