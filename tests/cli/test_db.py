@@ -131,6 +131,15 @@ class TestRestore:
         shop.settings["PETSTORE_DATABASE_URL"] += KEPT
         assert len(shop.json("accounts", "list")) == 2
 
+    @pytest.mark.parametrize("option", ["--into", "--yes"])
+    def test_a_backup_that_is_none(self, shop: Cli, copy: Path, option: str) -> None:
+        """The backup is named, not the database of the settings: that one is sound."""
+        copy.write_text("no database at all, but long enough to look at" * 50)
+        target = str(shop.database if option == "--yes" else shop.folder / "other.db")
+        assert shop.refused(1, "db", "restore", str(copy), option, target) == (
+            f"petstore: {copy} is damaged and was not restored: the file is not a database.\n"
+        )
+
     def test_where_there_is_no_database(self, shop: Cli, copy: Path) -> None:
         """On a new machine, or in another file: nothing is replaced, so nothing is asked."""
         result = shop.run("db", "restore", str(copy), "--into", f"{shop.folder}/other.db")

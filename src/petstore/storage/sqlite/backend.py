@@ -117,7 +117,8 @@ class SqliteBackend:
         Raises OperatorError while a server uses the database, and when the backup is damaged.
         """
         if source.is_file():
-            schemas.read_file(str(source), self._busy_timeout_ms).check_stage(self._options.stage)
+            with suppress(StoreDamaged):  # upkeep refuses it, by its name
+                schemas.read_file(str(source), self._busy_timeout_ms).check_stage(self._options.stage)
         with suppress(StoreDamaged):  # it is replaced all the same
             self.schema().check_stage(self._options.stage)
         return upkeep.restore(self.name, str(source), actor, clock, self._busy_timeout_ms)
