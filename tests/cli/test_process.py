@@ -120,7 +120,10 @@ class TestStreams:
         assert done.returncode == 1
         assert "Key 1 was issued but could not be printed (No space left on device)" in done.stderr
         assert "petstore keys revoke 1" in done.stderr.splitlines()[-1]
-        assert (other.returncode, other.stderr) == (1, "petstore: No space left on device.\n")
+        assert (other.returncode, other.stderr) == (
+            1,
+            "petstore: The output can't be written: No space left on device.\n",
+        )
 
     def test_closed_streams(self, program: Program) -> None:
         """`>&-` is a failure, which names a key that nobody has seen; `<&-` is an empty input; `2>&-` drops
@@ -136,7 +139,10 @@ class TestStreams:
         assert done.returncode == 1, done.stderr
         assert "petstore keys revoke 1" in done.stderr
         done = run("accounts list >&-")
-        assert (done.returncode, done.stderr) == (1, "petstore: Bad file descriptor.\n")
+        assert (done.returncode, done.stderr) == (
+            1,
+            "petstore: The output can't be written: Bad file descriptor.\n",
+        )
         done = run("keys revoke 1 <&-")
         assert done.returncode == 0, done.stdout
         assert "revoked" in done.stdout
@@ -193,6 +199,15 @@ class TestStreams:
 
 
 class TestPrompt:
+    def test_interrupt_at_the_start(self, program: Program) -> None:
+        """Ctrl+C while the program is read: 130, no traceback."""
+        (program.folder / "click.py").write_text("raise KeyboardInterrupt\n")
+        path = os.pathsep.join(filter(None, (str(program.folder), os.environ.get("PYTHONPATH"))))
+        line = [sys.executable, "-c", "import petstore.cli"]
+        environment = program.environment | {"PYTHONPATH": path}
+        done = subprocess.run(line, env=environment, capture_output=True, timeout=_SECONDS, check=False)
+        assert (done.returncode, done.stderr) == (130, b"")
+
     def test_interrupt_at_the_prompt(self, program: Program) -> None:
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
         process, ours = at_a_terminal(program, b"Key:", "keys", "check")

@@ -20,7 +20,7 @@ _OF_AN_ACCOUNT = ("show", "set-plan", "suspend", "resume", "close")
 CONTACTS = ("accounts contacts shop", "people contacts anna")
 ELEVEN = " ".join(f"--email a{number}@zoo" for number in range(11))
 WRONG_USAGE = [
-    ("key", "Did you mean 'keys'?"),
+    ("key", "Did you mean 'keys'? Try 'petstore --help'."),
     ("nothing-like-it", "Try 'petstore --help'."),
     ("--nix", "'--nix'"),
     ("accounts lst", "No such command 'lst'"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from petstore.cli.main import main
+try:
+    from petstore.cli.main import main
+except KeyboardInterrupt:  # before click, which has an answer to it, is there
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ EXIT_CUT_SHORT = 3
 EXIT_UNAVAILABLE = 75  # EX_TEMPFAIL
 EXIT_CONFIGURATION = 78  # EX_CONFIG
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
+# Of writes to a stream, which has no name.
+_OUTPUT_FAULTS = (errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENOSPC)
 
 
 def examples(*lines: str) -> str:
@@ -89,7 +92,8 @@ def explain(error: Exception) -> int:
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED
     if isinstance(error, click.UsageError):
-        _complain(f"{error.format_message().rstrip('.')}.{_hint(error)}")
+        message = error.format_message().rstrip(".")
+        _complain(f"{message}{'' if message.endswith('?') else '.'}{_hint(error)}")
         return EXIT_USAGE
     if isinstance(error, click.ClickException):
         _complain(error.format_message())
@@ -107,7 +111,9 @@ def explain(error: Exception) -> int:
         _complain(_with_listing(error))
         return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
+        where = "The output can't be written: " if error.errno in _OUTPUT_FAULTS else ""
+        if error.filename:
+            where = f"{error.filename}: "
         _complain(f"{where}{error.strerror or error}.")
         return EXIT_REFUSED
     raise error
