@@ -81,6 +81,10 @@ class TestRefused:
         assert staging.json("pets", "list")[0]["name"] == "Rex"
         missing = f"sqlite:///{tmp_path}/none.db"
         assert "There is no database" in staging.refused(1, "staging", "refresh", missing)
+        junk = tmp_path / "junk.db"
+        junk.write_text("no database at all, but long enough to look at" * 50)
+        told = staging.refused(1, "staging", "refresh", f"sqlite:///{junk}")
+        assert told == f"petstore: {junk} is damaged; nothing was copied.\n"
         assert "SOURCE is not understood" in staging.refused(78, "staging", "refresh", "production.db")
         for words in ((), (own, "--seed", "1")):
             assert "Give either SOURCE or --seed." in staging.run("staging", "refresh", *words).stderr

@@ -11,7 +11,7 @@ import msgspec
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OperatorError, StoreDamaged, StoreUnavailable
 from petstore.core.stages import Stage
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
@@ -53,7 +53,10 @@ def production_of(settings: Settings, url: str) -> Backend:
     for one that is not there."""
     # Its stage is judged here.
     backend = backends.backend_for(url, *_options(msgspec.structs.replace(settings, stage=None)))
-    found = backend.schema()
+    try:
+        found = backend.schema()
+    except StoreDamaged as error:
+        raise OperatorError(f"{backend.name} is damaged; nothing was copied.") from error
     if not found.exists:
         raise OperatorError(f"There is no database {backend.name}.")
     if found.stage == Stage.STAGING:
