@@ -239,6 +239,36 @@ class TestReading:
         await Process(store, process.sender, process.clock).work()
         assert set((await feed(store))[1:]) <= set(receiver.taken())
 
+    async def test_who_is_ahead_of_a_look_is_not_moved_back(
+        self,
+        store: Store,
+        hook: Webhook,
+        process: Process,
+        receiver: Receiver,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """An event that came after the look, and was delivered before that ended, comes once."""
+        gate = receiver.answer = Gate()
+        await add(store)
+        await process.look()
+        await until(lambda: len(gate.waiting) == 1)
+        claim = store.deliverers.claim
+
+        async def slow(*arguments: Any, **options: Any) -> None:
+            await add(store)
+            await settled(store)
+            receiver.answer = answers(204)
+            gate.open()
+            await until(lambda: all(each.is_idle for each in process.deliverer._deliveries.values()))
+            await claim(*arguments, **options)
+
+        monkeypatch.setattr(store.deliverers, "claim", slow)
+        process.clock.advance(61)
+        await process.look()
+        monkeypatch.undo()
+        await process.work()
+        assert receiver.taken() == await feed(store)
+
     async def test_what_was_read_ends_before_a_gap_is_left(
         self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:

@@ -116,8 +116,10 @@ class Deliveries:
         self.wake()
 
     def can_move_to(self, place: Bookmark) -> bool:
-        """Whether everything was read and noted up to a place before this one."""
-        return self.is_idle and not self.is_lost and self.has_read_all and place != self._place
+        """Whether everything was read and noted up to a place before this one. It may have come further than
+        a look, in a busy store."""
+        is_ready = self.is_idle and not self.is_lost and self.has_read_all
+        return is_ready and place.position > self._place.position
 
     def move(self, place: Bookmark) -> None:
         """There was nothing for it up to a place that it can move to."""
