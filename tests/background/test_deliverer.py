@@ -251,6 +251,30 @@ async def test_newer_events_go_on_at_the_end_of_a_pause_though_repetitions_are_l
     assert receiver.taken() == [old]
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_clock_that_was_set_back_holds_nothing(
+    store: Store,
+    hook: Webhook,
+    process: Process,
+    receiver: Receiver,
+    sender: Recorder,
+    clock: ManualClock,
+    is_restarted: bool,
+) -> None:
+    """Neither the pause nor the repetition of a year ahead, nor what came behind them."""
+    now_ms, clock.ms = clock.ms, clock.ms + 365 * DAY_MS
+    receiver.answer = answers(503, Retry_After="3600")
+    await add(store, 2)
+    await process.work()
+    receiver.answer = answers(204)
+    receiver.taken()
+    if is_restarted:
+        await process.stop()
+        process = Process(store, sender, clock)
+    await process.wait_until(now_ms)
+    assert sorted(receiver.taken()) == await feed(store)
+
+
 async def test_who_asks_for_a_test_does_not_wait_for_a_pause(
     store: Store, hook: Webhook, process: Process, receiver: Receiver
 ) -> None:

@@ -102,7 +102,7 @@ class Deliveries:
     @property
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
-        paused_until_ms = self._trying.standing.paused_until_ms
+        paused_until_ms = self._trying.paused_until_ms
         moments = [self._trying.due_ms(each) for each in self._due]
         if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
             moments.append(paused_until_ms)
@@ -215,26 +215,18 @@ class Deliveries:
         """Whether no first try may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
         is_held = self._trying.standing.is_down and bool(self._due or self._under_way)
-        return is_held or self._trying.standing.paused_until_ms > now_ms or self._trying.disabled is not None
+        return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled is not None
 
     def _can_begin(self) -> bool:
         has_first = not self._is_held() and bool(self._first or self._may_have_more)
-        return has_first or self._next_due() is not None
-
-    def _next_due(self) -> int | None:
-        """The place of a repetition that may begin."""
-        if self._trying.disabled is not None:
-            return None
-        now_ms = self._tools.clock.now_ms()
-        due = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(self._due))
-        return next((at for at, each in due if self._trying.due_ms(each) <= now_ms), None)
+        return has_first or self._trying.next_of(self._due) is not None
 
     def _begin(self) -> None:
         """Begin as many tries as may be under way; of more than one at most half are repetitions."""
         allowed = self._trying.window
         while len(self._under_way) < allowed:
             has_first = bool(self._first) and not self._is_held()
-            due = self._next_due()
+            due = self._trying.next_of(self._due)
             if due is not None and (not has_first or len(self._repeating) < max(1, allowed // 2)):
                 repetition = self._due.pop(due)
                 self._repeating.add(repetition)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain, takewhile
 
 import msgspec
 import structlog
@@ -29,6 +30,7 @@ from petstore.core.webhooks import (
     Try,
     next_try_ms,
     signature,
+    within_reach_ms,
 )
 from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.events import Events
@@ -115,11 +117,25 @@ class Trying:
         """How many tries may be under way at once."""
         return 1 if self.standing.is_down else self._window
 
+    @property
+    def paused_until_ms(self) -> int:
+        """Until when it is left alone."""
+        return within_reach_ms(self.standing.paused_until_ms, self._tools.clock.now_ms())
+
     def due_ms(self, repetition: Repetition) -> int:
         """When a repetition may begin: what somebody asked for waits for no pause, if it can be signed."""
-        if repetition.tries or self.is_sealed:
-            return max(repetition.at_ms, self.standing.paused_until_ms)
-        return repetition.at_ms
+        at_ms = within_reach_ms(repetition.at_ms, self._tools.clock.now_ms())
+        return max(at_ms, self.paused_until_ms) if repetition.tries or self.is_sealed else at_ms
+
+    def next_of(self, due: Sequence[Repetition]) -> int | None:
+        """The place of a repetition that may begin, among those sorted by their time."""
+        if self.disabled is not None:
+            return None
+        now_ms = self._tools.clock.now_ms()
+        come = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(due))
+        # The last one may be of a clock that was set back since.
+        candidates = chain(come, enumerate(due[-1:], len(due) - 1))
+        return next((at for at, each in candidates if self.due_ms(each) <= now_ms), None)
 
     async def first(self, event: Event) -> Outcome:
         """Send an event for the first time."""

@@ -49,6 +49,8 @@ REPETITIONS_MS = (
 )
 SPREAD = 0.2
 RETRY_AFTER_MAX_MS = DAY_MS
+# No repetition and no pause is further ahead.
+FURTHEST_MS = 2 * DAY_MS
 # After so many failures in a row there is one try at a time.
 DOWN_AFTER = 20
 GIVEN_UP_AFTER_MS = 5 * DAY_MS
@@ -233,6 +235,12 @@ def next_try_ms(tries: int, now_ms: int, spread: float) -> int | None:
     if tries > len(REPETITIONS_MS):
         return None
     return now_ms + int(REPETITIONS_MS[tries - 1] * (1 + spread))
+
+
+def within_reach_ms(at_ms: int, now_ms: int) -> int:
+    """The time of a repetition or the end of a pause; 0 for one that is further ahead than any may be: the
+    clock was set back since."""
+    return at_ms if at_ms <= now_ms + FURTHEST_MS else 0
 
 
 class Repetition(msgspec.Struct, frozen=True, order=True):
