@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from aiohttp import web
 
+from petstore.background.trying import Turns
 from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
-from petstore.core.webhooks import Webhook, WebhookChange
+from petstore.core.sealing import Seal
+from petstore.core.webhooks import Webhook, WebhookChange, mint
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData
@@ -190,6 +193,64 @@ class TestChanges:
         await add(store)
         await process.wait_until(clock.ms + 2 * MINUTE_MS)
         assert receiver.taken() == (await feed(store))[-1:]
+
+
+class TestTurns:
+    """Of a try that waits for its turn, since others are under way."""
+
+    @pytest.fixture
+    async def gate(self, store: Store, hook: Webhook, process: Process, receiver: Receiver) -> Gate:
+        """There is one turn, and a try of another webhook has it; one of the first webhook waits."""
+        deliverer = process.deliverer
+        deliverer._tools = msgspec.structs.replace(deliverer._tools, turns=Turns(1, 1))
+        gate = receiver.answer = Gate()
+        await webhook(store, 1, receiver.url("/other"), "category.*")
+        await process.work()
+        await store.categories.name(1, "Dogs", ACTOR)
+        await process.look()
+        await until(lambda: len(gate.waiting) == 1)
+        await add(store)
+        await process.look()
+        await until(lambda: bool(deliverer._deliveries[1]._under_way))
+        receiver.answer = answers(204)
+        return gate
+
+    @pytest.mark.parametrize("ends", ["removed", "disabled", "suspended"])
+    async def test_it_is_not_sent_after_the_end(
+        self, store: Store, gate: Gate, process: Process, receiver: Receiver, ends: str
+    ) -> None:
+        """Of the webhook, its deliveries or its account."""
+        if ends == "removed":
+            await store.webhooks.remove(1, ACTOR)
+        elif ends == "disabled":
+            await change(store, enabled=False)
+        else:
+            await store.accounts.suspend("shop", ACTOR)
+        await process.look()
+        gate.open()
+        await process.work()
+        assert [got.path for got in receiver.got] == ["/other"]
+
+    async def test_it_is_sent_to_the_new_url_alone(
+        self, store: Store, gate: Gate, process: Process, receiver: Receiver
+    ) -> None:
+        """Nothing comes to the former one after the change."""
+        await change(store, url=receiver.url("/new"))
+        await process.look()
+        gate.open()
+        await process.work()
+        assert [got.path for got in receiver.got] == ["/other", "/new"]
+
+    async def test_it_is_signed_by_a_new_secret_too(
+        self, store: Store, gate: Gate, process: Process, receiver: Receiver
+    ) -> None:
+        """One that was made while it waited."""
+        secrets = [mint(), mint()]
+        await store.webhooks.rotate(1, ACTOR, lambda _, __: Seal().close(secrets))
+        await process.look()
+        gate.open()
+        await process.work()
+        assert len(receiver.got[-1].headers["webhook-signature"].split()) == 2
 
 
 class TestReading:

@@ -131,7 +131,7 @@ class Deliveries:
 
     def leave(self) -> None:
         """Begin no more tries; what comes of those under way is noted."""
-        self.is_lost = True
+        self.is_lost = self._trying.is_over = True
 
     async def close(self, patience_seconds: float) -> None:
         """The same; wait for those under way for so long."""
@@ -277,7 +277,7 @@ class Deliveries:
         self._over |= self._noting[0]
         self._new |= self._noting[1]
         if not await tools.deliverers.settle(tools.owner, self.endpoint, settled):
-            self.is_lost = True
+            self.leave()
         self._noting = set(), set()
         if over:
             self._place = place

@@ -99,6 +99,7 @@ class Trying:
         self.endpoint = endpoint
         self.standing = endpoint.standing
         self.disabled: DisabledReason | None = None
+        self.is_over = False  # what still waits for its turn is not sent
         self.is_sealed = not tools.seal.can_open(endpoint.secrets)
         if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a turn
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
@@ -152,10 +153,12 @@ class Trying:
         return (None, None) if event is None else await self._try(event, repetition.tries)
 
     async def _try(self, event: Event, tries: int) -> Outcome:
-        tools, endpoint = self._tools, self.endpoint
+        tools = self._tools
         at: int | None
-        async with tools.turns.of(endpoint.account_id):
-            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, endpoint, event)
+        async with tools.turns.of(self.endpoint.account_id):
+            if self.is_over or self.disabled is not None:
+                raise asyncio.CancelledError
+            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.endpoint, event)
             if answer.is_ours:
                 self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
                 at = self.standing.paused_until_ms
