@@ -15,6 +15,7 @@ from petstore.core.deliverers import Endpoint, Settled
 from petstore.core.durations import SECOND_MS
 from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
+from petstore.core.values import INT64_MAX
 from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
@@ -72,10 +73,14 @@ _OWNED = statement(
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
 # Of each webhook the next ones: one that fails may have any number, and all are read at each claim.
-_REPETITIONS = statement(
-    f"SELECT webhook_id, {select(REPETITION)} FROM (SELECT r.*, row_number() OVER (PARTITION BY r.webhook_id"
-    " ORDER BY r.at_ms) AS place FROM webhook_repetitions r JOIN webhooks w ON w.id = r.webhook_id"
-    f" WHERE w.owner = $1) AS next WHERE place <= {REPETITIONS_READ}"
+_REPETITION = select([f"r.{column}" for column in REPETITION])
+_LAST_READ = f"ORDER BY at_ms LIMIT 1 OFFSET {REPETITIONS_READ - 1}"
+NEXT_REPETITIONS = Statement(
+    f"SELECT w.id, {_REPETITION} FROM webhooks w CROSS JOIN webhook_repetitions r WHERE w.owner = ?1"
+    " AND r.webhook_id = w.id AND r.at_ms <= coalesce((SELECT at_ms FROM webhook_repetitions l"
+    f" WHERE l.webhook_id = w.id {_LAST_READ}), {INT64_MAX})",
+    f"SELECT w.id, {_REPETITION} FROM webhooks w CROSS JOIN LATERAL (SELECT * FROM webhook_repetitions l"
+    f" WHERE l.webhook_id = w.id ORDER BY at_ms LIMIT {REPETITIONS_READ}) AS r WHERE w.owner = $1",
 )
 # A place of the data before a restore is none in what was restored.
 _IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
@@ -176,7 +181,7 @@ class Deliverers(Repository):
             Endpoint(*[*row[:4], tuple(row[4].split(",")), row[5], read_place(row[6:9]), Standing(*row[9:])])
             for row in (yield _OWNED, (owner,))
         ]
-        repetitions = [(row[0], Repetition(*row[1:])) for row in (yield _REPETITIONS, (owner,))]
+        repetitions = [(row[0], Repetition(*row[1:])) for row in (yield NEXT_REPETITIONS, (owner,))]
         return Owned(endpoints, repetitions)
 
     @write(NO_EFFECT)

@@ -22,7 +22,7 @@ from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
 from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders
-from petstore.transactions.deliverers import PRUNE
+from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
 from tests.support import webhooks
@@ -244,6 +244,20 @@ class TestPlans:
                     (PRUNE, (webhook_id + 1,)),
                 ):
                     await self._check(connection, statement.postgres, arguments, 101)
+
+    async def test_what_a_webhook_is_to_send_again_next(self, database: str, store: Store) -> None:
+        """However much that is: every claim reads it."""
+        account_id = await webhooks.account(store, "hooks")
+        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        run(
+            database,
+            "UPDATE webhooks SET owner = 'a'; INSERT INTO webhook_repetitions SELECT 1, 'abc', g, 1,"
+            " g * 7919 % 100003 FROM generate_series(1, 100000) g; ANALYZE",
+        )
+        async for connection in planning(database):
+            sql = f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_REPETITIONS.postgres.replace('$1', repr('a'))}"
+            nodes = list(_nodes(json.loads(await connection.fetchval(sql))[0]["Plan"]))
+            assert max(node["Actual Rows"] for node in nodes) == 1_000, nodes
 
     async def test_a_search_by_name(self, database: str, store: Store) -> None:
         """First and deep, among many that are equal and at the end of the alphabet: what is read is what may

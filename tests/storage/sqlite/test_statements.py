@@ -19,7 +19,7 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
-from petstore.transactions.deliverers import PRUNE
+from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.usage import BANS_IN_FORCE
@@ -151,6 +151,15 @@ def test_tries_of_a_webhook_are_walks_along_its_own(connection: apsw.Connection)
         f"SEARCH webhook_tries USING INDEX webhook_successes {own}",
         "SEARCH webhook_tries USING INDEX webhook_tests (event_id=?)",
     ]
+
+
+def test_what_is_sent_again_next_is_a_walk_along_an_index(connection: apsw.Connection) -> None:
+    """However much a webhook has to send again."""
+    index = "INDEX webhook_repetitions_by_time (webhook_id=?"
+    of_the_table = [
+        step for step in steps(connection, NEXT_REPETITIONS.sqlite, ("a",)) if step.startswith("SEARCH")
+    ]
+    assert of_the_table == [f"SEARCH r USING {index} AND at_ms<?)", f"SEARCH l USING COVERING {index})"]
 
 
 def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
