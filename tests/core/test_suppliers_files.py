@@ -273,6 +273,16 @@ class TestExcel:
         faults = ["column 1 is a formula without a value: open the file in Excel", "an error, #N/A"]
         check(read(expanded(content, compute))[1], [("Rex", 1, None), *faults])
 
+    def test_what_a_formula_leaves_in_the_last_digits(self) -> None:
+        """Excel computes 1.1 * 3 as 3.3000000000000003, and shows 3.3."""
+        content = workbook(rows(["name", "category", "price"], ["Rex", 1, 77.5], [0.75, 1, 2]))
+
+        def compute(xml: bytes) -> bytes:
+            return xml.replace(b"77.5", b"3.3000000000000003").replace(b"0.75", b"0.30000000000000004")
+
+        expected: list[Found] = [("Rex", 1, None, 330), ("0.3", 1, None, 200)]
+        check(read(expanded(content, compute))[1], expected)
+
     def test_merged_headings(self) -> None:
         """A heading of two rows names all its columns; a status in the first of them is not lost."""
 

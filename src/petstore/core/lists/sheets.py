@@ -30,6 +30,7 @@ _SMALL_BYTES = 1 << 20
 _FORMULA = re.compile(rb"<([A-Za-z0-9_]{1,20}:)?f[ />]")
 _OVERLAP_BYTES = 24
 _EXACT_MAX = 10**15  # an integer beyond has lost digits in Excel
+_DIGITS_SHOWN = 15  # a sum is kept as 3.3000000000000003
 _AS_CSV = "Save the sheet as CSV, and send that."
 _T = TypeVar("_T")
 
@@ -202,6 +203,8 @@ def _text(value: object) -> str:
             return str(value).upper()
         case float() if value.is_integer() and abs(value) < _EXACT_MAX:
             return str(int(value))
+        case float():
+            return f"{value:.{_DIGITS_SHOWN}g}"
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
         case dt.datetime() | dt.date() | dt.time():
