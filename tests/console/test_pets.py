@@ -153,7 +153,7 @@ class TestPriceAndNote:
         price. An empty field takes it away."""
         note = "\nShy.\n\n <b>Feed twice</b>"
         sent = note.replace("\n", "\r\n")
-        shown = await staff.fill("pets/1", "pets/1", price="12,5", note=sent)
+        shown = await staff.fill("pets/1", "pets/1", price=" 12,5\u00a0", note=sent)
         assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 1_250, note)
         assert "price: none → 12.50 note: none → Shy. <b>Feed twice</b>" in shown.text
         assert "Price 12.50 Note Shy." in shown.text

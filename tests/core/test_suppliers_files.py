@@ -125,6 +125,10 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
             "The name is missing. (name:",
         ],
     ),
+    "white space around a price": (
+        "name, category, price\nRex, Dogs, 12.50\nRex,Dogs,9\u00a0\nRex,Dogs, \nRex,Dogs, 1 2\n",
+        [("Rex", 1, None, 1_250), ("Rex", 1, None, 900), ("Rex", 1, None, None), "price: expected an amount"],
+    ),
     "a row that lost a cell": ("name;category;status\nRex;Dogs\n", ["Expected 3 cells as in the first"]),
     "headings alone": ("name;category\n", []),
 }  # fmt: skip

@@ -84,6 +84,8 @@ def read_pet(typed: Mapping[str, str], names: CategoryNames) -> NewPet:
 
 def _read(field: Field, text: str) -> Any:
     """The value of a field that is written as it is. Raises Invalid."""
+    if field.is_amount:
+        text = text.strip()
     if not text and field.takes_null:
         return None
     if field.text is not None:

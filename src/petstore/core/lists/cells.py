@@ -52,6 +52,8 @@ class Cells:
             pattern = field.text.pattern if field.text is not None else _SURELY_INT64
             convert: Callable[[str], Value] = field.read if field.text is not None else int
             read = lambda cell: convert(cell) if pattern.fullmatch(cell) else UNSURE  # noqa: E731
+            if field.is_amount:
+                return lambda cell: read(bare) if (bare := cell.strip()) else None
         return read if field.is_required else lambda cell: read(cell) if cell and not cell.isspace() else None
 
     def _category(self, cell: str) -> Value:
