@@ -51,6 +51,7 @@
     document.title = page.title;
     document.getElementById("content").replaceWith(main);
     htmx.process(main);
+    document.dispatchEvent(new Event("shown"));
     (main.querySelector("[aria-invalid], [autofocus]") ?? main).focus();
   };
 
