@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 
@@ -43,7 +44,8 @@ async def rows_of(visitor: Visitor, address: str) -> list[list[str]]:
     """A file as a spreadsheet reads it."""
     file = await visitor.get(address)
     assert (file.status, file.headers.get("content-type")) == (200, "text/csv; charset=utf-8")
-    return list(csv.reader(io.StringIO(file.body.decode(), newline="")))
+    assert file.body.startswith(codecs.BOM_UTF8)  # by which Excel knows UTF-8
+    return list(csv.reader(io.StringIO(file.body.decode("utf-8-sig"), newline="")))
 
 
 @pytest.mark.usefixtures("shop_with_many")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import logging
 from pathlib import Path
@@ -161,7 +162,7 @@ class TestDay:
         assert shown.links["Download all of them"].endswith("stock/1/rejects")
         file = await staff.get("stock/1/rejects")
         assert file.headers["content-disposition"] == 'attachment; filename="rejects-1.csv"'
-        assert file.body.startswith(b"faults,name,categoryId,status\r\n")
+        assert file.body.startswith(codecs.BOM_UTF8 + b"faults,name,categoryId,status\r\n")
         again = await check(staff, file.body.replace(b"Mia,x", b"Mia,3"))
         assert again.form("/store").buttons == ["Store it"]
 
@@ -456,7 +457,7 @@ class TestExport:
         await shop.store.categories.name(1, "Dogs", ACTOR)
         file = await viewer.get("stock/export?form=csv&status=sold&category=dogs")
         assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
-        rows = file.body.decode().splitlines()
+        rows = file.body.decode("utf-8-sig").splitlines()
         assert rows[:2] == ["name,categoryId,status,price,note", "'=Rex 1,1,sold,,"]
         assert len(rows) == 1 + 500
         lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()

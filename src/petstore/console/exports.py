@@ -22,7 +22,7 @@ from petstore.core.accounts import AccountQuery
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, InvalidBody, NotFound
 from petstore.core.journal import people_of
-from petstore.core.lists.spreadsheets import csv_bytes
+from petstore.core.lists.spreadsheets import csv_bytes, marked
 from petstore.core.moments import iso_day, iso_moment
 from petstore.core.pets import MEMBERS, written_pet
 from petstore.core.values import INT64_MAX
@@ -49,7 +49,7 @@ def _download(export: Export) -> Callable[[Visit], Awaitable[Response]]:
         except (InvalidBody, NotFound):
             return visit.redirect(address(quote(page), visit.query))
         name = f"{page.rpartition('/')[2]}-{iso_day(visit.now_ms // DAY_MS)}.csv"
-        return visit.download(name, _written(columns, read, *first))
+        return visit.download(name, marked(_written(columns, read, *first)))
 
     return answer
 

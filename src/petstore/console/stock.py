@@ -31,6 +31,7 @@ from petstore.core.errors import (
 )
 from petstore.core.imports import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, check_key_column
+from petstore.core.lists.spreadsheets import marked
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
@@ -213,7 +214,11 @@ async def show(visit: Visit) -> Response:
 async def rejects(visit: Visit) -> Response:
     """All rows that can't be stored, in the list's format, with their faults."""
     upload = await visit.store.uploads.find(visit.id_of("list"))
-    return visit.download(f"rejects-{upload.id}.{upload.form}", _unpacked(visit, upload))
+    return _download(visit, f"rejects-{upload.id}", upload.form, _unpacked(visit, upload))
+
+
+def _download(visit: Visit, name: str, form: str, pieces: AsyncIterator[bytes]) -> Response:
+    return visit.download(f"{name}.{form}", marked(pieces) if form == "csv" else pieces)
 
 
 async def _unpacked(visit: Visit, upload: Upload) -> AsyncIterator[bytes]:
@@ -229,8 +234,8 @@ async def export(visit: Visit) -> Response:
     except Invalid as error:
         return await show_all(visit, error, asked=asked)
     pets, source_keys = visit.store.pets.page, visit.store.stock.source_keys
-    name = f"stock-{iso_day(visit.now_ms // DAY_MS)}.{form}"
-    return visit.download(name, written_list(pets, source_keys, query, form, key_name))
+    name = f"stock-{iso_day(visit.now_ms // DAY_MS)}"
+    return _download(visit, name, form, written_list(pets, source_keys, query, form, key_name))
 
 
 def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:
