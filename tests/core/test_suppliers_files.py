@@ -261,6 +261,19 @@ class TestExcel:
         check(records, [("Rex", 1, None)])
         assert listed.reading().notes == ["Of 3 sheets the first one with rows was read, 'Stock'."]
 
+    def test_a_hidden_sheet_comes_last(self) -> None:
+        """Nobody sees its rows; it is read where no other sheet has any."""
+
+        def fill(sheet: Any) -> None:
+            rows(["name", "category"], ["Rex", "Dogs"])(sheet)
+            hidden = sheet.parent.create_sheet("Choices", 0)
+            hidden.sheet_state = "hidden"
+            rows(["name", "category"], ["Mia", "Cats"])(hidden)
+
+        listed, records = read(workbook(fill))
+        check(records, [("Rex", 1, None)])
+        assert listed.reading().notes == ["Of 2 sheets the first one with rows was read, 'Stock'."]
+
     def test_formulas(self) -> None:
         """What Excel has computed is read; where it has not, or where it failed, the row has a fault."""
         content = workbook(

@@ -47,7 +47,10 @@ class SheetTable:
         # To read a sheet twice takes twice as long.
         has_formulas = _readable(_has_formulas, self._values)
         self._formulas = _readable(_open, file, False) if has_formulas else None
-        places = range(self._count)
+        # What is hidden, such as the choices of a cell, comes last: nobody sees it.
+        places = sorted(
+            range(self._count), key=lambda at: self._values.worksheets[at].sheet_state != "visible"
+        )
         self._place = next((place for place in places if next(self._sheet_rows(place), None)), 0)
 
     def rows(self) -> Iterator[Row]:
