@@ -15,6 +15,19 @@ pytestmark = [
 ]  # fmt: skip
 
 
+# The width of the choice of a category, and the lines of a price, beside texts that need all the width.
+_LONG_TEXTS = """
+() => {
+  const choice = document.querySelector(".several select"), [row] = document.querySelectorAll("tbody tr");
+  choice.add(new Option("W".repeat(60)));
+  row.querySelector("bdi").textContent = "W".repeat(255);
+  const price = row.querySelector("td:last-child");
+  price.innerHTML = "<bdi>999999999.99</bdi>";
+  return [choice.offsetWidth, price.firstChild.getClientRects().length];
+}
+"""
+
+
 def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
     """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
@@ -210,6 +223,7 @@ def _several(desk: Desk, script: bool) -> None:
     boxes, every = desk.page.locator(".choose input[name]"), desk.page.locator("[data-all]")
     count = boxes.count()
     if script:
+        assert desk.page.evaluate(_LONG_TEXTS) == [144, 1]  # 9rem, and one line
         boxes.first.click()
         boxes.last.click(modifiers=["Shift"])
         expect(every).to_be_checked()
