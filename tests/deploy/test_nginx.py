@@ -227,6 +227,26 @@ class TestSizes:
         assert (answer.status, answer.json()["code"], answer.json()["status"]) == (status, code, status)
         assert front.seen == []
 
+    @pytest.mark.parametrize(
+        "head",
+        [
+            "GET /v1/pets HTTP/1.1\r\n",
+            "GET /v1/pets HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+            "GET /v1/pets/%zz HTTP/1.1\r\nHost: a\r\n",
+            "get /v1/pets HTTP/1.1\r\nHost: a\r\n",
+            "TRACE /v1/pets HTTP/1.1\r\nHost: a\r\n",
+        ],
+    )
+    def test_what_nginx_can_not_read_is_a_documented_error(self, front: Front, head: str) -> None:
+        """It never reaches the service, and is an Error for a program all the same."""
+        answer = exchange(front.port, f"{head}\r\n".encode())
+        assert (answer.status, answer.json()["code"], answer.json()["status"]) == (
+            400,
+            "invalid_request",
+            400,
+        )
+        assert front.seen == []
+
     def test_a_stock_list_of_the_console_passes(self, front: Front) -> None:
         """The service bounds it, and reads it as it arrives."""
         front.ask("POST", "/console/stock", bytes(300_000), POST_HEADERS)
