@@ -358,6 +358,10 @@ class TestNames:
 class TestFile:
     """A TOML file with lower-case names, named by PETSTORE_CONFIG."""
 
+    def test_a_byte_order_mark_is_no_part_of_it(self, tmp_path: Path) -> None:
+        """Some editors write one, and nobody sees it."""
+        assert load_file(tmp_path, b"\xef\xbb\xbfport = 9000\n").port == 9_000
+
     def test_values_are_written_as_toml_has_them(self, tmp_path: Path) -> None:
         """Integers, booleans, dates, and lists where the variable takes commas."""
         settings = load_file(

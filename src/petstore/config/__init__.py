@@ -198,7 +198,7 @@ def _read_text(path: Path, unreadable: str) -> str:
     try:
         if path.is_fifo():  # reading it again at a reload could block forever
             raise ConfigurationError(f"{unreadable}: it is a pipe; name a file.")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors write a mark
     except OSError as error:
         raise ConfigurationError(f"{unreadable}: {error.strerror}.") from None
     except UnicodeDecodeError:  # its message quotes bytes, which may be a secret
