@@ -148,7 +148,8 @@ def _axe() -> str:
 def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
     """What axe complains about, of any severity, on the page as it is shown now; `rules`: by these alone."""
     if not page.evaluate("'axe' in window"):
-        page.evaluate(_axe())
+        # Half a megabyte: `evaluate` takes twice the time.
+        page.context.new_cdp_session(page).send("Runtime.evaluate", {"expression": _axe()})
     return list(page.evaluate(_VIOLATIONS, {"runOnly": rules} if rules else {}))
 
 
