@@ -17,7 +17,6 @@ from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from tests.background.post import contact, words
-from tests.support import postgres
 from tests.support.journal import ACTOR
 from tests.support.mail import Held, MailServer, serving_mail
 from tests.support.server import running_server
@@ -45,16 +44,15 @@ class Rows:
         self._run("UPDATE mails SET due_ms = due_ms - 60000 RETURNING id")
 
     def _run(self, sql: str) -> list[tuple[object, ...]]:
-        if not self._url.startswith("sqlite"):
-            return postgres.run(self._url, sql)
         with closing(apsw.Connection(self._url.removeprefix("sqlite:///"))) as connection:
             connection.set_busy_timeout(5_000)
             return list(connection.execute(sql))
 
 
-def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(url: str, tmp_path: Path) -> None:
+def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(tmp_path: Path) -> None:
     """By the background process; what the mail server takes during the stop is noted, so nothing is left that
     would come again."""
+    url = f"sqlite:///{tmp_path}/petstore.db"
     with serving_mail() as mail, running_server(tmp_path, **settings(url, mail)) as server:
         rows = Rows(url)
         in_store(url, add_shop)
