@@ -19,3 +19,10 @@ async def writing(shop: Shop, request: pytest.FixtureRequest) -> Writing:
 def shared_writing(shared_shop: Shop, request: pytest.FixtureRequest) -> Writing:
     """Each of them in the shared shop."""
     return Writing(shared_shop, request.param)
+
+
+@pytest.fixture
+async def rex(shop: Shop) -> Shop:
+    """Animal 1, Rex, is available."""
+    await shop.post({"name": "Rex", "categoryId": 1})
+    return shop

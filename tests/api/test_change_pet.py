@@ -22,13 +22,6 @@ def order(shop: Shop, status: str) -> None:
         connection.execute("UPDATE pets SET status = 'pending' WHERE id = 1")
 
 
-@pytest.fixture
-async def rex(shop: Shop) -> Shop:
-    """Animal 1, Rex, is available."""
-    await shop.post({"name": "Rex", "categoryId": 1})
-    return shop
-
-
 class TestUpdatePet200:
     """The animal as it is then."""
 

@@ -17,13 +17,6 @@ from tests.support.service import Answer, Pairs, Shop, open_shop
 KNOWN = ["/v1/pets", "/v1/pets?id=1", "/v1/pets/1", "/v1/categories", "/v1/store/orders"]
 
 
-@pytest.fixture
-async def rex(shop: Shop) -> Shop:
-    """Animal 1, Rex, is available."""
-    await shop.post({"name": "Rex", "categoryId": 1})
-    return shop
-
-
 async def tag_of(shop: Shop, target: str) -> str:
     return (await shop.ask("GET", target)).headers["etag"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from petstore.core.keys import KEY_PATTERN
 from tests.support import machine
@@ -89,7 +89,26 @@ class Client:
         self._connection.close()
 
 
-class Load:
+class _Clients:
+    """Threads at work for the length of a block."""
+
+    _threads: list[threading.Thread]
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+
+class Load(_Clients):
     """Clients on connections of their own that list and add without a pause, until the block ends.
 
     `failed` are the requests that were not answered as they should; `added` the names of the acknowledged;
@@ -103,7 +122,7 @@ class Load:
         self.slowest = 0.0
         self._port = port
         self._key = key
-        self._over = threading.Event()
+        super().__init__()
         self._progress = threading.Condition()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
 
@@ -140,18 +159,8 @@ class Load:
             goal = self.answered.total() + requests
             assert self._progress.wait_for(lambda: self.answered.total() >= goal, 30)
 
-    def __enter__(self) -> Load:
-        for thread in self._threads:
-            thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-
-class Followers:
+class Followers(_Clients):
     """Clients that follow the additions of animals through nginx, until the block ends.
 
     `seen`: the animals that each has learned of; `failed`: answers that were not as they should.
@@ -160,7 +169,7 @@ class Followers:
     def __init__(self, cluster: Cluster, key: str, number: int) -> None:
         self.seen: list[list[int]] = [[] for _ in range(number)]
         self.failed: list[Any] = []
-        self._over = threading.Event()
+        super().__init__()
         client = Client(cluster.ports.front, key)
         start = _next_of(client("GET", "/v1/events?after=now&type=pet.created"))
         client.close()
@@ -178,16 +187,6 @@ class Followers:
             except (OSError, http.client.HTTPException, KeyError) as error:
                 self.failed.append(repr(error))
         client.close()
-
-    def __enter__(self) -> Followers:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def _next_of(answer: Response) -> str:
