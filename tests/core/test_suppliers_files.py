@@ -300,6 +300,16 @@ class TestExcel:
         expected: list[Found] = [("Rex", 1, None, 330), ("0.3", 1, None, 200)]
         check(read(expanded(content, compute))[1], expected)
 
+    def test_identifiers_of_many_digits_stay_apart(self) -> None:
+        """A program in Java writes each number as a float."""
+        content = workbook(rows(["name", "category", "sku"], ["Rex", 1, 77.5], ["Mia", 2, 0.75]))
+
+        def compute(xml: bytes) -> bytes:
+            return xml.replace(b"77.5", b"1.234567890123456E15").replace(b"0.75", b"1.234567890123457E15")
+
+        _, records = read(expanded(content, compute), "sku")
+        assert len({each.row and each.row.source_key for each in records}) == 2
+
     def test_merged_headings(self) -> None:
         """A heading of two rows names all its columns; a status in the first of them is not lost."""
 

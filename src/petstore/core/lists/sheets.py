@@ -206,7 +206,7 @@ def _text(value: object) -> str:
             return str(value).upper()
         case float() if value.is_integer() and abs(value) < _EXACT_MAX:
             return str(int(value))
-        case float():
+        case float() if not value.is_integer():  # the digits of an identifier are all kept
             return f"{value:.{_DIGITS_SHOWN}g}"
         case dt.datetime() if value.time() == dt.time():
             return value.date().isoformat()
