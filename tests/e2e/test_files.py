@@ -224,7 +224,7 @@ class TestUnwritable:
         for arguments in (["accounts", "list"], ["db", "check"], ["accounts", "add", "shop", "--plan=free"]):
             ended = run("petstore.db", *arguments, folder=folder, prefix=without_rights())
             assert ended.returncode == 78, ended.stderr
-            assert "Give this user the right to write the file and its directory." in ended.stderr
+            assert "Let this user write the file and its directory; their file system" in ended.stderr
         folder.chmod(0o700)
 
     def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:

@@ -105,7 +105,8 @@ def explain(error: Exception) -> int:
         _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
         return EXIT_CONFIGURATION
     if isinstance(error, StoreReadOnly):
-        _complain(f"{error.message} Give this user the right to write the file and its directory.")
+        remedy = "Let this user write the file and its directory; their file system may be mounted read-only."
+        _complain(f"{error.message} {remedy}")
         return EXIT_CONFIGURATION
     if isinstance(error, PetstoreError):
         _complain(_with_listing(error))
