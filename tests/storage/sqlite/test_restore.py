@@ -143,6 +143,19 @@ class TestKept:
         assert restored.kept is not None
         assert Path(restored.kept).read_bytes() == content
 
+    @pytest.mark.parametrize("place_of_byte", [18, 47])
+    def test_so_does_one_whose_header_says_that_sqlite_is_too_old(
+        self, place: Place, place_of_byte: int
+    ) -> None:
+        """A flipped bit: the file is read-only then, or its format is unknown."""
+        content = bytearray(place.path.read_bytes())
+        content[place_of_byte] |= 64
+        place.path.write_bytes(content)
+        kept = place.restore().kept
+        assert place.names() == BACKED_UP
+        assert kept is not None
+        assert Path(kept).read_bytes() == content
+
     def test_nothing_else_is_left_behind(self, place: Place) -> None:
         """One file again, in the mode in which it was, the lock and what was kept."""
         kept = place.restore().kept
@@ -239,6 +252,23 @@ class TestBesideOthers:
         now = connection.execute("SELECT catalogue, keyring FROM versions").get
         connection.close()
         assert all(now[which] > before[which] for which in (0, 1) for before in seen)
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            "UPDATE versions SET catalogue = 9223372036854775807",
+            "DELETE FROM versions",
+            "ALTER TABLE versions RENAME TO others; CREATE TABLE versions (catalogue, keyring);"
+            " INSERT INTO versions VALUES (NULL, 'x'), (x'00', 2), (3, 4)",
+        ],
+    )
+    def test_damaged_versions_do_not_prevent_it(self, place: Place, damage: str) -> None:
+        """The very table from which it reads."""
+        connection = apsw.Connection(str(place.path))
+        connection.execute(damage)
+        connection.close()
+        place.restore()
+        assert place.names() == BACKED_UP
 
 
 class TestInterrupted:

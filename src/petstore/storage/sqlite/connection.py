@@ -44,6 +44,8 @@ def translate(error: Exception, outcome: str = "") -> Exception:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return StoreUnavailable("The store is busy with other writes; try again shortly.")
     cause, kind = _CAUSES.get(type(error), ("it could not carry out the operation", StoreUnavailable))
+    if isinstance(error, apsw.SQLError) and str(error) == "unsupported file format":  # in its header
+        cause, kind = _CAUSES[apsw.NotADBError]
     # Opening a database on a full disk fails when SQLite makes the log's index.
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
         cause, kind = _CAUSES[apsw.FullError]

@@ -36,6 +36,10 @@ _NEWEST = (
 )
 _PETS = "SELECT count(*) FROM pets"
 _LAST_CHANGE = "SELECT at_ms FROM journal ORDER BY id DESC LIMIT 1"
+# Numbers of one row, and room for more, whatever stands in a damaged table.
+_VERSIONS = "SELECT {}, {} FROM versions".format(
+    *(f"min(coalesce(max(CAST({each} AS INTEGER)), 0), 1 << 62)" for each in ("catalogue", "keyring"))
+)
 
 
 _Note = Callable[[apsw.Connection], None]
@@ -174,13 +178,14 @@ def free_name(beginning: str, clock: Clock) -> str:
 
 
 def _is_readable(path: str, busy_timeout_ms: int) -> bool:
-    """Whether SQLite can open the file; damage inside does not prevent its replacement."""
+    """Whether SQLite can open the file to write; damage inside does not prevent its replacement."""
     try:
         with contextlib.closing(open_writer(path, busy_timeout_ms)) as connection, translated():
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            # SQLite takes a damaged header for that of a newer version, whose files it does not change.
+            return not (connection.readonly("main") and os.access(path, os.W_OK))
     except StoreDamaged:
         return False
-    return True
 
 
 def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, note: _Note) -> CheckReport:
@@ -210,12 +215,11 @@ def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: in
     """Move the restored versions past those at `path`, so that cached values are not current."""
     with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader:
         try:
-            catalogue, keyring = reader.execute("SELECT catalogue, keyring FROM versions").get or (0, 0)
+            before = reader.execute(_VERSIONS).get
         except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):
             return  # without versions nothing was cached
     content.execute(
-        "UPDATE versions SET catalogue = max(catalogue, ?) + 1, keyring = max(keyring, ?) + 1",
-        (catalogue, keyring),
+        "UPDATE versions SET catalogue = max(catalogue, ?) + 1, keyring = max(keyring, ?) + 1", before
     )
 
 
