@@ -132,8 +132,7 @@ class Orders(Creating):
         """
         pet_id = (yield from _find(order_id, account_id)).pet_id
         pet = yield from lock_pet(pet_id)
-        ((*row,),) = yield _LOCK, (order_id,)
-        before = read_order(row)
+        before = yield from _lock(order_id)
         check_match(match, members_of(before))
         check_expected(before, expected)
         after = changed(before, status, ship_date_ms, now_ms)
@@ -155,8 +154,7 @@ class Orders(Creating):
         """Replace what staff wrote; None takes it away. Raises OrderNotFound, and Conflict where it is not as
         `expected`."""
         yield from _find(order_id, None)
-        ((*row,),) = yield _LOCK, (order_id,)
-        before = read_order(row)
+        before = yield from _lock(order_id)
         check_comment(before, comment, expected)
         after = replace(before, comment=comment)
         if after != before:
@@ -183,6 +181,13 @@ def _find(order_id: int, account_id: int | None) -> Script[Order]:
     if not rows or account_id not in (None, rows[0][1]):
         raise OrderNotFound(order_id)
     return read_order(rows[0])
+
+
+def _lock(order_id: int) -> Script[Order]:
+    """Raises OrderNotFound: while the lock was waited for, staging may have been filled anew."""
+    for row in (yield _LOCK, (order_id,)):
+        return read_order(row)
+    raise OrderNotFound(order_id)
 
 
 def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from petstore.core.errors import StoreUnavailable
+from petstore.core.errors import OrderNotFound, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
+from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
@@ -69,6 +70,22 @@ class TestCollisions:
             pass
         await other.execute("UPDATE api_keys SET label = 'till' WHERE id = 1; COMMIT")
         assert (await pardoning).label == "till"
+        other.terminate()
+
+    async def test_an_order_is_gone_when_its_turn_comes(self, database: str, open_store: Open) -> None:
+        """Staging was filled anew meanwhile."""
+        store = open_store()
+        await store.orders.place(1, NewOrder(1), ACTOR)
+        other = await asyncpg.connect(database)
+        await other.execute("BEGIN; DELETE FROM orders; DELETE FROM pets")
+        changing = asyncio.create_task(store.orders.change(1, ACTOR, status=OrderStatus.APPROVED))
+        commenting = asyncio.create_task(store.orders.comment(1, "call first", ACTOR))
+        while await other.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted") < 2:
+            pass
+        await other.execute("COMMIT")
+        for waiting in (changing, commenting):
+            with pytest.raises(OrderNotFound):
+                await waiting
         other.terminate()
 
     @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
