@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,17 @@ class TestRestore:
         shop.database.write_bytes(b"no database at all, " * 500)
         assert "(animals: not counted, last change: unknown)" in shop.refused(1, "db", "restore", str(copy))
         assert self.put_back(shop, copy)["accounts"] == 1
+
+
+@pytest.mark.parametrize("command", ["backup", "restore", "into"])
+def test_a_name_that_is_not_utf_8_is_refused(shop: Cli, command: str) -> None:
+    """As files of an older system have it: SQLite takes none."""
+    name = os.fsdecode(os.fsencode(shop.folder) + b"/caf\xe9.db")
+    shop.run("db", "backup", f"{shop.folder}/plain.db")
+    shutil.copy(f"{shop.folder}/plain.db", f"{name}.copy")
+    arguments, code = {
+        "backup": (["backup", name], 78),
+        "restore": (["restore", f"{name}.copy", "--yes", str(shop.database)], 78),
+        "into": (["restore", f"{shop.folder}/plain.db", "--into", name], 2),
+    }[command]
+    assert "is not UTF-8" in shop.refused(code, "db", *arguments)

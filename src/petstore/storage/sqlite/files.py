@@ -78,6 +78,15 @@ def refuse_unwritable(file: str) -> None:
     _refuse(path.parent, os.R_OK | os.W_OK | os.X_OK, "rwx")
 
 
+def refuse_name(path: Path) -> None:
+    """Raise ConfigurationError for a name that SQLite can't be given."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        name = os.fsencode(path).decode(errors="backslashreplace")
+        raise ConfigurationError(f"The name {name} is not UTF-8; give the file another one.") from None
+
+
 def refuse_unreadable(path: Path) -> None:
     """Raise ConfigurationError when this user may not read the existing database."""
     _refuse(path.resolve(), os.R_OK, "rw", "read")
