@@ -22,6 +22,7 @@ from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
+from petstore.storage.postgres import search
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
@@ -239,3 +240,20 @@ async def _backend(store: Store) -> int:
     """Which of the server's processes a store with one connection speaks to."""
     rows = await store._database.fetch("SELECT pg_backend_pid()")  # type: ignore[attr-defined]
     return int(rows[0][0])
+
+
+async def test_a_large_index_is_emptied_in_parts(
+    database: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of millions of names: to remove all at once takes longer than a statement may."""
+    monkeypatch.setattr(search, "_REMOVED", 100)
+    run(
+        database,
+        "INSERT INTO search_pets SELECT number, ARRAY[1] FROM generate_series(1, 400) number;"
+        " CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_sleep(0.002); RETURN OLD; END';"
+        " CREATE TRIGGER slow BEFORE DELETE ON search_pets FOR EACH ROW EXECUTE FUNCTION wait()",
+    )
+    store = open_store(timeout_ms=600)
+    assert await store.search.step() is not None
+    assert run(database, "SELECT count(*) FROM search_pets") == [(0,)]

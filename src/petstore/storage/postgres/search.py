@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.postgres.database import Database
@@ -14,6 +15,7 @@ _READ = f"SELECT {select(PROGRESS)} FROM search_progress"
 _LOCK = Statement("", "LOCK TABLE search_progress IN EXCLUSIVE MODE")
 _WRITE = Statement("", f"INSERT INTO search_progress ({select(PROGRESS)}) VALUES ({places(len(PROGRESS))})")
 _FORGET = Statement("", "DELETE FROM search_progress")
+_REMOVED = 50_000  # rows in a transaction, so that it is far from the timeout of a statement
 # So many rows are looked at for each that is wanted: 2,000 take some 2 ms.
 _NEAR = 20
 
@@ -28,6 +30,9 @@ class PostgresSearch:
         return read_progress(await self._database.fetch_row(_READ))
 
     async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+        for kind in Kind if after.is_begin else ():
+            while await self._database.write(partial(_remove_some, kind, before)):
+                pass
         await self._database.write(lambda: _put(texts, before, after))
 
     async def find(
@@ -52,6 +57,17 @@ class PostgresSearch:
                 most,
             )
         return [row[0] for row in rows]
+
+
+def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
+    """Of an index that is to be begun. False when none is left, or another process has begun."""
+    yield _LOCK, ()
+    found = yield Statement("", _READ), ()
+    if read_progress(found[0] if found else None) != before:
+        return False
+    some = f"ctid = ANY(ARRAY(SELECT ctid FROM search_{kind} LIMIT {_REMOVED}))"
+    remove = f"WITH gone AS (DELETE FROM search_{kind} WHERE {some} RETURNING 1) SELECT 1 FROM gone LIMIT 1"
+    return bool((yield Statement("", remove), ()))
 
 
 def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:
