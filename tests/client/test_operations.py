@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import warnings
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from petstore_client import (
@@ -156,6 +156,8 @@ def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
     of_all = [each for each in petstore.orders.list(scope="all", page_size=1) if each.id == second.id]
     assert [each.account for each in of_all] == [petstore.usage().account]
     assert done.account is None
+    local = shipped.astimezone(timezone(timedelta(hours=1, minutes=1, seconds=1)))
+    assert petstore.orders.update(second.id, ship_date=local).ship_date == shipped
     with pytest.raises(NotFound):
         petstore.orders.get(10**9)
 
@@ -184,6 +186,8 @@ def test_a_change_of_nothing_is_refused_before_it_is_sent(service: Served) -> No
         petstore.pets.update(1)
     with pytest.raises(ValueError, match="time zone"):
         petstore.orders.update(1, ship_date=datetime(2026, 1, 1))  # noqa: DTZ001
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        petstore.orders.update(1, ship_date=datetime.min.replace(tzinfo=timezone(timedelta(hours=1))))
     assert len(service.seen) == before
 
 

@@ -6,6 +6,7 @@ import operator
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from petstore_client.errors import ConfigurationError
@@ -43,6 +44,18 @@ def event_id(value: str) -> str:
     if not _EVENT_ID.fullmatch(value):
         raise ValueError("An event's id is the `id` of an Event, such as evt_7f_42.")
     return value
+
+
+def moment(given: datetime | None) -> str | None:
+    """A time in UTC: an offset of RFC 3339 has no seconds. Raises ValueError without a time zone."""
+    if given is None:
+        return None
+    if given.utcoffset() is None:
+        raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
+    try:
+        return given.astimezone(UTC).isoformat(timespec="milliseconds")
+    except OverflowError:
+        raise ValueError("ship_date is not in the years 1 to 9999 of UTC.") from None
 
 
 def members(**given: object) -> dict[str, Any]:

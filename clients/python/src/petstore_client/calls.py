@@ -10,7 +10,16 @@ from typing import Any, Generic, TypeVar
 
 from petstore_client import models
 from petstore_client.answers import Answer, Page, check_removal, only, page_of, reads, tagged
-from petstore_client.arguments import Query, etag, idempotency_key, identifier, members, query, some_members
+from petstore_client.arguments import (
+    Query,
+    etag,
+    idempotency_key,
+    identifier,
+    members,
+    moment,
+    query,
+    some_members,
+)
 from petstore_client.documents import read_array
 from petstore_client.errors import UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
@@ -219,10 +228,7 @@ def update_order(
     order_id: int, status: OrderStatus | None, ship_date: datetime | None, if_match: str | None
 ) -> Call[Order]:
     """PATCH /store/orders/{orderId}."""
-    if ship_date is not None and ship_date.tzinfo is None:
-        raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
-    shipped = None if ship_date is None else ship_date.isoformat(timespec="milliseconds")
-    document = some_members(status=status, shipDate=shipped)
+    document = some_members(status=status, shipDate=moment(ship_date))
     read = tagged(reads(models.read_order))
     return Call("updateOrder", read, id=identifier(order_id), document=document, if_match=etag(if_match))
 
