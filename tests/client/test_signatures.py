@@ -143,6 +143,13 @@ def test_one_of_several_secrets_is_enough() -> None:
             verify(BODY, SIGNED, foreign, now=NOW)
 
 
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-signature"])
+def test_a_header_that_is_no_text_is_refused(name: str) -> None:
+    """As aiohttp gives a byte that is not UTF-8."""
+    with pytest.raises(InvalidSignature, match="No signature fits"):
+        verify(BODY, SIGNED | {name: b"v1,\xff".decode(errors="surrogateescape")}, SECRET, now=NOW)
+
+
 @pytest.mark.parametrize("signature", ["v1", "v1,", ",", "v2,{}", "{}", "V1,{}", "v1,{}="])
 def test_a_signature_of_another_form_is_refused(signature: str) -> None:
     """Only `v1,` and the whole Base64."""

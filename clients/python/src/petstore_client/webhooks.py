@@ -52,7 +52,7 @@ def verify(
         )
     _check_age(given[TIMESTAMP], PROCESS.wall() if now is None else now, tolerance_seconds)
     expected = [_signature(key, given[ID], given[TIMESTAMP], body) for key in keys]
-    signatures = [each.encode() for each in given[SIGNATURE].split(" ")]
+    signatures = [_bytes(each) for each in given[SIGNATURE].split(" ")]
     if not any(hmac.compare_digest(one, other) for one in expected for other in signatures):
         raise InvalidSignature(
             "No signature fits. Refuse the request; if the service sent it, give the webhook's own secret,"
@@ -90,8 +90,13 @@ def _key(secret: str) -> bytes:
 
 
 def _signature(key: bytes, event_id: str, timestamp: str, body: bytes) -> bytes:
-    signed = b".".join((event_id.encode(), timestamp.encode(), body))
+    signed = b".".join((_bytes(event_id), timestamp.encode(), body))
     return b"v1," + base64.b64encode(hmac.digest(key, signed, "sha256"))
+
+
+def _bytes(text: str) -> bytes:
+    """Of a header, in which some servers have a lone surrogate for each byte that is not UTF-8."""
+    return text.encode(errors="surrogatepass")
 
 
 def _check_age(timestamp: str, now: float, tolerance_seconds: float) -> None:
