@@ -225,6 +225,11 @@ def test_other_programs_speak_http_to_it(fake: FakePetstore) -> None:
             answer = idle.getresponse()
             assert (answer.status, answer.headers["allow"]) == (status, "GET, HEAD, OPTIONS, POST")
             answer.read()
+        pieces = (b'{"name":"Bo",', b'"categoryId":1}')
+        idle.request("POST", "/v1/pets", iter(pieces), {**headers, "Content-Type": "application/json"})
+        assert json.loads(idle.getresponse().read())["name"] == "Bo"
+        idle.request("GET", "//v1/pets", headers=headers)
+        assert idle.getresponse().status == 404
     now = fake.clock.now()
     with pytest.raises(ConnectionError):
         http.client.HTTPConnection(host).request("GET", "/v1/pets")

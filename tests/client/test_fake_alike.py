@@ -242,6 +242,16 @@ async def test_limits_and_time(
     await limited.ask(Call("GET", "/v1/usage", None, "limited"))
 
 
+async def test_the_first_and_the_last_moment(minute: Twins) -> None:
+    """An order keeps each of them to the millisecond; those beyond are refused."""
+    real, _ = await minute.ask(GOOD["createPet"], all_day=False)
+    real, _ = await minute.ask(Call("POST", ORDERS, {"petId": real.json()["id"]}), all_day=False)
+    for moment in ("0001-01-01T00:00:00.001", "9999-12-31T23:59:59.999"):
+        for offset in ("Z", "+00:01", "-00:01"):
+            change = {"shipDate": f"{moment}{offset}"}
+            await minute.ask(Call("PATCH", f"{ORDERS}/{real.json()['id']}", change), all_day=False)
+
+
 async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:
     """It gives the first answer again for 24 hours, then another animal."""
     keyed = Call("POST", PETS, {"name": "Max", "categoryId": 9}, headers=(("idempotency-key", '"k"'),))

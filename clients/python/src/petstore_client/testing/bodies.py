@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from petstore_client.testing.messages import Refusal
@@ -81,7 +81,8 @@ def moment_ms(text: str) -> int | None:
     """The Unix time of an RFC 3339 time in milliseconds; None for another text."""
     try:
         if _MOMENT.fullmatch(text):
-            return round((datetime.fromisoformat(text) - _EPOCH).total_seconds() * 1_000)
+            moment = datetime.fromisoformat(text).astimezone(UTC)  # OverflowError beyond its years
+            return (moment - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         pass
     return None
@@ -89,7 +90,7 @@ def moment_ms(text: str) -> int | None:
 
 def iso(ms: int) -> str:
     """A Unix time as the service writes it."""
-    text = datetime.fromtimestamp(ms / 1_000, UTC).isoformat(timespec="milliseconds")
+    text = (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 

@@ -38,9 +38,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_any(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        target = self.requestline.split()[1]  # `path` has lost a slash of "//v1/pets"
         try:
-            answer = self.server.answers(self.command, self.path, self.headers.items(), content)
+            answer = self.server.answers(self.command, target, self.headers.items(), self._content())
         except NoAnswer as lost:
             self.close_connection = True
             if lost.slow:  # until the client closes the connection, or the server does
@@ -55,6 +55,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(answer.content)
+
+    def _content(self) -> bytes:
+        """The body, which may come in chunks, as Node.js writes one of unknown length."""
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        pieces = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            """A trailer."""
+        return b"".join(pieces)
 
     def __getattr__(self, name: str) -> Any:
         """Any method is a request: the service refuses those that it does not know."""
