@@ -112,8 +112,9 @@ function parsed(text: string): unknown {
 }
 
 function fault(operation: Operation, cause: unknown): Failure {
-  const { code } = ((cause as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: string };
-  const isSent = code === undefined || !NOT_SENT.includes(code);
+  const reason = (cause as { cause?: unknown } | undefined)?.cause ?? {};
+  const { code = "", syscall } = reason as { code?: string; syscall?: string };
+  const isSent = syscall !== "connect" && !NOT_SENT.includes(code);
   const message = isSent ? `${operation} got no answer.` : `${operation} did not reach the service.`;
   return failure(new PetstoreError(isSent ? "no_answer" : "not_sent", message, { cause }), true, isSent);
 }
@@ -128,6 +129,9 @@ function checkedAddress(baseUrl: string, allowHttp: boolean): string {
     throw new TypeError("baseUrl: expected scheme, host and path alone.");
   }
   const path = url.pathname.replace(/\/+$/, "");
+  if (path.includes("/v1/") && !path.endsWith("/v1")) {
+    throw new TypeError("baseUrl: leave out what follows /v1, such as /pets.");
+  }
   return `${url.origin}${path.endsWith("/v1") ? path : `${path}/v1`}`;
 }
 

@@ -1,13 +1,14 @@
 // JSON with exact integers: one that a number can't hold becomes a bigint, and back.
 
-const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d{16,}(?![\d.eE])/gs;
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs; // texts and numbers
+const INTEGER = /^-?\d{16,}$/;
 
 /** As JSON.parse, but for integers beyond ±(2^53 - 1), which become bigint instead of being rounded. */
 export function parse(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const mark = crypto.randomUUID(); // no text of an answer begins with it
   const marked = text.replace(TOKENS, (token) =>
-    token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : `"${mark}${token}"`,
+    INTEGER.test(token) && !Number.isSafeInteger(Number(token)) ? `"${mark}${token}"` : token,
   );
   return JSON.parse(marked, (_, value: unknown) =>
     typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value,

@@ -35,12 +35,17 @@ export function readWindows(headers: Headers, now: number): Seen | undefined {
     return [{ name, limit: q, remaining: r, seconds: Math.min(t, w), lengthMs: w * 1_000 }];
   });
   if (seen.length === 0) return undefined;
-  const date = Date.parse(headers.get("Date") ?? "") || Date.now();
+  const date = serviceTime(headers);
   const shown = seen.map(({ name, limit, remaining, seconds }) => {
     return [name, { limit, remaining, resetAt: new Date(date + seconds * 1_000) }] as const;
   });
   const windows = seen.map(({ seconds, ...window }) => ({ ...window, endsAt: now + seconds * 1_000 }));
   return { limits: Object.fromEntries(shown), windows };
+}
+
+/** The clock of who answered, where it says so; Unix time in milliseconds. */
+export function serviceTime(headers: Headers): number {
+  return Date.parse(headers.get("Date") ?? "") || Date.now();
 }
 
 /** `"minute";r=59;t=57, "day";…` as numbers by name. */

@@ -59,5 +59,5 @@ export async function* walk<T>(connection: Connection, call: Call, ids?: readonl
 /** A parameter of the link to what comes next. Nothing else of the link is used, so that the key goes nowhere else. */
 export function next({ headers }: Answer, parameter: "after" | "cursor"): string | undefined {
   const link = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get("Link") ?? "")?.[1];
-  return link === undefined ? undefined : (new URL(link, "http://localhost").searchParams.get(parameter) ?? undefined);
+  return new URLSearchParams(link?.replace(/^[^?]*/, "")).get(parameter) ?? undefined;
 }

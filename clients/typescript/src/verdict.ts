@@ -1,5 +1,6 @@
 // Judges an answer: success or error, whether to try again, whether anything may have changed.
 import { type ErrorCode, PetstoreError } from "./errors.js";
+import { serviceTime } from "./limits.js";
 import { type Answer, type Operation, ROUTES } from "./operations.js";
 
 const LONGEST_WAIT_SECONDS = 86_400;
@@ -29,7 +30,7 @@ export function judge(operation: Operation, answer: Answer): Failure | undefined
   const { status } = answer;
   const [method] = ROUTES[operation];
   if (status === 0 || (status >= 300 && status < 400)) return failure(redirect(status));
-  const isService = method === "DELETE" ? status === 204 : answer.body !== undefined;
+  const isService = method === "DELETE" ? status === 204 : isOfContract(operation, answer.body);
   if (status < 300 && isService) return undefined;
   if (status < 300) {
     const message = `The answer ${status} is not the service's. Is baseUrl the service's?`;
@@ -42,6 +43,12 @@ export function judge(operation: Operation, answer: Answer): Failure | undefined
   if (status >= 500 || status === 408) return failure(error, TRANSIENT.includes(status), true);
   const removedSince = status === 404 && method === "PATCH";
   return failure(error, false, false, !INCONCLUSIVE.includes(status) && !removedSince);
+}
+
+/** Lists are arrays, and all else objects. */
+function isOfContract(operation: Operation, body: unknown): boolean {
+  const isList = operation.startsWith("list") || operation === "rehearseEvent";
+  return typeof body === "object" && body !== null && Array.isArray(body) === isList;
 }
 
 function redirect(status: number): PetstoreError {
@@ -60,9 +67,15 @@ function errorOf({ status, headers, body }: Answer): PetstoreError {
   return new PetstoreError(`http_${status}`, `An answer of ${status} that is not the service's.`, details);
 }
 
-/** `Retry-After` in either of its forms. */
+/** `Retry-After` in either of its forms; the longest of several, since a proxy may have added one. */
 export function retryAfterSeconds(headers: Headers): number | undefined {
   const text = headers.get("Retry-After") ?? "";
-  const seconds = /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1_000;
+  const isDate = /^[A-Z].* GMT$/.test(text); // Date.parse takes "2, 3" for the second of March
+  const given = isDate ? [(Date.parse(text) - serviceTime(headers)) / 1_000] : text.split(",").map(secondsOf);
+  const seconds = Math.max(...given);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_WAIT_SECONDS);
+}
+
+function secondsOf(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : NaN;
 }

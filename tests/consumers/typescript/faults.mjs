@@ -70,6 +70,50 @@ const settled = (promise) => promise.catch((error) => error);
   const [proxy, requests] = scripted(...Array(5).fill(new Response("", { status: 502 })));
   assert.deepEqual([(await settled(proxy.usage())).code, requests.length], ["http_502", 5]);
 }
+// One whose JSON is none of the contract's, and one whose link has no address.
+{
+  for (const document of [null, {}, [], "Rex", 7]) {
+    const isObject = document !== null && typeof document === "object" && !Array.isArray(document);
+    const [petstore] = scripted(Response.json(document), Response.json(document));
+    const [listed, made] = [await settled(petstore.pets.page()), await settled(petstore.orders.place({ petId: 7 }))];
+    assert.equal(Array.isArray(document) ? undefined : "unexpected_answer", listed.code);
+    assert.deepEqual(isObject ? [undefined, undefined] : ["unexpected_answer", true], [made.code, made.outcomeUnknown]);
+  }
+  const [petstore] = scripted(Response.json([], { headers: { Link: '<http://[x>; rel="next"' } }));
+  assert.equal((await settled(petstore.events.list())).code, "unexpected_answer");
+}
+// A Retry-After of a proxy: beside the service's, with a fraction, by the proxy's own clock.
+{
+  const at = (ms) => new Date(ms).toUTCString();
+  for (const headers of [
+    { "Retry-After": "7, 9" },
+    { "Retry-After": "9.0" },
+    { "Retry-After": at(9_000_000), Date: at(8_991_000) },
+  ]) {
+    const [petstore] = scripted(new Response("", { status: 503, headers }), ok);
+    await petstore.usage();
+    assert.equal(Math.max(...pauses), 9_000, JSON.stringify(headers));
+  }
+}
+// Nothing was sent, whyever there is no connection.
+{
+  for (const [cause, code] of [
+    [{ code: "ENETUNREACH", syscall: "connect" }, "not_sent"],
+    [{ code: "EHOSTUNREACH", syscall: "read" }, "no_answer"],
+  ]) {
+    const fetch = () => Promise.reject(new TypeError("fetch failed", { cause }));
+    const petstore = new Petstore({ baseUrl: "https://pets.example/v1/", apiKey: `pets_test_${"k".repeat(38)}`, fetch });
+    const error = await settled(petstore.pets.update(7, { name: "Rex" }));
+    assert.deepEqual([error.code, error.outcomeUnknown], [code, code === "no_answer"]);
+  }
+  assert.throws(() => new Petstore({ baseUrl: "https://pets.example/v1/pets", apiKey: `pets_test_${"k".repeat(38)}` }), TypeError);
+}
+// Numbers that are no integers stay numbers.
+{
+  const text = '{"a":0.30000000000000004,"b":1e-1000000000000000,"c":[-9007199254740993],"d":"9007199254740993"}';
+  const [petstore] = scripted(new Response(text));
+  assert.deepEqual(await petstore.usage(), { a: 0.1 + 0.2, b: 0, c: [-9007199254740993n], d: "9007199254740993" });
+}
 // A deadline, and a signal.
 {
   const [petstore, requests] = scripted();
