@@ -8,6 +8,9 @@ import { failure, type Failure } from "./verdict.js";
 /** Of the failures of Node.js's fetch, those before anything was sent. A browser does not say. */
 const NOT_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
+/** Bytes of an answer, after decompression. A page of 100 animals is below 200 KB. */
+const LARGEST_ANSWER = 16 * 2 ** 20;
+
 export interface ConnectionOptions extends Omit<CallOptions, "signal"> {
   /** The service's address, with or without `/v1`. */
   readonly baseUrl: string;
@@ -65,7 +68,7 @@ export class Connection {
       signal?.throwIfAborted();
       const response = await this.#fetch(url, { ...init, signal: ending.signal });
       const { status, headers } = response; // 0 of a redirect in a browser
-      return { status, headers, body: parsed(await response.text()) };
+      return { status, headers, body: parsed(await textOf(response)) };
     } catch (error) {
       signal?.throwIfAborted();
       return fault(operation, error);
@@ -101,6 +104,23 @@ function segment(name: string, value: number | string): string {
     throw new TypeError(`${name}: ${value} is none.`);
   }
   return String(value);
+}
+
+/** The whole body; empty where there is more of it than any answer of the service has. */
+async function textOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; reader !== undefined; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if ((size += value.length) > LARGEST_ANSWER) {
+      reader.cancel().catch(() => undefined); // of a clone it ends with the other one's
+      return "";
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function parsed(text: string): unknown {

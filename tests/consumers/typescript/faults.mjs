@@ -82,6 +82,13 @@ const settled = (promise) => promise.catch((error) => error);
   const [petstore] = scripted(Response.json([], { headers: { Link: '<http://[x>; rel="next"' } }));
   assert.equal((await settled(petstore.events.list())).code, "unexpected_answer");
 }
+// More than any answer of the service has, however small it was packed.
+{
+  const [petstore] = scripted(new Response(`[${" ".repeat(2 ** 24)}]`));
+  assert.equal((await settled(petstore.pets.page())).code, "unexpected_answer");
+  const [spaced] = scripted(new Response(`${" ".repeat(2 ** 23)}[]`));
+  assert.deepEqual((await spaced.pets.page()).items, []);
+}
 // A Retry-After of a proxy: beside the service's, with a fraction, by the proxy's own clock.
 {
   const at = (ms) => new Date(ms).toUTCString();
