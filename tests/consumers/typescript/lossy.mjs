@@ -10,10 +10,10 @@ function chance(seed) {
 
 // Returns its address, a count of what it has dropped, and a function that ends it.
 export async function lossy(upstream, seed) {
-  const next = chance(seed);
+  const [asks, answers] = [chance(seed), chance(seed + 1)]; // else the order of both decides how many each drops
   const dropped = { before: 0, after: 0 };
   const server = createServer((asked, answered) => {
-    if (next() < 0.15) {
+    if (asks() < 0.15) {
       dropped.before += 1;
       asked.socket.destroy();
       return;
@@ -23,7 +23,7 @@ export async function lossy(upstream, seed) {
       const chunks = [];
       answer.on("data", (chunk) => chunks.push(chunk));
       answer.on("end", () => {
-        if (next() < 0.2) {
+        if (answers() < 0.2) {
           dropped.after += 1;
           asked.socket.destroy();
           return;
