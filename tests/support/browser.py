@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.support.machine import absent
 from tests.support.outside import node_module
+
+expect.set_options(timeout=30_000)  # as for what a page does; the default is short on a busy machine
 
 DESKTOP: ViewportSize = {"width": 1_360, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 800}

@@ -14,7 +14,6 @@ from tests.support.server import Response, Server
 from tools.servers.petstore import run
 
 PASSWORD = "four pets and a fish"
-_PATIENCE_MS = 30_000
 _LINK = re.compile(r"http://\S+/console/\S+")
 
 
@@ -59,7 +58,6 @@ class Desk(WatchedPage):
         super().__init__(page, *bases)
         self.shop = shop
         self._bases = cycle(bases)
-        page.set_default_timeout(_PATIENCE_MS)
         next(self._bases)
 
     def is_expected(self, status: int, url: str) -> bool:
@@ -127,7 +125,7 @@ class Desk(WatchedPage):
 
     def wait_for(self, text: str) -> None:
         """Until the page, which asks anew by itself, has this text."""
-        expect(self.page.locator("main")).to_contain_text(text, timeout=_PATIENCE_MS)
+        expect(self.page.locator("main")).to_contain_text(text)
 
     def row(self, text: str) -> Locator:
         """The row of a table that has this text."""
