@@ -17,6 +17,7 @@ from petstore.core.clock import SystemClock
 from tests.cli.conftest import Cli
 from tests.support.clock import ManualClock
 from tests.support.server import Server, running_server
+from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
 
 pytestmark = pytest.mark.e2e
@@ -211,6 +212,9 @@ class TestPrompt:
     def test_interrupt_at_the_prompt(self, program: Program) -> None:
         """Ctrl+C while `keys check` asks for a key: 130, no traceback."""
         process, ours = at_a_terminal(program, b"Key:", "keys", "check")
+        state = Path(f"/proc/{process.pid}/stat")
+        # A signal right before the read of the key interrupts nothing.
+        wait_for(lambda: state.read_text().rpartition(")")[2].split()[0] == "S", "the read of the key")
         process.send_signal(signal.SIGINT)
         assert process.wait(_SECONDS) == 130
         assert "Traceback" not in read_all(ours)
