@@ -157,7 +157,7 @@ class Trying:
         at: int | None
         async with tools.turns.of(self.endpoint.account_id):
             if self.is_over or self.disabled is not None:
-                raise asyncio.CancelledError
+                raise asyncio.CancelledError  # so that nothing of it is noted
             at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.endpoint, event)
             if answer.is_ours:
                 self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)

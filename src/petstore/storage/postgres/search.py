@@ -59,11 +59,16 @@ class PostgresSearch:
         return [row[0] for row in rows]
 
 
-def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
-    """Of an index that is to be begun. False when none is left, or another process has begun."""
+def _lock(before: Progress | None) -> Script[bool]:
+    """Lock the index; whether no other process has gone on with it since."""
     yield _LOCK, ()
     found = yield Statement("", _READ), ()
-    if read_progress(found[0] if found else None) != before:
+    return read_progress(found[0] if found else None) == before
+
+
+def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
+    """Of an index that is to be begun. False when none is left, or another process has begun."""
+    if not (yield from _lock(before)):
         return False
     some = f"ctid = ANY(ARRAY(SELECT ctid FROM search_{kind} LIMIT {_REMOVED}))"
     remove = f"WITH gone AS (DELETE FROM search_{kind} WHERE {some} RETURNING 1) SELECT 1 FROM gone LIMIT 1"
@@ -71,9 +76,7 @@ def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
 
 
 def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:
-    yield _LOCK, ()
-    found = yield Statement("", _READ), ()
-    if read_progress(found[0] if found else None) != before:
+    if not (yield from _lock(before)):
         return
     if after.is_begin:
         for kind in Kind:

@@ -76,7 +76,7 @@ class SqliteBackend:
         or may not be entered, and for a name that is not UTF-8.
         """
         path = Path(self._path)
-        files.refuse_name(path.absolute())
+        files.refuse_name(path)
         try:
             path.stat()
         except PermissionError as error:
@@ -100,7 +100,7 @@ class SqliteBackend:
 
     def back_up(self, target: Path) -> CheckReport:
         """Copy the database, in use or not, to a new file. Raises OperatorError when `target` exists."""
-        files.refuse_name(target.absolute())
+        files.refuse_name(target)
         return upkeep.backup(self.name, str(target), self._busy_timeout_ms)
 
     def note_backup(self) -> None:
@@ -118,7 +118,7 @@ class SqliteBackend:
 
         Raises OperatorError while a server uses the database, and when the backup is damaged.
         """
-        files.refuse_name(source.absolute())
+        files.refuse_name(source)
         if source.is_file():
             with suppress(StoreDamaged):  # upkeep refuses it, by its name
                 schemas.read_file(str(source), self._busy_timeout_ms).check_stage(self._options.stage)

@@ -80,10 +80,11 @@ def refuse_unwritable(file: str) -> None:
 
 def refuse_name(path: Path) -> None:
     """Raise ConfigurationError for a name that SQLite can't be given."""
+    whole = path.absolute()
     try:
-        str(path).encode()
+        str(whole).encode()
     except UnicodeEncodeError:
-        name = os.fsencode(path).decode(errors="backslashreplace")
+        name = os.fsencode(whole).decode(errors="backslashreplace")
         raise ConfigurationError(f"The name {name} is not UTF-8; give the file another one.") from None
 
 
