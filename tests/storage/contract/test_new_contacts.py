@@ -11,6 +11,7 @@ from petstore.core.errors import AccountExists, Conflict, Invalid, PetstoreError
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.storage.store import Store
+from tests.storage.contract.test_events import settled
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
 
@@ -97,6 +98,7 @@ async def test_mails_that_wait(store: Store, clock: ManualClock) -> None:
     await store.accounts.add("zoo", FREE, ACTOR, addresses=TEN[:3])
     await store.notifications.gather()
     await store.accounts.suspend("zoo", ACTOR)
+    await settled(store)
     await store.notifications.gather()
     found, count = await store.notifications.mails()
     assert ([mail.address for mail in found], count) == (TEN[:3], 3)
