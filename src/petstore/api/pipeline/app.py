@@ -170,7 +170,7 @@ class ApiApp:
         """Cache what the handler made; what is left of it for a client that has it."""
         if operation.cacheable:
             self.cache.add(request, _catalogue(request), response)
-        if operation.method != "GET":
+        if not response.tag:
             return response
         return unless_known(response, request.headers.get(b"if-none-match"))
 

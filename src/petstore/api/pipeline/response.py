@@ -35,13 +35,15 @@ _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", er
 
 class Response(msgspec.Struct, frozen=True, gc=False):
     """A status, a body (None: no body at all) and the headers that don't depend on the request, also as
-    `lines` that are ready to be sent: one object may answer any number of requests.
+    `lines` that are ready to be sent: one object may answer any number of requests. A client that has the
+    `tag` gets 304 instead; empty where there is no such answer.
     """
 
     status: int
     body: bytes | None
     headers: tuple[Header, ...]
     lines: bytes
+    tag: bytes = b""
 
 
 def render(headers: Iterable[Header]) -> bytes:
@@ -68,9 +70,9 @@ _OF_PAGE = _ending(_VARY, *_REVALIDATED)
 
 
 def _respond(
-    status: int, body: bytes | None, headers: tuple[Header, ...], ending: _Ending = _NOTHING
+    status: int, body: bytes | None, headers: tuple[Header, ...], ending: _Ending = _NOTHING, tag: bytes = b""
 ) -> Response:
-    return Response(status, body, headers + ending.headers, render(headers) + ending.lines)
+    return Response(status, body, headers + ending.headers, render(headers) + ending.lines, tag)
 
 
 def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
@@ -91,29 +93,30 @@ def make_created(body: bytes, tag: bytes, location: str, *, replayed: bool) -> R
 
 def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4)."""
-    return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION)
+    return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION, tag)
 
 
 def make_page(body: bytes, tag: bytes, *headers: Header) -> Response:
     """The representation of an operation whose pages are cached: it may come in gzip too."""
-    return _respond(200, body, ((b"etag", tag), *headers), _OF_PAGE)
+    return _respond(200, body, ((b"etag", tag), *headers), _OF_PAGE, tag)
 
 
 def compress(page: Response) -> Response:
     """A page in gzip, with the tag of this coding. Any JSON of a kilobyte gets shorter."""
-    headers = [(name, other_coding(value) if name == b"etag" else value) for name, value in page.headers]
-    return _respond(200, gzip.compress(page.body or b"", _GZIP_LEVEL, mtime=0), (*headers, _GZIPPED))
+    tag, body = other_coding(page.tag), gzip.compress(page.body or b"", _GZIP_LEVEL, mtime=0)
+    headers = [(name, tag if name == b"etag" else value) for name, value in page.headers]
+    return _respond(200, body, (*headers, _GZIPPED), tag=tag)
 
 
 def unless_known(response: Response, if_none_match: bytes | None) -> Response:
-    """304 in place of the 200 of a GET that the client has in either coding (RFC 9110, 13.1.2): with the tag
+    """304 in place of a representation that the client has in either coding (RFC 9110, 13.1.2): with the tag
     that the client has, and the same headers but those of the body. A malformed list is no condition: the
     whole answer loses nothing.
     """
     if if_none_match is None:
         return response
     tags = read_tags(if_none_match)
-    known = None if tags is None else find_weakly(tags, dict(response.headers)[b"etag"])
+    known = None if tags is None else find_weakly(tags, response.tag)
     if known is None:
         return response
     kept = [header for header in response.headers if header not in (_JSON, _GZIPPED)]
