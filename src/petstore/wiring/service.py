@@ -16,7 +16,7 @@ from petstore.api.openapi.document import INTERFACE_VERSION
 from petstore.api.operations import operations
 from petstore.api.pipeline.app import ApiApp, Fixed
 from petstore.api.pipeline.cors import Cors
-from petstore.api.pipeline.gate import Gate, Screening
+from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.response import date_header
 from petstore.api.waits import Waits
 from petstore.config import Settings
@@ -231,10 +231,8 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         addresses=AddressLimiter(clock, max(1, settings.address_per_minute // processes(settings))),
         meter=counting.meter,
         clock=clock,
-        screening=Screening(
-            settings.trusted_proxies,
-            foreign_to(settings.stage, settings.other_base_url) if settings.stage else None,
-        ),
+        trusted_proxies=settings.trusted_proxies,
+        foreign=foreign_to(settings.stage, settings.other_base_url) if settings.stage else None,
     )
     observer = ApiObserver(
         metrics.counts,

@@ -7,7 +7,7 @@ limit of the client's address.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from petstore.api.pipeline.request import Request
 from petstore.core.client_address import Networks
@@ -58,19 +58,11 @@ class Refused(Exception):
     cause: str | None = None
 
 
-class Screening(NamedTuple):
-    """What is judged without a query: proxies whose addresses of clients count, and keys that are refused by
-    their text alone."""
-
-    trusted_proxies: Networks = ()
-    foreign: Foreign | None = None
-
-
-_NO_SCREENING = Screening()
-
-
 class Gate:
-    """Admits requests or refuses them; caches callers until the version of the keyring changes."""
+    """Admits requests or refuses them; caches callers until the version of the keyring changes.
+
+    `trusted_proxies` are believed about their clients' addresses; `foreign` keys are refused without a query.
+    """
 
     def __init__(
         self,
@@ -80,15 +72,17 @@ class Gate:
         addresses: AddressQuota,
         meter: UsageMeter,
         clock: Clock,
-        screening: Screening = _NO_SCREENING,
+        trusted_proxies: Networks = (),
+        foreign: Foreign | None = None,
     ) -> None:
         self._keys = keys
         self._limiter = limiter
         self._addresses = addresses
         self._meter = meter
         self._clock = clock
-        self._trusted, self._foreign = screening
-        self._messages = {**_MESSAGES, "foreign": self._foreign.message} if self._foreign else _MESSAGES
+        self._trusted = trusted_proxies
+        self._foreign = foreign
+        self._messages = {**_MESSAGES, "foreign": foreign.message} if foreign else _MESSAGES
         self._cached: dict[bytes, Caller] = {}
         self._cached_version: Version | None = None
         self.key_reads = 0
