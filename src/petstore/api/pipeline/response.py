@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from petstore.core.errors import BY_CODE, MethodNotAllowed, PetstoreError, UnsupportedMediaType
-from petstore.core.limits.decision import AddressDecision, Decision, Window
+from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.preconditions import find_weakly, other_coding, read_tags
 
@@ -31,6 +31,7 @@ _GZIPPED: Header = (b"content-encoding", b"gzip")
 _GZIP_LEVEL = 2
 _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
+_KINDS = tuple((kind.name, kind.seconds) for kind in WINDOWS)  # of the windows of accounts
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -155,9 +156,9 @@ def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> byte
     """
     now = decision.now_ms // 1_000  # rounded down, so that the seconds left are rounded up
     if not isinstance(decision, Decision):
-        return render(
-            [*_address_limits(decision.binding, now), date_header(now), (b"x-request-id", request_id)]
-        )
+        window = decision.binding
+        left, kinds = window.remaining, ((window.name, window.seconds),)
+        return _of_a_second((window.limit,), (window.reset_at,), 0, now, kinds) % (left, left, request_id)
     at, remaining = decision.binding_at, decision.remaining
     return _of_a_second(decision.limits, decision.reset_at, at, now) % (remaining[at], *remaining, request_id)
 
@@ -181,16 +182,20 @@ def lines_with(response: Response, further: Iterable[Header]) -> bytes:
 
 
 @lru_cache(maxsize=1_024)
-def _of_a_second(limits: tuple[int, ...], reset_at: tuple[int, ...], binding_at: int, now: int) -> bytes:
+def _of_a_second(
+    limits: tuple[int, ...],
+    reset_at: tuple[int, ...],
+    binding_at: int,
+    now: int,
+    kinds: tuple[tuple[str, int], ...] = _KINDS,
+) -> bytes:
     """What stays the same within a second: the limit, its reset, the policy, and Date. A format with places
     for what remains of the binding window and of each, and for the request id.
 
     The policy has each window's quota and seconds.
     """
-    policy = [
-        f'"{kind.name}";q={limit};w={kind.seconds}' for kind, limit in zip(WINDOWS, limits, strict=True)
-    ]
-    left = [f'"{kind.name}";r=%d;t={reset - now}' for kind, reset in zip(WINDOWS, reset_at, strict=True)]
+    policy = [f'"{name}";q={limit};w={seconds}' for (name, seconds), limit in zip(kinds, limits, strict=True)]
+    left = [f'"{name}";r=%d;t={reset - now}' for (name, _), reset in zip(kinds, reset_at, strict=True)]
     return render(
         [
             (b"x-ratelimit-limit", b"%d" % limits[binding_at]),
@@ -201,14 +206,4 @@ def _of_a_second(limits: tuple[int, ...], reset_at: tuple[int, ...], binding_at:
             date_header(now),
             (b"x-request-id", b"%b"),
         ]
-    )
-
-
-def _address_limits(window: Window, now: int) -> tuple[Header, ...]:
-    return (
-        (b"x-ratelimit-limit", b"%d" % window.limit),
-        (b"x-ratelimit-remaining", b"%d" % window.remaining),
-        (b"x-ratelimit-reset", b"%d" % window.reset_at),
-        (b"ratelimit-policy", b'"address";q=%d;w=60' % window.limit),
-        (b"ratelimit", b'"address";r=%d;t=%d' % (window.remaining, window.reset_at - now)),
     )
