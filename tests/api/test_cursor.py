@@ -17,19 +17,14 @@ from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.values import INT64_MAX, INT64_MIN
 
 
-def bound(query: PageQuery) -> int:
-    """What a cursor of this list is bound to."""
-    return bind_cursor(query.status, query.ids, query.category_id, query.newest_first)
-
-
 def write(after_id: int, query: PageQuery) -> str:
     """The cursor of the page after `after_id` with this filter."""
-    return write_cursor(after_id, bound(query))
+    return write_cursor(after_id, bind_cursor(query))
 
 
 def read(cursor: str, query: PageQuery) -> int:
     """The identifier in a cursor that is sent with this filter."""
-    return read_cursor(cursor, bound(query))
+    return read_cursor(cursor, bind_cursor(query))
 
 
 _statuses = st.none() | st.sampled_from(list(PetStatus))

@@ -234,8 +234,7 @@ def speak_as_a_client(case: schemathesis.Case) -> None:
 
 
 def _bind_pets(pairs: Any) -> int:
-    page = read_page_query(pairs)
-    return bind_cursor(page.status, page.ids, page.category_id, page.newest_first)
+    return bind_cursor(read_page_query(pairs))
 
 
 def _bind_orders(pairs: Any) -> int:

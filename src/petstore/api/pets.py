@@ -33,7 +33,7 @@ from petstore.api.pipeline.response import (
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, Pet, PetStatus, shown_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, Pet, shown_pet
 from petstore.core.preconditions import tag_of
 from petstore.transactions.pets import Pets
 
@@ -144,8 +144,8 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     given, ids, limit, status = read_list(parameters, PAGE_PARAMETERS, STATUSES)
     category_id = read_integer(given, "categoryId")
     newest_first = read_one_of(_ORDERS, given, "order", "id or -id") or False
-    after_id = read_position(given, bind_cursor(status, ids, category_id, newest_first))
-    return PageQuery(limit, status, ids, after_id, category_id, newest_first)
+    page = PageQuery(limit, status, ids, 0, category_id, newest_first)
+    return replace(page, after_id=read_position(given, bind_cursor(page)))
 
 
 def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
@@ -163,18 +163,12 @@ def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
     page = read_page_query(parameters_of(query))
     more = "" if page.category_id is None else f"&categoryId={page.category_id}"
     more += "&order=-id" if page.newest_first else ""
-    bound = bind_cursor(page.status, page.ids, page.category_id, page.newest_first)
-    return page, PageLinks(f"{base}/pets", page.limit, page.status, page.ids, more, bound)
+    return page, PageLinks(f"{base}/pets", page.limit, page.status, page.ids, more, bind_cursor(page))
 
 
-def bind_cursor(
-    status: PetStatus | None,
-    ids: tuple[int, ...] | None,
-    category_id: int | None = None,
-    newest_first: bool = False,
-) -> int:
+def bind_cursor(page: PageQuery) -> int:
     """What binds a cursor to a list of animals; without category and order as by programs of 1.0.0."""
-    filters = f"{status or '*'}|{','.join(map(str, ids)) if ids is not None else '*'}"
-    if category_id is not None:
-        filters += f"|category {category_id}"
-    return bind(f"{filters}|newest first" if newest_first else filters)
+    filters = f"{page.status or '*'}|{','.join(map(str, page.ids)) if page.ids is not None else '*'}"
+    if page.category_id is not None:
+        filters += f"|category {page.category_id}"
+    return bind(f"{filters}|newest first" if page.newest_first else filters)

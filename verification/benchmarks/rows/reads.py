@@ -11,7 +11,7 @@ from pathlib import Path
 
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import write_cursor
-from petstore.core.pets import PetStatus
+from petstore.core.pets import PageQuery, PetStatus
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians, medians_over_starts
@@ -36,7 +36,7 @@ def page_bytes(port: int, key: str, accept_encoding: str = "identity") -> int:
 
 def random_pages(key: str) -> tuple[str, ...]:
     """Pages that no measurement asks for twice: every position once, in random order."""
-    bound = bind_cursor(PetStatus.AVAILABLE, None)
+    bound = bind_cursor(PageQuery(status=PetStatus.AVAILABLE))
     ids = list(range(1, ANIMALS - 30))
     random.Random(1).shuffle(ids)
     return tuple(f"{LIST}&cursor={write_cursor(after, bound)} {key}" for after in ids)
