@@ -42,7 +42,7 @@ from verification.simulation.store import SimulatedStore
 from verification.simulation.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 
 PATIENCE_SECONDS = config.load({}).valkey_timeout_ms / 1_000
-_REMOVAL = 1_922_400_000
+_REMOVAL_MS = 1_922_400_000_000
 
 
 class Notes:
@@ -91,7 +91,7 @@ class Process:
         self.operations = PetOperations(
             pets=store,  # type: ignore[arg-type]  # lists only
             clock=self.clock,
-            deprecation=Deprecation(_REMOVAL, "/v1", "/docs"),
+            deprecation=Deprecation(_REMOVAL_MS, "/v1", "/docs"),
             reference_base="/v1",
             body_timeout_seconds=10.0,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from email.utils import formatdate
 
+from petstore.core.durations import SECOND_MS
 from petstore.core.errors import Gone
 
 # 2026-11-21T00:00:00Z, the release of 1.0.0. RFC 9745 asks for a Unix time.
@@ -14,18 +15,17 @@ DEPRECATED_AT = 1_795_219_200
 
 
 class Deprecation:
-    """The headers and the 410 of getPet. `removal_at` is a Unix time in seconds; `is_over`: it is removed,
-    whatever the time is."""
+    """The headers and the 410 of getPet. `is_over`: it is removed, whatever the time is."""
 
     def __init__(
-        self, removal_at: int, reference_base: str, documentation: str, *, is_over: bool = False
+        self, removal_at_ms: int, reference_base: str, documentation: str, *, is_over: bool = False
     ) -> None:
-        self.removal_at_ms = 0 if is_over else removal_at * 1_000
+        self.removal_at_ms = 0 if is_over else removal_at_ms
         self._base = reference_base
         self._documentation = documentation
         self._fixed = [
             (b"deprecation", b"@%d" % DEPRECATED_AT),
-            (b"sunset", formatdate(removal_at, usegmt=True).encode("ascii")),
+            (b"sunset", formatdate(removal_at_ms // SECOND_MS, usegmt=True).encode("ascii")),
         ]
 
     def successor(self, pet_id: int | None) -> str:

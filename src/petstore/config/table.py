@@ -212,6 +212,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return "staging: " if self.is_staging else ""
 
     @property
+    def removal_at_ms(self) -> int:
+        """When getPet ends: a Unix time."""
+        return int(self.removal_date.timestamp()) * 1_000
+
+    @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach the listener."""
         try:

@@ -36,7 +36,7 @@ def build_console(
         replicas=settings.replicas,
         workers=settings.workers,
         directory=counts_directory,
-        removal_at_ms=round(settings.removal_date.timestamp() * 1_000),
+        removal_at_ms=settings.removal_at_ms,
     )
     report = Report(history, lambda: read_database(backend), lambda: flusher.trouble, known, clock)
     options = ConsoleOptions(

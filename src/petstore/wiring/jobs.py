@@ -20,7 +20,6 @@ from petstore.background.sending import Sender
 from petstore.background.taking_back import TakesBack
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
-from petstore.core.durations import SECOND_MS
 from petstore.core.sealing import Seal
 from petstore.ops.webhooks import DeliveryCounts
 from petstore.storage.backend import Backend
@@ -46,8 +45,7 @@ async def carry_out_jobs(
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
         group.create_task(jobs.run(opened.jobs, [Imports(opened), TakesBack(opened)]))
-        removal_at_ms = int(settings.removal_date.timestamp()) * SECOND_MS
-        group.create_task(Teller(opened.facts, clock, removal_at_ms).run())
+        group.create_task(Teller(opened.facts, clock, settings.removal_at_ms).run())
         if settings.has_console:  # which alone searches
             group.create_task(search.run(opened.search, clock))
         if settings.deliveries:

@@ -67,11 +67,10 @@ def pet_handlers(
     """The operations on animals; `is_removed` makes them as they are after the removal of getPet, whatever
     the time is."""
     base, page = _reference_base(settings), f"{documentation_base(settings)}/deprecation"
-    removal_at = int(settings.removal_date.timestamp())
     return PetOperations(
         pets=store.pets,
         clock=clock,
-        deprecation=Deprecation(removal_at, base, page, is_over=is_removed),
+        deprecation=Deprecation(settings.removal_at_ms, base, page, is_over=is_removed),
         reference_base=base,
         body_timeout_seconds=settings.body_timeout_ms / 1_000,
     )

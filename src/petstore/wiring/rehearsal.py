@@ -16,7 +16,6 @@ from petstore.api.waits import Waits
 from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.deliverers import Receiver
-from petstore.core.durations import SECOND_MS
 from petstore.core.errors import Conflict
 from petstore.core.events import Event
 from petstore.core.sealing import Seal
@@ -42,7 +41,7 @@ def build_rehearsal(
             clock,
             documented_messages,
             map(refusing_parameters, operations(removed)),
-            int(settings.removal_date.timestamp()) * SECOND_MS,
+            settings.removal_at_ms,
             lambda: waits.has_ended,
         )
     )
