@@ -273,7 +273,7 @@ class TestTheBound:
         fallback.take(CALLER)
         fallback.restore_pending(1, pending)
         assert fallback.take_pending(1) == AccountWindows.of(first_ms, 4, clock.ms // 86_400_000, 4)
-        assert not fallback.has_pending
+        assert not fallback.is_pending(1)
 
     async def test_restored_counts_of_yesterday_are_not_todays(self, clock: NowClock) -> None:
         """Between taking them along and the failure midnight passed: of today there is the one request."""

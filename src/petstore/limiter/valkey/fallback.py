@@ -117,13 +117,8 @@ class FallbackLimiter:
             counts[at] += 1
         pending.openings, pending.used = openings(*opened), tuple(counts)
 
-    @property
-    def has_pending(self) -> bool:
-        """Admissions of an outage that Valkey has not counted yet; usually there are none."""
-        return bool(self._pending)
-
     def is_pending(self, account_id: int) -> bool:
-        """Whether the account has some of them."""
+        """Whether the account has admissions of an outage that Valkey has not counted yet; few have."""
         return account_id in self._pending
 
     def take_pending(self, account_id: int) -> AccountWindows | None:

@@ -106,11 +106,9 @@ class ValkeyLimiter:
 
     async def _ask(self, caller: Caller, cached: Cached, requests: int) -> list[int]:
         """The script's reply. Raises Unreachable, and StoreUnavailable where records are restored from it."""
-        fallback = self._fallback
-        if fallback is not None and fallback.has_pending and requests:
-            pending = fallback.take_pending(caller.account_id)
-            if pending is not None:
-                return await self._ask_with_pending(fallback, caller, cached, pending)
+        fallback = self._fallback if requests else None
+        if fallback is not None and (pending := fallback.take_pending(caller.account_id)) is not None:
+            return await self._ask_with_pending(fallback, caller, cached, pending)
         reply = await self._call(self._calls.take(caller, cached, (), requests))
         if reply[0] != NEEDS_RECORDS:
             return reply
