@@ -74,7 +74,7 @@ class Service(Cli):
 def service(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """On a free port, with the events of the parent's log caught."""
     output = logs.Output(descriptor=-1, as_json=True, is_journal=False, is_terminal=True)
-    monkeypatch.setattr("petstore.wiring.background.start_log_of_parent", lambda _settings: output)
+    monkeypatch.setattr("petstore.wiring.ops.start_log_of_parent", lambda _settings: output)
     monkeypatch.setattr("petstore.server.parent.Supervisor", FakeSupervisor)
     with capture_logs() as events:
         service = Service(cli, events)

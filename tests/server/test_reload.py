@@ -46,7 +46,7 @@ def test_what_waits_for_a_restart_is_told(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, text)
     configured = config.load(PLACES | {"PETSTORE_PORT": "8080"})
     in_force = msgspec.structs.replace(configured, workers=3)
-    monkeypatch.setattr("petstore.wiring.background.start_log_of_parent", lambda _settings: None)
+    monkeypatch.setattr("petstore.wiring.ops.start_log_of_parent", lambda _settings: None)
     with socket.socket() as listener, capture_logs() as events:
         Serving(in_force, listener, 1, None, configured).renew()
     assert [event["message"] for event in events if event["event"] == "restart needed"] == [

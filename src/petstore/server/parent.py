@@ -30,7 +30,7 @@ from petstore.server.process import BACKGROUND, Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
 from petstore.server.supervisor import Supervisor
-from petstore.wiring import administration, background
+from petstore.wiring import administration, ops
 
 _log = structlog.get_logger("petstore.parent")
 
@@ -54,7 +54,7 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_first: Show
 
     Raises OperatorError, PetstoreError and OSError. Any other exception is logged, and the ending FAILED.
     """
-    output = background.start_log_of_parent(settings)
+    output = ops.start_log_of_parent(settings)
     try:
         ending = _serve(settings, configured, clock, show_first if output.is_terminal else None)
     except (OperatorError, PetstoreError, OSError):
@@ -168,7 +168,7 @@ class Serving:
         had_console = self._settings.has_console
         settings = renewed(self._settings, new)
         self._settings = fitted(settings, administration.backend_of(settings), self._settings.database_pool)
-        background.start_log_of_parent(self._settings)
+        ops.start_log_of_parent(self._settings)
         if had_console:
             tell_of_console(self._settings)
         for name in SET_UP_AT_START:

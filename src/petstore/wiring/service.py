@@ -45,10 +45,10 @@ from petstore.site.pages import Pages
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
-from petstore.wiring.background import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_store, processes
 from petstore.wiring.operations import build_handlers, documentation_base, openapi_document, stage_headers
+from petstore.wiring.ops import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.rehearsal import build_rehearsal, send_of
 
 

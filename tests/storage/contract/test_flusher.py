@@ -19,7 +19,7 @@ from petstore.core.limits.usage import UsageChanges, UsageMeter
 from petstore.limiter.memory import MemoryLimiter
 from petstore.ops import flusher
 from petstore.ops.flusher import CounterFlusher
-from petstore.wiring.background import run_until_closed
+from petstore.wiring.ops import run_until_closed
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import open_shop

@@ -1,4 +1,4 @@
-"""The work of a service beside requests: its log, its metrics, and saving counters."""
+"""What a service takes of ops/: its log, its metrics, and the saving of its counters."""
 
 from __future__ import annotations
 
