@@ -1,4 +1,4 @@
-"""API keys: records, their format and digest, and the protocol of their store.
+"""API keys: records, their format, and the protocol of their store.
 
 The text of a key is shown once, to its owner. The service keeps its digest.
 """

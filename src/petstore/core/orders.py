@@ -1,4 +1,4 @@
-"""Orders: their shape, their states, what each does to the animal, and the protocol of their store."""
+"""Orders: their shape, their states, and what each does to the animal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of the animals and of the keys: a cached value is valid while its version is the current one.
+"""Versions of the catalogue and of the keyring: a cached value is valid while its version is the current one.
 
 In SQLite triggers change a version; where counters are shared, the writer does through a Publisher.
 """
@@ -16,7 +16,8 @@ Version = Hashable
 
 
 class Versions(msgspec.Struct, frozen=True, gc=False):
-    """A change of an animal gives a new `catalogue`, a change of an account or key a new `keyring`."""
+    """A change of an animal or of a category's name gives a new `catalogue`, one of an account or a key a new
+    `keyring`."""
 
     catalogue: Version | None
     keyring: Version | None

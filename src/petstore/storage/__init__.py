@@ -1,1 +1,1 @@
-"""Databases behind the repositories: one package for each. Only these contain SQL."""
+"""Databases behind the repositories: one package for each. What they share of SQL is in transactions/."""

@@ -91,8 +91,7 @@ class Keys(Repository, ABC):
 
     @abstractmethod
     async def find_caller(self, key_digest: bytes) -> Caller | None:
-        """Implements core.keys.KeyRepository: the one read of each request, which each database has its own
-        way for."""
+        """Implements core.keys.KeyRepository. Each database has its own way: requests wait for it."""
 
     @write(KEYRING)
     def issue(

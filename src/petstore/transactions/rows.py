@@ -1,8 +1,7 @@
 """The columns of every table and record, once: SELECT lists, the reading of rows and `db copy` follow them.
 
-The field order of BanState is a wire format in five places: the tables of both databases, the batches in
-sqlite/counters.py and postgres/counters.py, and the text in Valkey (`as_text` in limiter/valkey/recovery.py,
-the patterns of take.lua). To change a field, change all five, with a migration.
+The order of BanState's fields is that of the text in Valkey: `as_text` in limiter/valkey/recovery.py, and the
+patterns of take.lua, which change with a field. Tables have them as columns, by their names.
 """
 
 from __future__ import annotations

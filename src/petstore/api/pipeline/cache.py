@@ -18,7 +18,7 @@ _PLAIN_UP_TO_BYTES = 1_024
 
 
 class PageCache:
-    """Responses by path and query, all of one version of the catalogue. `reads` counts those added."""
+    """Responses by path and query, all of one version of the catalogue. `reads` counts those made."""
 
     def __init__(self) -> None:
         self._pages: dict[tuple[bytes, bytes], Response] = {}

@@ -13,7 +13,7 @@ from petstore.core.limits.windows import ceil_seconds
 
 
 class BanState(msgspec.Struct, gc=False):
-    """A key's refusals and its last ban. The stores' columns and take.lua have its order of fields."""
+    """A key's refusals and its last ban. take.lua has its order of fields; see transactions/rows.py."""
 
     refused_reset_at: int = 0  # reset, in Unix seconds, of the window whose first 429 was at ...
     first_refused_ms: int = 0  # ... this Unix time

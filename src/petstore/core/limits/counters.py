@@ -34,7 +34,7 @@ class Limiter(Protocol):
     """Takes requests from the counters of accounts."""
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
-        """Take one request from both windows, or from neither; the versions are those after the call began.
+        """Take one request from all windows, or from none; the versions are those after the call began.
 
         `cached_version` is the keyring's version under which this Caller was cached. When the keyring has
         another one now, or an unknown one, nothing is taken and the result is None: read the Caller from the

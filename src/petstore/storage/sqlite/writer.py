@@ -1,7 +1,7 @@
 """All writes: one thread, one connection, a bounded queue, committed in groups.
 
-All jobs in the queue become one transaction, with a savepoint for each. Their waiters are answered after the
-commit has reached the disk.
+The jobs in the queue, at most 256, become one transaction, with a savepoint for each. Their waiters are
+answered after the commit has reached the disk.
 """
 
 from __future__ import annotations
