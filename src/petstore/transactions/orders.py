@@ -78,9 +78,9 @@ class Orders(Creating):
         return count_up_to(lambda each: page_of(each, "SELECT id FROM orders"), queries)
 
     @read
-    def get(self, order_id: int, account_id: int | None = None) -> Script[Order]:
+    def get(self, order_id: int) -> Script[Order]:
         """Raises OrderNotFound."""
-        return _find(order_id, account_id)
+        return _find(order_id)
 
     @read
     def sale_of(self, pet_id: int) -> Script[Order | None]:
@@ -153,7 +153,7 @@ class Orders(Creating):
     ) -> Script[Order]:
         """Replace what staff wrote; None takes it away. Raises OrderNotFound, and Conflict where it is not as
         `expected`."""
-        yield from _find(order_id, None)
+        yield from _find(order_id)
         before = yield from _lock(order_id)
         check_comment(before, comment, expected)
         after = replace(before, comment=comment)
@@ -175,7 +175,7 @@ def page_of(query: OrderQuery, table: str = _ORDERS) -> tuple[Statement, tuple[o
     return page_by_id(table, query, equal)
 
 
-def _find(order_id: int, account_id: int | None) -> Script[Order]:
+def _find(order_id: int, account_id: int | None = None) -> Script[Order]:
     """Raises OrderNotFound, also for an order of another account."""
     rows = yield _FIND, (order_id,)
     if not rows or account_id not in (None, rows[0][1]):
