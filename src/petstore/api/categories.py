@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_page
+from petstore.api.pipeline.response import Response, make_page
 from petstore.core.keys import Caller
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.categories import Categories
 
 

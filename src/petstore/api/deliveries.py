@@ -9,13 +9,13 @@ from functools import lru_cache
 
 from petstore.api.pipeline.paging import PageLinks, bind, read_cursor, read_given, read_limit
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_representation, make_response
+from petstore.api.pipeline.response import Response, make_representation, make_response
 from petstore.api.waits import Waits
 from petstore.api.webhooks import webhook_id_of
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.core.values import INT64_MAX
 from petstore.core.webhooks import try_members
 from petstore.transactions.deliveries import Deliveries

@@ -9,12 +9,12 @@ import msgspec
 
 from petstore.api.pipeline.paging import read_given, read_limit, read_one_of
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Header, Response, encode, make_representation
+from petstore.api.pipeline.response import Header, Response, make_representation
 from petstore.api.waits import Waits
 from petstore.core.clock import Clock
 from petstore.core.events import NOW, WAIT_MAX_SECONDS, EventPage, EventQuery, read_bookmark, read_types
 from petstore.core.keys import Caller
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.events import Events
 
 EVENT_PARAMETERS = ("after", "type", "limit", "wait")

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import PageLinks, bind, read_list, read_one_of, read_position, tag_of_page
 from petstore.api.pipeline.request import Parameters, Request
-from petstore.api.pipeline.response import Response, encode, make_created, make_representation, make_response
+from petstore.api.pipeline.response import Response, make_created, make_representation, make_response
 from petstore.core.errors import Forbidden
 from petstore.core.keys import Access, Caller
 from petstore.core.moments import read_moment
 from petstore.core.orders import NEW_ORDER, ORDER_CHANGE, ORDER_STATUSES, OrderQuery, OrderStatus, members_of
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.accounts import Accounts
 from petstore.transactions.orders import Orders
 

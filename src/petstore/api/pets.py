@@ -24,7 +24,6 @@ from petstore.api.pipeline.request import Parameters, Request, parameters_of
 from petstore.api.pipeline.response import (
     Header,
     Response,
-    encode,
     make_created,
     make_page,
     make_representation,
@@ -34,7 +33,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.keys import Caller
 from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, Pet, shown_pet
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.pets import Pets
 
 PAGE_PARAMETERS = ("limit", "cursor", "after", "status", "id", "categoryId", "order")

@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_response
+from petstore.api.pipeline.response import Response, make_response
 from petstore.core.clock import Clock
 from petstore.core.deliverers import Receiver
 from petstore.core.errors import NotFound
 from petstore.core.events import Event
 from petstore.core.keys import Caller
+from petstore.core.preconditions import encode
 from petstore.core.rehearsal import EVENT_REQUEST, entry_of, event_of_type
 from petstore.core.webhooks import Try, try_members
 from petstore.transactions.deliveries import Deliveries

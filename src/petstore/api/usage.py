@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_representation
+from petstore.api.pipeline.response import Response, make_representation
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import limit_members
 from petstore.core.limits.usage import every_day
 from petstore.core.moments import iso_day, iso_moment
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.usage import Usage
 
 DAYS = 90

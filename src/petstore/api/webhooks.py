@@ -6,10 +6,10 @@ from msgspec import UNSET
 
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
-from petstore.api.pipeline.response import Response, encode, make_created, make_representation, make_response
+from petstore.api.pipeline.response import Response, make_created, make_representation, make_response
 from petstore.core.errors import InvalidBody
 from petstore.core.keys import Caller
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.core.sealing import Seal
 from petstore.core.targets import Guard
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed

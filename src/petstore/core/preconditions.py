@@ -24,7 +24,8 @@ _LIST = re.compile(rb"[ \t,]*+%b(?:[ \t]*+,[ \t,]*+%b)*+[ \t,]*+" % (_TAG, _TAG)
 
 _GZIP = b'-gzip"'  # ends a tag
 
-_encode = msgspec.json.Encoder().encode
+# A resource in an answer, whose bytes its tag is of.
+encode = msgspec.json.Encoder().encode
 
 
 def tag_of(representation: bytes) -> bytes:
@@ -61,7 +62,7 @@ def check_match(tags: Tags | None, resource: object) -> None:
     """
     if tags is None or ANY in tags:
         return
-    tag = tag_of(_encode(resource))
+    tag = tag_of(encode(resource))
     if tag in tags or other_coding(tag) in tags:
         return
     if find_weakly(tags, tag) is not None:  # reading it again would not help

@@ -6,13 +6,14 @@ import json
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from petstore.api.pipeline.response import encode, limit_lines
+from petstore.api.pipeline.response import limit_lines
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NEW_PET, NewPet, Pet, PetStatus
+from petstore.core.preconditions import encode
 
 NOW_MS = 1_800_000_030_000
 CALLER = Caller(1, 1, (10**12, 10**12))

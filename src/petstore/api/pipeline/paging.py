@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from petstore.api.pipeline.request import Parameters, unknown_parameter
-from petstore.api.pipeline.response import encode
 from petstore.core.errors import InvalidParameter
-from petstore.core.preconditions import tag_of
+from petstore.core.preconditions import encode, tag_of
 from petstore.core.values import (
     IDS_MAX,
     INT64_MAX,

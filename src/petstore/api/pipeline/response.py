@@ -17,8 +17,6 @@ from petstore.core.preconditions import find_weakly, other_coding, read_tags
 
 Header = tuple[bytes, bytes]
 
-encode = msgspec.json.Encoder().encode
-
 _JSON: Header = (b"content-type", b"application/json")
 _NOSNIFF: Header = (b"x-content-type-options", b"nosniff")
 # Responses depend on the key and change at any time: proxies must not keep them. The client itself may keep
