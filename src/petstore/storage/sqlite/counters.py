@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import apsw
-import msgspec
 
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.writer import Writer
 from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, batch_rows, select
+from petstore.transactions.script import json_text
 from petstore.transactions.usage import load_counters
 
 
@@ -46,6 +46,6 @@ class SqliteCounters:
             # One call for all rows of a table: each call takes Python's lock away from the event loop once.
             for sql, rows in zip(_SAVE, batch_rows(state, usage), strict=True):
                 if rows:
-                    connection.execute(sql, (msgspec.json.encode(rows).decode("ascii"),))
+                    connection.execute(sql, (json_text(rows),))
 
         await self._writer.submit(write)

@@ -44,6 +44,7 @@ class SqliteStore(Store):
         )
         loop_reader = LoopReader(self._reader)
         database = Database(self._reader, self.writer)
+        self._index = SqliteSearch(path, busy_timeout_ms)
         super().__init__(
             database,
             clock,
@@ -51,11 +52,10 @@ class SqliteStore(Store):
             stock=SqliteStock(path, busy_timeout_ms, database, clock),
             keys=SqliteKeys(self._reader, database, clock),
             totals=SqliteTotals(path, busy_timeout_ms),
-            index=(index := SqliteSearch(path, busy_timeout_ms)),
+            index=self._index,
         )
         self.counters = SqliteCounters(database, self.writer)
         self.merging_counters = None
-        self._index = index
         self.versions = loop_reader
 
     def load(self) -> StoreLoad:

@@ -57,17 +57,12 @@ class Writer:
         self._clock = clock
         self._capacity = capacity
         self._observer = observer
-        self._waiting = 0
+        self.waiting = 0  # writes that are accepted and not answered yet
         self._closed = False
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.heard_commit: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
-
-    @property
-    def waiting(self) -> int:
-        """The number of accepted writes that are not answered yet."""
-        return self._waiting
 
     async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
         """Carry out `job` inside a transaction; its result is durable when this returns.
@@ -81,14 +76,14 @@ class Writer:
         """Begin a job. Await the future through a shield. Raises StoreUnavailable."""
         if self._closed:
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
-        if self._waiting >= self._capacity:
+        if self.waiting >= self._capacity:
             raise StoreUnavailable("Too many writes are waiting; nothing was stored, try again shortly.")
         loop = asyncio.get_running_loop()
         if self._loop is None:
             self._thread.start()  # where that fails, the next job tries again
             self._loop = loop
         future: asyncio.Future[_T] = loop.create_future()
-        self._waiting += 1
+        self.waiting += 1
         self._queue.put(_Ticket(job, future, ends_access))
         return future
 
@@ -175,7 +170,7 @@ class Writer:
 
     def _answer(self, group: list[_Ticket]) -> None:
         """Runs on the event loop."""
-        self._waiting -= len(group)
+        self.waiting -= len(group)
         self.heard_commit()
         for ticket in group:
             if ticket.future.done():
