@@ -217,6 +217,13 @@ class TestTargets:
         assert application.last.head.headers == [(b"host", b"c")] * hosts
 
 
+async def test_white_space_around_a_value_is_none_of_it() -> None:
+    """RFC 9112, 5.1. What is within stays."""
+    application = Later()
+    Peer(application).send(get(lines=b"X-A: \t b  c \t\r\nX-B: \r\n"))
+    assert application.last.head.headers == [(b"host", b"a"), (b"x-a", b"b  c"), (b"x-b", b"")]
+
+
 async def test_empty_lines_before_a_request_are_skipped() -> None:
     """Some clients send one after a body (RFC 9112, 2.2)."""
     peer = Peer()

@@ -78,7 +78,7 @@ class Reader:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.arriving is None:  # else a trailer, which no operation reads
-            self._headers.append((name.lower(), value))
+            self._headers.append((name.lower(), value.rstrip(b" \t")))  # RFC 9112, 5.1
 
     def on_headers_complete(self) -> None:
         if self.arriving is not None:  # the parser reads the body of an ignored upgrade
