@@ -8,9 +8,10 @@ from starlette.responses import Response
 from petstore.console.journal import Line, lines
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, InvalidParameter, NotFound, PetstoreError
-from petstore.core.events import LIMIT_MAX, PATTERNS, Event, EventQuery, read_types
+from petstore.core.events import PATTERNS, Event, EventQuery, read_types
 from petstore.core.journal import Entry
 from petstore.core.moments import read_moment
+from petstore.core.values import PAGE_LIMIT_MAX
 
 _TYPES = [("", "All"), *((pattern, pattern) for pattern in PATTERNS)]
 
@@ -56,7 +57,7 @@ async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
     except InvalidParameter:
         raise Invalid("type", "There is no such type.") from None
     account_id = (await visit.store.accounts.find(account)).id if account else None
-    return EventQuery(LIMIT_MAX, account_id, entries)
+    return EventQuery(PAGE_LIMIT_MAX, account_id, entries)
 
 
 def _row_of(event: Event) -> Row:

@@ -20,7 +20,6 @@ from petstore.core.moments import iso_moment
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
 
-LIMIT_MAX = 100
 WAIT_MAX_SECONDS = 120
 # In place of a bookmark: that of this moment.
 NOW = "now"
