@@ -5,7 +5,7 @@ from __future__ import annotations
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_page
 from petstore.core.keys import Caller
-from petstore.core.preconditions import encode, tag_of
+from petstore.core.preconditions import encode
 from petstore.transactions.categories import Categories
 
 
@@ -17,5 +17,4 @@ class CategoryOperations:
 
     async def list_categories(self, request: Request, caller: Caller) -> Response:
         """GET /categories: those that have a name, in one answer."""
-        body = encode(await self._categories.all())
-        return make_page(body, tag_of(body))
+        return make_page(encode(await self._categories.all()))

@@ -120,8 +120,7 @@ async def _show_later(pet: Awaitable[Pet | None]) -> Response:
 def _show(pet: Pet | None) -> Response:
     if pet is None:
         raise NotFound("There is no such animal.")
-    body = encode(shown_pet(pet))
-    return make_representation(body, tag_of(body))
+    return make_representation(encode(shown_pet(pet)))
 
 
 async def _list_later(query: PageQuery, links: PageLinks, page: Awaitable[Page]) -> Response:

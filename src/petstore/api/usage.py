@@ -10,7 +10,7 @@ from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import limit_members
 from petstore.core.limits.usage import every_day
 from petstore.core.moments import iso_day, iso_moment
-from petstore.core.preconditions import encode, tag_of
+from petstore.core.preconditions import encode
 from petstore.transactions.usage import Usage
 
 DAYS = 90
@@ -49,8 +49,7 @@ class UsageOperations:
                 for counts in every_day(counted, now_ms // DAY_MS, DAYS, windows[-1].used)
             ],
         }
-        body = encode(document)
-        return make_representation(body, tag_of(body))
+        return make_representation(encode(document))
 
 
 def _use(window: Window) -> dict[str, object]:

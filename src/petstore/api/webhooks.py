@@ -38,8 +38,8 @@ class WebhookOperations:
 
     async def list_webhooks(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks: all of the account, by id."""
-        body = encode([members_of(each) for each in await self._webhooks.of_account(caller.account_id)])
-        return make_representation(body, tag_of(body))
+        found = await self._webhooks.of_account(caller.account_id)
+        return make_representation(encode([members_of(each) for each in found]))
 
     async def create_webhook(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
@@ -56,8 +56,7 @@ class WebhookOperations:
     async def get_webhook(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks/{webhookId}."""
         webhook = await self._webhooks.get(webhook_id_of(request), caller.account_id)
-        body = encode(members_of(webhook))
-        return make_representation(body, tag_of(body))
+        return make_representation(encode(members_of(webhook)))
 
     async def update_webhook(self, request: Request, caller: Caller) -> Response:
         """PATCH /webhooks/{webhookId}: also ends, begins and repeats its deliveries."""

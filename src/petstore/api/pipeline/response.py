@@ -13,7 +13,7 @@ import msgspec
 from petstore.core.errors import BY_CODE, MethodNotAllowed, PetstoreError, UnsupportedMediaType
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.plans import WINDOWS
-from petstore.core.preconditions import find_weakly, other_coding, read_tags
+from petstore.core.preconditions import find_weakly, other_coding, read_tags, tag_of
 
 Header = tuple[bytes, bytes]
 
@@ -90,13 +90,16 @@ def make_created(body: bytes, tag: bytes, location: str, *, replayed: bool) -> R
     return make_response(201, body, *headers)
 
 
-def make_representation(body: bytes, tag: bytes, *headers: Header) -> Response:
-    """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4)."""
+def make_representation(body: bytes, tag: bytes = b"", *headers: Header) -> Response:
+    """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4): that of the
+    body, unless there is another."""
+    tag = tag or tag_of(body)
     return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION, tag)
 
 
-def make_page(body: bytes, tag: bytes, *headers: Header) -> Response:
+def make_page(body: bytes, tag: bytes = b"", *headers: Header) -> Response:
     """The representation of an operation whose pages are cached: it may come in gzip too."""
+    tag = tag or tag_of(body)
     return _respond(200, body, ((b"etag", tag), *headers), _OF_PAGE, tag)
 
 
