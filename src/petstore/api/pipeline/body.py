@@ -34,12 +34,12 @@ _LENGTH_DIGITS_MAX = 20
 def check_body_headers(request: Request, *, patch: bool = False) -> None:
     """Declared size, then media type: JSON, in a PATCH also a merge patch.
 
-    Raises PayloadTooLarge and UnsupportedMediaType.
+    Raises InvalidHeader, PayloadTooLarge and UnsupportedMediaType.
     """
-    length = request.headers.get(b"content-length")
-    if length is not None and (not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX):
+    length = request.headers.get(b"content-length", b"0")
+    if not length.isdigit() or len(length) > _LENGTH_DIGITS_MAX:
         raise InvalidHeader("Content-Length: expected the number of bytes of the body.")
-    if length is not None and int(length) > BODY_MAX_BYTES:
+    if int(length) > BODY_MAX_BYTES:
         raise _too_large()
     accept_patch = PATCH_TYPES if patch else ""
     encoding = request.headers.get(b"content-encoding") or b"identity"
