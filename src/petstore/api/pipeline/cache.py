@@ -1,6 +1,7 @@
 """Caches whole responses until the catalogue (animals, names of categories) changes: never stale, bounded.
 
-A page that is asked for again and again is kept in gzip too, for the clients that take it.
+A page that is asked for again and again is kept in gzip too, for the clients that take it. It is used on the
+event loop alone, without locks.
 """
 
 from __future__ import annotations

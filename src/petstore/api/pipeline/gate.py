@@ -1,7 +1,7 @@
 """The gate before every operation: from the bearer token to the caller and the Decision.
 
-Only OPTIONS passes around it, in app.py. A request without a valid key has no account: it is taken from the
-limit of the client's address.
+Only OPTIONS of a path that exists passes around it, in app.py. A request without a valid key has no account:
+it is taken from the limit of the client's address.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class Refused(Exception):
 
 
 class Gate:
-    """Admits requests or refuses them; caches callers until the version of the keyring changes.
+    """Admits requests or refuses them; caches callers until the version of the keyring changes. It is used on
+    the event loop alone, and compares versions anew after each await.
 
     `trusted_proxies` are believed about their clients' addresses; `foreign` keys are refused without a query.
     """
@@ -134,7 +135,7 @@ class Gate:
         if caller is not None:
             version = self._cached_version
             decision = await self._limiter.take(caller, version)
-            if decision is None and version == self._cached_version:
+            if decision is None and version == self._cached_version:  # a key has changed: all may be outdated
                 self._cached.clear()
         if caller is None or decision is None:
             caller, decision = await self._take_afresh(request)
