@@ -12,7 +12,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
-from petstore.storage.observer import MigrationObserver, StoreObserver
+from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
 from petstore.storage.sqlite.backend import SqliteBackend
@@ -40,7 +40,7 @@ class Backend(Protocol):
         """The file. Raises OperatorError for a database on a server."""
 
     def open(
-        self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
+        self, clock: Clock, committed: Committed = lambda *_: None, publisher: Publisher | None = None
     ) -> Store:
         """Open the store, and create a missing one. `publisher` gets the changes of a server's store."""
 

@@ -1,7 +1,8 @@
-"""Reports of a store for metrics. Observers must be quick; any thread may call them."""
+"""Reports of a store, for metrics and operators."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -15,11 +16,8 @@ class StoreLoad(msgspec.Struct, frozen=True):
     pool_waiting: int = 0
 
 
-class StoreObserver(Protocol):
-    """Receives timings in seconds."""
-
-    def committed(self, jobs: int, seconds: float) -> None:
-        """One group of writes was made durable."""
+# Hears how many writes were made durable together, in how many seconds. Must be quick; any thread calls it.
+Committed = Callable[[int, float], object]
 
 
 class MigrationObserver(Protocol):

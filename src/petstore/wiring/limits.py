@@ -14,7 +14,7 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
 from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.storage.backend import Backend
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import Committed
 from petstore.storage.store import Store
 
 
@@ -55,7 +55,7 @@ async def open_store(
     settings: Settings,
     backend: Backend,
     clock: Clock,
-    observer: StoreObserver,
+    committed: Committed,
     watch: LimiterObserver,
     opened: AsyncExitStack,
     await_turn: Callable[[], None],
@@ -67,7 +67,7 @@ async def open_store(
     """
     policy = ban_policy(settings)
     if not settings.valkey_url:
-        store = backend.open(clock, observer)
+        store = backend.open(clock, committed)
         opened.push_async_callback(store.close)
         await store.note_serving(with_valkey=False)
         await_turn()
@@ -78,7 +78,7 @@ async def open_store(
 
     client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
     opened.push_async_callback(client.close)  # after the store, which announces its last writes
-    store = backend.open(clock, observer, valkey.ValkeyPublisher(client))
+    store = backend.open(clock, committed, valkey.ValkeyPublisher(client))
     opened.push_async_callback(store.close)
     await store.note_serving(with_valkey=True)
     counters = store.merging_counters

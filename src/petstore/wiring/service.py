@@ -104,7 +104,9 @@ async def build(
         metrics = build_metrics(settings, counts_directory)
         process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
-        storage = await open_store(settings, backend, clock, metrics.counts, watch, opened, await_turn)
+        storage = await open_store(
+            settings, backend, clock, metrics.counts.committed, watch, opened, await_turn
+        )
         counting = _count(process, backend, storage)
         return _serve(process, backend, storage, counting)
 

@@ -59,7 +59,7 @@ class Publisher:
 
 
 class Watch:
-    """A StoreObserver."""
+    """Hears of commits."""
 
     def __init__(self) -> None:
         self.commits: list[int] = []
@@ -91,7 +91,7 @@ async def store(database: str, publisher: Publisher, watch: Watch, proxy: Proxy)
 
     def open_it() -> Store:
         url = by_way_of(database, proxy.port)
-        return backend_for(url).open(ManualClock(), watch, publisher)
+        return backend_for(url).open(ManualClock(), watch.committed, publisher)
 
     opened = await asyncio.to_thread(open_it)
     await opened.accounts.add("shop", FREE, ACTOR)
@@ -233,7 +233,7 @@ def test_a_statement_ends_before_its_announcement() -> None:
     assert statements._WRITE_SECONDS < WRITER_SECONDS
 
 
-async def test_the_observer_is_told_of_commits(store: Store, watch: Watch) -> None:
+async def test_commits_are_heard(store: Store, watch: Watch) -> None:
     """Each is one; reads and failures are none."""
     watch.commits.clear()
     await store.pets.add(REX, ACTOR)

@@ -29,7 +29,7 @@ INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
 
 
 class Groups:
-    """An observer that remembers how many jobs each commit had."""
+    """How many jobs each commit had."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
@@ -46,7 +46,7 @@ class Bench:
         migrate(self.path, 1_000)
         self.groups = Groups()
         self.connection = open_writer(self.path, busy_timeout_ms)
-        self.writer = Writer(self.connection, ManualClock(), capacity, self.groups)
+        self.writer = Writer(self.connection, ManualClock(), capacity, self.groups.committed)
         self.outside = apsw.Connection(self.path)
 
     def names(self) -> list[str]:

@@ -47,7 +47,7 @@ class DriverPoolDatabase(Database):
     """Reads through asyncpg's pool, with the same bounds on the number of waiters and on their time."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(url, CLOCK, OPTIONS, NoPublisher(), None)
+        super().__init__(url, CLOCK, OPTIONS, NoPublisher(), lambda *_: None)
         self.driver_pool = asyncpg.create_pool(
             min_size=0,
             max_size=OPTIONS.connections,

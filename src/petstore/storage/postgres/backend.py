@@ -10,7 +10,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
-from petstore.storage.observer import MigrationObserver, StoreObserver
+from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres import upkeep
@@ -41,9 +41,9 @@ class PostgresBackend:
         )
 
     def open(
-        self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
+        self, clock: Clock, committed: Committed = lambda *_: None, publisher: Publisher | None = None
     ) -> PostgresStore:
-        return PostgresStore(self._url, clock, self._options, publisher, observer)
+        return PostgresStore(self._url, clock, self._options, publisher, committed)
 
     def schema(self) -> Schema:
         return on_connection(self._url, self._options, schemas.read)

@@ -16,7 +16,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
-from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.observer import Committed, StoreLoad
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import Repeatable, is_lost, is_the_drivers, may_repeat, translate
@@ -45,11 +45,11 @@ class Database(scripts.Database):
         clock: Clock,
         options: PostgresOptions,
         publisher: Publisher,
-        observer: StoreObserver | None,
+        committed: Committed,
     ) -> None:
         self._clock = clock
         self._publisher = publisher
-        self._observer = observer
+        self._committed = committed
         seconds = options.timeout_ms / 1_000
         self._pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
@@ -164,8 +164,7 @@ class Database(scripts.Database):
                 else await _in_time(transaction.carry_out(work))
             )
             self.heard_commit()
-            if self._observer is not None:
-                self._observer.committed(1, self._clock.monotonic() - began)
+            self._committed(1, self._clock.monotonic() - began)
             return result
         except BaseException as error:
             connection = self._keep_or_discard(connection, error)

@@ -8,7 +8,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.events import Held
 from petstore.core.versions import NoPublisher, Publisher
-from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.observer import Committed, StoreLoad
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import holders
 from petstore.storage.postgres.counters import PostgresCounters
@@ -40,11 +40,11 @@ class PostgresStore(Store):
         clock: Clock,
         options: PostgresOptions,
         publisher: Publisher | None = None,
-        observer: StoreObserver | None = None,
+        committed: Committed = lambda *_: None,
     ) -> None:
         prepare(url, options)
         publisher = publisher or NoPublisher()
-        database = Database(url, clock, options, publisher, observer)
+        database = Database(url, clock, options, publisher, committed)
         super().__init__(
             database,
             clock,

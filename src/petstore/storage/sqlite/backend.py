@@ -9,7 +9,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, StoreDamaged
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
-from petstore.storage.observer import MigrationObserver, StoreObserver
+from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite import files, lock, migrating, reserve, start_checks, upkeep
@@ -42,9 +42,9 @@ class SqliteBackend:
         return self
 
     def open(
-        self, clock: Clock, observer: StoreObserver | None = None, publisher: Publisher | None = None
+        self, clock: Clock, committed: Committed = lambda *_: None, publisher: Publisher | None = None
     ) -> SqliteStore:
-        return SqliteStore(self._path, clock, self._options, observer)  # versions are in the file
+        return SqliteStore(self._path, clock, self._options, committed)  # versions are in the file
 
     def schema(self) -> Schema:
         return schemas.read_file(self.name, self._busy_timeout_ms)

@@ -9,7 +9,7 @@ from functools import partial
 import apsw
 
 from petstore.core.clock import Clock
-from petstore.storage.observer import StoreLoad, StoreObserver
+from petstore.storage.observer import Committed, StoreLoad
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
 from petstore.storage.sqlite.connection import open_reader, open_writer, translated
@@ -30,7 +30,7 @@ class SqliteStore(Store):
     """The store of the file at `path`; creates a missing one."""
 
     def __init__(
-        self, path: str, clock: Clock, options: SqliteOptions, observer: StoreObserver | None = None
+        self, path: str, clock: Clock, options: SqliteOptions, committed: Committed = lambda *_: None
     ) -> None:
         busy_timeout_ms = options.busy_timeout_ms
         prepare(path, options)
@@ -39,7 +39,7 @@ class SqliteStore(Store):
             open_writer(path, busy_timeout_ms),
             clock,
             options.write_queue,
-            observer,
+            committed,
             partial(reserve.give_up, path),
         )
         loop_reader = LoopReader(self._reader)

@@ -19,7 +19,7 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
-from petstore.storage.observer import StoreObserver
+from petstore.storage.observer import Committed
 from petstore.storage.sqlite.connection import translate
 
 _GROUP_MAX = 256
@@ -49,14 +49,14 @@ class Writer:
         connection: apsw.Connection,
         clock: Clock,
         capacity: int,
-        observer: StoreObserver | None = None,
+        committed: Committed,
         make_room: Callable[[], bool] = lambda: False,
     ) -> None:
         self._connection = connection
         self._make_room = make_room
         self._clock = clock
         self._capacity = capacity
-        self._observer = observer
+        self._committed = committed
         self.waiting = 0  # writes that are accepted and not answered yet
         self._closed = False
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
@@ -145,8 +145,7 @@ class Writer:
             for ticket in group:
                 ticket.error = ticket.error or failure
             return
-        if self._observer is not None:
-            self._observer.committed(len(group), self._clock.monotonic() - began)
+        self._committed(len(group), self._clock.monotonic() - began)
 
     def _perform(self, ticket: _Ticket) -> None:
         connection = self._connection
