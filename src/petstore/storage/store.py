@@ -46,13 +46,13 @@ class Store(Parts, ABC):
         Raises StoreUnavailable when that fails, ConfigurationError when trying again can't help.
         """
 
-    @abstractmethod
     async def note_serving(self, *, with_valkey: bool) -> None:
-        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait."""
+        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait. The
+        counters of a file are those of its one process."""
 
-    @abstractmethod
     async def served_with_valkey(self) -> bool:
         """Whether the last service counted in Valkey. Raises StoreUnavailable."""
+        return False
 
     @abstractmethod
     async def close(self) -> None:

@@ -75,12 +75,6 @@ class SqliteStore(Store):
 
         await self.writer.submit(rewrite)
 
-    async def note_serving(self, *, with_valkey: bool) -> None:
-        """The counters of a file are those of its one process."""
-
-    async def served_with_valkey(self) -> bool:
-        return False
-
     async def close(self) -> None:
         await self.writer.drain()
         await self._index.close()
