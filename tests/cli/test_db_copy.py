@@ -195,7 +195,7 @@ class TestRefused:
         """What it accepts afterwards would be lost."""
         with shop.hold():
             message = shop.refused(1, *copy(shop, server))
-        assert "stop it first" in message
+        assert "stop it first, or name another database with FROM." in message
 
     def test_a_source_that_is_not_there(self, cli: Cli, server: str) -> None:
         """No empty store is made of a typing error."""
@@ -212,17 +212,32 @@ class TestRefused:
 
     @pytest.mark.parametrize("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
     def test_another_pair_of_databases(self, shop: Cli, server: str, pair: tuple[str, str]) -> None:
-        """The one way there is, is told."""
+        """Wrong usage: the one way there is, is told."""
         urls = {"pg": server, "sqlite": f"sqlite:///{shop.database}"}
-        message = shop.refused(78, "db", "copy", *(urls[kind] for kind in pair))
+        message = shop.refused(2, "db", "copy", *(urls[kind] for kind in pair))
         assert "from a SQLite file to PostgreSQL" in message
 
     def test_a_server_that_is_not_there(self, shop: Cli, tmp_path: Path) -> None:
         """Unavailable: to be tried again. The password is not shown."""
         url = f"postgresql://me:secret@/pets?host={tmp_path}"
         message = shop.refused(75, *copy(shop, url))
-        assert "it can't be reached; check that it runs, and its address in PETSTORE_DATABASE_URL." in message
+        assert "it can't be reached; check that it runs, and its address in TO." in message
         assert "secret" not in message
+
+    @pytest.mark.parametrize(
+        ("source", "target", "told"),
+        [
+            ("mysql://a/b", "postgresql://a/b", "FROM is not understood"),
+            ("sqlite:///petstore.db", "postgresql://a:b/c", "TO is not understood"),
+            ("sqlite:///petstore.db", "postgresql://a/b?sslrootcert=/none", "TO: there is no file /none"),
+        ],
+    )
+    def test_an_address_that_is_none(
+        self, shop: Cli, monkeypatch: pytest.MonkeyPatch, source: str, target: str, told: str
+    ) -> None:
+        """Wrong usage: what is at fault is an argument, and no setting."""
+        monkeypatch.chdir(shop.folder)
+        assert told in shop.refused(2, "db", "copy", source, target)
 
     def test_rows_that_arrive_changed(self, shop: Cli, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """The copy is read back before it is kept; what differs is not."""

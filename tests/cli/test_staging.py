@@ -85,7 +85,9 @@ class TestRefused:
         junk.write_text("no database at all, but long enough to look at" * 50)
         told = staging.refused(1, "staging", "refresh", f"sqlite:///{junk}")
         assert told == f"petstore: {junk} is damaged; nothing was copied.\n"
-        assert "SOURCE is not understood" in staging.refused(78, "staging", "refresh", "production.db")
+        assert "SOURCE is not understood" in staging.refused(2, "staging", "refresh", "mysql://a/b")
+        unreachable = f"postgresql://me@/pets?host={tmp_path}"
+        assert "its address in SOURCE." in staging.refused(75, "staging", "refresh", unreachable)
         for words in ((), (own, "--seed", "1")):
             assert "Give either SOURCE or --seed." in staging.run("staging", "refresh", *words).stderr
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from petstore.core.errors import PetstoreError
+    from petstore.core.errors import OperatorError, PetstoreError
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2
@@ -81,7 +81,6 @@ class PetstoreCli(LazyGroup):
 def explain(error: Exception) -> int:
     """Print an error as one line on standard error; its exit code. An unexpected error is raised again."""
     from petstore.core.errors import (
-        ConfigurationError,
         OperatorError,
         PetstoreError,
         StoreDamaged,
@@ -100,7 +99,7 @@ def explain(error: Exception) -> int:
         return EXIT_REFUSED
     if isinstance(error, OperatorError):
         _complain(str(error))
-        return EXIT_CONFIGURATION if isinstance(error, ConfigurationError) else EXIT_REFUSED
+        return _code_of(error)
     if isinstance(error, StoreDamaged):
         _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
         return EXIT_CONFIGURATION
@@ -118,6 +117,15 @@ def explain(error: Exception) -> int:
         _complain(f"{where}{error.strerror or error}.")
         return EXIT_REFUSED
     raise error
+
+
+def _code_of(error: OperatorError) -> int:
+    from petstore.core.arguments import WrongArgument
+    from petstore.core.errors import ConfigurationError
+
+    if isinstance(error, WrongArgument):
+        return EXIT_USAGE
+    return EXIT_CONFIGURATION if isinstance(error, ConfigurationError) else EXIT_REFUSED
 
 
 def _with_listing(error: PetstoreError) -> str:

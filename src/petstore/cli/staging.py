@@ -11,6 +11,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
 from petstore.cli.types import WholeNumber
+from petstore.core.arguments import naming
 from petstore.core.errors import ConfigurationError
 from petstore.core.stages import Stage
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
@@ -92,11 +93,9 @@ def _cut(session: Session, source: str, animals: int) -> Content:
 
     # First: by its stamp staging's own database is known under any address.
     with_store(session, lambda store: store.stages.stamp(Stage.STAGING))
-    try:
+    with naming("SOURCE"):
         backend = administration.production_of(session.settings, source)
-    except ConfigurationError as error:
-        raise ConfigurationError(str(error).replace("PETSTORE_DATABASE_URL", "SOURCE", 1)) from None
-    return asyncio.run(_read(session, backend, animals))
+        return asyncio.run(_read(session, backend, animals))
 
 
 async def _read(session: Session, backend: Backend, animals: int) -> Content:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.arguments import WrongArgument, naming
+from petstore.core.errors import StoreUnavailable
 from petstore.storage.backend import is_server, sqlite_path
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.sqlite.copying import Source, opened
@@ -63,20 +64,22 @@ def copy_database(
     """Copy the store in a SQLite file to an empty PostgreSQL database, in one transaction, and read it back.
 
     `expect` is called once with the number of rows to write and read back, so twice those of the file;
-    `progress` with each number that is done. Raises ConfigurationError for any other pair of databases,
+    `progress` with each number that is done. Raises WrongArgument for any other pair of databases,
     OperatorError while a server uses the source and when the target is not empty, StoreUnavailable when it
-    fails or holds something else than was sent.
+    fails or holds something else than was sent. Errors name the arguments of `db copy`.
     """
     if is_server(source) or not is_server(target):
-        raise ConfigurationError(
+        raise WrongArgument(
             "A store is copied from a SQLite file to PostgreSQL:"
             " petstore db copy sqlite:///petstore.db postgresql://USER@HOST/DATABASE."
         )
-    from petstore.storage.postgres.copying import opened as opened_target  # needs a driver: may be missing
+    with naming("TO"):
+        from petstore.storage.postgres.copying import opened as opened_target  # its driver may be missing
 
-    with opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
+    with naming("FROM"), opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
         expect(2 * sum(file.count(name) for name in _NAMES))
-        return asyncio.run(_copy(file, opened_target(target, postgres), progress))
+        with naming("TO"):
+            return asyncio.run(_copy(file, opened_target(target, postgres), progress))
 
 
 async def _copy(
