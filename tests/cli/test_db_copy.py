@@ -228,8 +228,8 @@ class TestRefused:
         ("source", "target", "told"),
         [
             ("mysql://a/b", "postgresql://a/b", "FROM is not understood"),
-            ("sqlite:///petstore.db", "postgresql://a:b/c", "TO is not understood"),
-            ("sqlite:///petstore.db", "postgresql://a/b?sslrootcert=/none", "TO: there is no file /none"),
+            ("petstore.db", "postgresql://a:b/c", "TO is not understood"),
+            ("petstore.db", "postgresql://a/b?sslrootcert=/none", "TO: there is no file /none"),
         ],
     )
     def test_an_address_that_is_none(

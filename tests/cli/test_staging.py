@@ -36,6 +36,12 @@ class TestRefresh:
         staging.settings["PETSTORE_STAGE"] = "production"
         assert "The database is of staging" in staging.refused(78, "pets", "list")
 
+    def test_from_the_path_of_a_backup(self, staging: Cli, shop: Cli, tmp_path: Path) -> None:
+        """As `db backup` was given it."""
+        backup = tmp_path / "backup.db"
+        shop.ok("db", "backup", str(backup))
+        assert staging.json("staging", "refresh", str(backup))["animals"] == 1
+
     def test_into_a_server(self, staging: Cli, shop: Cli) -> None:
         """Staging on PostgreSQL, production in a file."""
         with fresh_database() as url:

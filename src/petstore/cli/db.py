@@ -25,6 +25,7 @@ from petstore.cli.output import (
     write_table,
     yes_option,
 )
+from petstore.core.arguments import database_url
 from petstore.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -180,9 +181,8 @@ def _target_of(session: Session, into: str | None) -> tuple[SqliteBackend, Path]
     if into is None:
         database = session.backend.require_file()
         return database, database.checked_path().resolve()
-    url = into if "://" in into else f"sqlite:///{into}"
     try:
-        settings = msgspec.structs.replace(session.settings, database_url=url)
+        settings = msgspec.structs.replace(session.settings, database_url=database_url(into))
         database = administration.backend_of(settings).require_file()
         return database, database.checked_path().resolve()
     except ConfigurationError as error:
@@ -242,7 +242,7 @@ def copy(session: Session, source: str, target: str, as_json: bool) -> None:
     Everything but people's sessions, one-time links and known networks, stock lists that wait at the console,
     and refused requests. Identifiers stay, so keys go on working; bookmarks of events end. Stop the server
     first. FROM stays as it is; TO has to be empty, is written in one transaction, and read back before that
-    is kept: it is whole or still empty.
+    is kept: it is whole or still empty. FROM is a path or a sqlite:/// URL.
 
     Rather than with the password in TO, say it in PGPASSWORD or ~/.pgpass.
     """

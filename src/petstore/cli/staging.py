@@ -11,7 +11,7 @@ from petstore.cli.context import Session, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
 from petstore.cli.types import WholeNumber
-from petstore.core.arguments import naming
+from petstore.core.arguments import database_url, naming
 from petstore.core.errors import ConfigurationError
 from petstore.core.stages import Stage
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
@@ -33,7 +33,7 @@ def staging() -> None:
 @staging.command(
     "refresh",
     epilog=examples(
-        "petstore staging refresh sqlite:////var/backups/petstore.db",
+        "petstore staging refresh /var/backups/petstore.db",
         "petstore staging refresh postgresql://reader@db.example/petstore --animals 50000",
         "petstore staging refresh --seed 1",
     ),
@@ -55,7 +55,7 @@ def refresh(
 ) -> None:
     """Replace staging's animals, orders and names of categories.
 
-    SOURCE is the URL of production's database, or of a backup of it. Animals and names of categories are
+    SOURCE is production's database or a backup of it: a path, or a URL. Animals and names of categories are
     read there, with their identifiers, and names and plans of open accounts; keys, contacts, prices, notes,
     people, orders, webhooks and the journal never leave production. Keys, webhooks, contacts and people of
     staging stay. Programs that follow events have to list the animals anew.
@@ -94,7 +94,7 @@ def _cut(session: Session, source: str, animals: int) -> Content:
     # First: by its stamp staging's own database is known under any address.
     with_store(session, lambda store: store.stages.stamp(Stage.STAGING))
     with naming("SOURCE"):
-        backend = administration.production_of(session.settings, source)
+        backend = administration.production_of(session.settings, database_url(source))
         return asyncio.run(_read(session, backend, animals))
 
 

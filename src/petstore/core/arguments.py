@@ -15,6 +15,11 @@ class WrongArgument(OperatorError):
     """The argument is none that the command takes (exit 2)."""
 
 
+def database_url(argument: str) -> str:
+    """The URL of a database that is given as a URL, or as the path of a file."""
+    return argument if "://" in argument else f"sqlite:///{argument}"
+
+
 @contextmanager
 def naming(argument: str) -> Iterator[None]:
     """Errors within name the argument instead of the setting. Raises WrongArgument for a wrong address."""

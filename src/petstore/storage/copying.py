@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from petstore.core.arguments import WrongArgument, naming
+from petstore.core.arguments import WrongArgument, database_url, naming
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.backend import is_server, sqlite_path
 from petstore.storage.options import PostgresOptions, SqliteOptions
@@ -76,7 +76,7 @@ def copy_database(
     with naming("TO"):
         from petstore.storage.postgres.copying import opened as opened_target  # its driver may be missing
 
-    with naming("FROM"), opened(sqlite_path(source), sqlite.busy_timeout_ms) as file:
+    with naming("FROM"), opened(sqlite_path(database_url(source)), sqlite.busy_timeout_ms) as file:
         expect(2 * sum(file.count(name) for name in _NAMES))
         with naming("TO"):
             return asyncio.run(_copy(file, opened_target(target, postgres), progress))
