@@ -19,6 +19,7 @@ from tests.support.clock import ManualClock
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
+from tools.servers.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -343,7 +344,9 @@ def test_a_service_loads_no_tables_for_terminals() -> None:
 def test_beside_a_running_server(tmp_path: Path) -> None:
     """Whatever is done on the command line, the server's next request knows."""
     with running_server(tmp_path) as server:
-        assert "petstore.db" in Program(tmp_path).run("serve").stderr  # a second one is refused
+        second = Program(tmp_path)
+        second.settings["port"] = str(free_port())  # its port is not what it is refused for
+        assert "petstore.db" in second.run("serve").stderr
         cli = Cli(tmp_path, ManualClock(SystemClock().now_ms()))
         check_keys(cli, server)
         check_states(cli, server)
