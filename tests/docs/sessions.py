@@ -32,7 +32,6 @@ _VOLATILE = (
     (re.compile(r"^(retry-after): \d+$"), r"\1: SECONDS"),
     (re.compile(r"try again in \d+ s"), "try again in SECONDS s"),
     (re.compile(r";t=\d+"), ";t=SECONDS"),
-    (re.compile(r"^schema version +\d+$"), "schema version NEWEST"),
     (re.compile(r"cursor=[\w-]+"), "cursor=CURSOR"),
     (re.compile(r"evt_[0-9a-f]{12}_\d+"), "EVENT"),
     (re.compile(r'"durationMs":\d+'), '"durationMs":MS'),
