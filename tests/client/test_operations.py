@@ -136,7 +136,7 @@ def test_animals_by_identifiers_are_asked_for_by_the_hundred(service: Served, pe
 
 
 def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
-    """As the store's staff and as the account; a ship date keeps its moment."""
+    """As the store's staff and as the account; a ship date keeps its moment, and None takes it back."""
     pet = petstore.pets.create(name="Mia", category_id=1)
     order = petstore.orders.place(pet.id)
     assert (order.pet_id, order.status, order.ship_date, order.complete) == (pet.id, "placed", None, False)
@@ -150,6 +150,9 @@ def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
     assert (order.reference, second.reference) == (None, "PO 7 ü")
     assert petstore.orders.update(second.id, status="approved").status == "approved"
     shipped = datetime(2026, 11, 21, 8, 30, tzinfo=UTC)
+    petstore.orders.update(second.id, ship_date=shipped)
+    assert petstore.orders.update(second.id, status="approved").ship_date == shipped
+    assert petstore.orders.update(second.id, ship_date=None).ship_date is None
     done = petstore.orders.update(second.id, status="delivered", ship_date=shipped)
     assert (done.ship_date, done.complete) == (shipped, True)
     assert second.id in [each.id for each in petstore.orders.list(status="delivered", page_size=1)]

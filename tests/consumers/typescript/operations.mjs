@@ -55,6 +55,9 @@ assert.equal((await petstore.orders.place({ petId: second }, { idempotencyKey: "
 await fails(petstore.orders.place({ petId: second }), "conflict");
 assert.equal((await petstore.orders.update(order.id, { status: "approved" })).status, "approved");
 assert.deepEqual((await petstore.orders.page({ status: "approved" })).items.map((each) => each.id), [order.id]);
+const shipDate = "2030-01-01T00:00:00.000Z";
+assert.equal((await petstore.orders.update(order.id, { shipDate })).shipDate, shipDate);
+assert.equal((await petstore.orders.update(order.id, { shipDate: null })).shipDate, undefined);
 await petstore.orders.cancel(order.id, { ifMatch: (await petstore.orders.get(order.id)).etag });
 assert.equal((await all(petstore.orders.list({ scope: "all" })))[0].status, "cancelled");
 assert.deepEqual(await petstore.categories.list(), []);

@@ -7,6 +7,7 @@ from petstore_client._async.events import AsyncFollow
 from petstore_client._sync.client import Petstore
 from petstore_client._sync.events import Follow
 from petstore_client.answers import Answered, Page
+from petstore_client.arguments import NOT_GIVEN, NotGiven
 from petstore_client.connection import __version__
 from petstore_client.errors import (
     AccountSuspended,
@@ -68,6 +69,7 @@ from petstore_client.policy import OperationDeprecated
 from petstore_client.runtime import Runtime
 
 __all__ = [
+    "NOT_GIVEN",
     "AccountSuspended",
     "Answered",
     "ApiError",
@@ -99,6 +101,7 @@ __all__ = [
     "MethodNotAllowed",
     "NoAnswer",
     "NotFound",
+    "NotGiven",
     "NotSent",
     "OperationDeprecated",
     "Order",

@@ -7,7 +7,8 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from petstore_client.errors import ConfigurationError
 
@@ -24,6 +25,18 @@ _OWN_HEADERS = {
     *("host", "idempotency-key", "if-match", "if-none-match", "transfer-encoding", "user-agent"),
     *("range", "x-request-id"),
 }
+
+
+class NotGiven(Enum):
+    """The default of an argument whose None is sent."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 
 def query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> Query:
@@ -46,10 +59,10 @@ def event_id(value: str) -> str:
     return value
 
 
-def moment(given: datetime | None) -> str | None:
+def moment(given: datetime | NotGiven | None) -> str | NotGiven | None:
     """A time in UTC: an offset of RFC 3339 has no seconds. Raises ValueError without a time zone."""
-    if given is None:
-        return None
+    if given is None or given is NOT_GIVEN:
+        return given
     if given.utcoffset() is None:
         raise ValueError("ship_date needs a time zone, such as datetime.UTC.")
     try:
@@ -63,11 +76,12 @@ def members(**given: object) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def some_members(**given: object) -> dict[str, Any]:
-    """As `members`; raises ValueError for an empty document."""
-    document = members(**given)
+def some_members(nullable: Mapping[str, object] | None = None, /, **given: object) -> dict[str, Any]:
+    """As `members`, with what of `nullable` is given; raises ValueError for an empty document."""
+    nullable = nullable or {}
+    document = members(**given) | {name: value for name, value in nullable.items() if value is not NOT_GIVEN}
     if not document:
-        raise ValueError(f"Give at least one of {', '.join(given)}.")
+        raise ValueError(f"Give at least one of {', '.join((*given, *nullable))}.")
     return document
 
 

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from petstore_client import models
 from petstore_client.answers import Answer, Page, check_removal, only, page_of, reads, tagged
 from petstore_client.arguments import (
+    NotGiven,
     Query,
     etag,
     idempotency_key,
@@ -225,10 +226,10 @@ def cancel_order(order_id: int, if_match: str | None) -> Call[None]:
 
 
 def update_order(
-    order_id: int, status: OrderStatus | None, ship_date: datetime | None, if_match: str | None
+    order_id: int, status: OrderStatus | None, ship_date: datetime | NotGiven | None, if_match: str | None
 ) -> Call[Order]:
     """PATCH /store/orders/{orderId}."""
-    document = some_members(status=status, shipDate=moment(ship_date))
+    document = some_members({"shipDate": moment(ship_date)}, status=status)
     read = tagged(reads(models.read_order))
     return Call("updateOrder", read, id=identifier(order_id), document=document, if_match=etag(if_match))
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from petstore_client import calls
 from petstore_client._async.runner import AsyncRunner
 from petstore_client.answers import Page
+from petstore_client.arguments import NOT_GIVEN, NotGiven
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus
 
 
@@ -141,12 +142,12 @@ class AsyncOrders:
         order_id: int,
         *,
         status: OrderStatus | None = None,
-        ship_date: datetime | None = None,
+        ship_date: datetime | NotGiven | None = NOT_GIVEN,
         if_match: str | None = None,
     ) -> Order:
         """Move any account's order; raises NotFound, Conflict, PreconditionFailed. manage.
 
-        `if_match` is as for an animal.
+        None as `ship_date` takes it back. `if_match` is as for an animal.
         """
         return await self._runner.run(calls.update_order(order_id, status, ship_date, if_match))
 
