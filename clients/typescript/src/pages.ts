@@ -56,8 +56,14 @@ export async function* walk<T>(connection: Connection, call: Call, ids?: readonl
   } while (cursor !== undefined);
 }
 
-/** A parameter of the link to what comes next. Nothing else of the link is used, so that the key goes nowhere else. */
+/**
+ * A parameter of the link to what comes next, which must have it. Nothing else of the link is used, so that the key goes
+ * nowhere else.
+ */
 export function next({ headers }: Answer, parameter: "after" | "cursor"): string | undefined {
   const link = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get("Link") ?? "")?.[1];
-  return new URLSearchParams(link?.replace(/^[^?]*/, "")).get(parameter) ?? undefined;
+  if (link === undefined) return undefined;
+  const found = new URLSearchParams(link.replace(/^[^?]*/, "")).get(parameter);
+  if (found) return found;
+  throw new PetstoreError("unexpected_answer", `The link to what comes next has no ${parameter}.`);
 }

@@ -82,6 +82,14 @@ const settled = (promise) => promise.catch((error) => error);
   const [petstore] = scripted(Response.json([], { headers: { Link: '<http://[x>; rel="next"' } }));
   assert.equal((await settled(petstore.events.list())).code, "unexpected_answer");
 }
+// A link to a next page that it does not name: the walk is not over.
+{
+  for (const link of ["?limit=100", "?cursor=", "?cursor", ""]) {
+    const [petstore] = scripted(Response.json([rex], { headers: { Link: `</v1/pets${link}>; rel="next"` } }));
+    const walking = petstore.pets.list().next();
+    assert.equal((await settled(walking)).code, "unexpected_answer");
+  }
+}
 // More than any answer of the service has, however small it was packed.
 {
   const [petstore] = scripted(new Response(`[${" ".repeat(2 ** 24)}]`));
