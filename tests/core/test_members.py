@@ -124,6 +124,23 @@ def test_members_that_are_no_json() -> None:
     )
 
 
+def test_ten_faults_are_enough() -> None:
+    """A body of unknown names costs no more than its first ten: each is compared with those before it."""
+    shown = 0
+
+    class Name(str):
+        __slots__ = ()
+
+        def __repr__(self) -> str:
+            nonlocal shown
+            shown += 1
+            return super().__repr__()
+
+    with pytest.raises(InvalidBody) as refused:
+        SCHEMA.read_members([(Name(number), 0) for number in range(10_000)])
+    assert refused.value.message.count("not a member of a change") == shown == 10
+
+
 def test_a_field_of_another_type_is_a_mistake_of_ours() -> None:
     """It is found at the start, not by a request."""
     with pytest.raises(TypeError, match="price"):

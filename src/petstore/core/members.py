@@ -144,7 +144,9 @@ class Schema(Generic[_T]):
             seen.add(name)
             if fault and fault not in faults:
                 faults.append(fault)
-        return faults[:_FAULTS_MAX]
+                if len(faults) == _FAULTS_MAX:  # a body has room for ten thousand
+                    break
+        return faults
 
 
 def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
