@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 import random
+import re
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
@@ -76,6 +77,25 @@ def expanded(content: bytes, change: Callable[[bytes], bytes], part: str = "work
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             new.writestr(name, change(old.read(name)) if part in name else old.read(name))
+    return out.getvalue()
+
+
+def shared(content: bytes) -> bytes:
+    """A workbook whose texts are in a part of their own, as Excel writes it."""
+    texts: list[bytes] = []
+
+    def share(found: re.Match[bytes]) -> bytes:
+        texts.append(b"<si>%b</si>" % found[1])
+        return b't="s"><v>%d</v>' % (len(texts) - 1)
+
+    content = expanded(content, lambda xml: re.sub(rb't="inlineStr"><is>(.*?)</is>', share, xml))
+    kind = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    named = b'<Override PartName="/xl/sharedStrings.xml" ContentType="%b"/></Types>' % kind
+    content = expanded(content, lambda xml: xml.replace(b"</Types>", named), part="[Content_Types].xml")
+    out = io.BytesIO(content)
+    with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive:
+        namespace = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        archive.writestr("xl/sharedStrings.xml", b'<sst xmlns="%b">%b</sst>' % (namespace, b"".join(texts)))
     return out.getvalue()
 
 
@@ -381,6 +401,38 @@ class TestExcel:
         assert len(read(content)[1]) == 999
         monkeypatch.setattr(sheets, "EXPANDED_BYTES_MAX", 200_000)
         assert "Unpacked it would be too large" in refusal(content)
+
+    @pytest.mark.parametrize(
+        ("part", "mark", "bomb"),
+        [
+            ("sheet1", b"</row>", b"<c/>" * 200_001),
+            ("sheet1", b"<sheetData", b"<a>" * 101 + b"</a>" * 101),
+            ("sharedStrings", b"</si>", b"<r/>" * 200_001),
+            ("sharedStrings", b"<sst", b'<!DOCTYPE sst [<!ENTITY a "aaaa">]>'),
+            ("workbook.xml", b"<workbook", b'<!DOCTYPE workbook [<!ENTITY a "aaaa">]>'),
+        ],
+    )
+    def test_what_takes_more_memory_than_its_bytes(self, part: str, mark: bytes, bomb: bytes) -> None:
+        """Cells of one row take a hundred times as much, and a document type can say each text a hundred
+        times."""
+        noise = b"<!--" + random.Random(7).randbytes(9_000).hex().encode() + b"-->"
+        content = shared(workbook(rows(["name", "category"], ["Rex", "Dogs"])))
+        assert "can't be read" in refusal(
+            expanded(content, lambda xml: xml.replace(mark, noise + bomb + mark, 1), part=part)
+        )
+
+    @pytest.mark.parametrize(("part", "mark"), [("sheet1", b"<sheetData"), ("sharedStrings", b"<si>")])
+    def test_what_is_no_row_and_no_text_is_not_kept(self, part: str, mark: bytes) -> None:
+        """However much of it stands there."""
+        noise = b"<!--" + random.Random(7).randbytes(9_000).hex().encode() + b"-->"
+        content = shared(workbook(rows(["name", "category"], ["Rex", "Dogs"])))
+        long = expanded(
+            content, lambda xml: xml.replace(mark, noise + b"<a/>" * 200_001 + mark, 1), part=part
+        )
+        tracemalloc.start()
+        check(read(long)[1], [("Rex", 1, None)])
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+        tracemalloc.stop()
 
     def test_a_sheet_may_be_any_part(self) -> None:
         """Its formulas are seen whatever its name."""

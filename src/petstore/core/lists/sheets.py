@@ -9,7 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, TypeVar
+from functools import partial
+from io import BytesIO
+from typing import IO, Any, BinaryIO, TypeVar
+from xml.etree.ElementTree import Element, XMLPullParser
 from zipfile import ZipFile
 
 from petstore.core.errors import OperatorError
@@ -24,6 +27,12 @@ EXPANDED_BYTES_MAX = 128 << 20
 # Of what openpyxl reads whole it makes objects, some 70 bytes for each byte, and keeps them.
 _KEPT_BYTES_MAX = 4 << 20
 _PARTS_MAX = 1_000
+# Of one row, where 16,384 cells may have a format alone, and of one text.
+_ELEMENTS_MAX = 200_000
+_DEPTH_MAX = 100
+_PIECE_BYTES = 1 << 14
+# Excel writes none. What it defines may be a hundred times as long where it is used.
+_DOCUMENT_TYPE = b"<!DOCTYPE"
 # A sheet or the texts of a workbook take a tenth of their bytes in it; a bomb takes a thousandth.
 _RATIO_MAX = 100
 _SMALL_BYTES = 1 << 20
@@ -120,14 +129,17 @@ class _Archive(ZipFile):
         if self.kept > _KEPT_BYTES_MAX:
             raise _too_large()
         with ZipFile.open(self, name) as part:
-            return part.read()
+            content = part.read()
+        _check_types(content)
+        return content
 
     def open(self, name: Any, *arguments: Any, **options: Any) -> Any:
-        """Texts and sheets pass by once; any number of sheets may be one part."""
+        """A sheet passes by once; any number of them may be one part. openpyxl looks for its size, and would
+        keep what it passes."""
         self.passed += self.getinfo(name).file_size
         if self.passed > EXPANDED_BYTES_MAX:
             raise _too_large()
-        return ZipFile.open(self, name, *arguments, **options)
+        return BytesIO(b"<unread/>")
 
 
 def _open(file: BinaryIO, only_values: bool) -> Any:
@@ -138,9 +150,54 @@ def _open(file: BinaryIO, only_values: bool) -> Any:
     # What a sheet leads to, such as a link in each row, would be read and left alone.
     reader.valid_files = [name for name in reader.valid_files if not name.endswith(".rels")]
     reader.read_chartsheet = lambda *_: None  # it has no rows, and would be kept
+    reader.read_strings = partial(_read_texts, reader)
     reader.read()
     reader.wb._archive = ZipFile(file)  # rows are bounded one by one
     return reader.wb
+
+
+def _read_texts(reader: Any) -> None:
+    from openpyxl.cell.text import Text
+    from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
+
+    found = reader.package.find(SHARED_STRINGS)
+    if found is not None:
+        with ZipFile.open(reader.archive, found.PartName[1:]) as part:
+            texts = map(Text.from_tree, _elements(part, f"{{{SHEET_MAIN_NS}}}si"))
+            reader.shared_strings = [text.content.replace("x005F_", "") for text in texts]
+
+
+def _elements(part: IO[bytes], tag: str) -> Iterator[Element]:
+    """The elements with a tag, one at a time: no other one is kept. openpyxl's own loops keep all."""
+    parser: Any = XMLPullParser(("start", "end"))
+    opened, before = list[Element](), b""
+    begun = kept = 0  # the depth of the one that is read; its elements
+    while piece := part.read(_PIECE_BYTES):
+        before = _check_types(before + piece)
+        parser.feed(piece)
+        for event, element in parser.read_events():
+            if event == "start":
+                opened.append(element)
+                begun = begun or (len(opened) if element.tag == tag else 0)
+                kept += begun > 0
+                if kept > _ELEMENTS_MAX or len(opened) > _DEPTH_MAX:
+                    raise _too_large()
+                continue
+            if len(opened) == begun:
+                yield element
+                begun = kept = 0
+            opened.pop()
+            if opened and not begun:
+                opened[-1].remove(element)
+    parser.close()
+
+
+def _check_types(content: bytes) -> bytes:
+    """Refuse a document type, in UTF-16 too. Returns what may be the beginning of one."""
+    plain = content.replace(b"\0", b"")
+    if _DOCUMENT_TYPE in plain:
+        raise _refusal("It has a document type")
+    return plain[1 - len(_DOCUMENT_TYPE) :]
 
 
 def _has_formulas(book: Any) -> bool:
@@ -156,7 +213,7 @@ def _has_formulas(book: Any) -> bool:
 
 def _cells(sheet: Any) -> Iterator[tuple[Any, ...]]:
     """The cells of each row, by their columns. openpyxl's own iteration drops what is not in its order."""
-    from openpyxl.worksheet._reader import WorkSheetParser
+    from openpyxl.worksheet._reader import ROW_TAG, WorkSheetParser
 
     book, line = sheet.parent, 0
     options = {"data_only": book.data_only, "epoch": book.epoch, "date_formats": book._date_formats}
@@ -164,7 +221,7 @@ def _cells(sheet: Any) -> Iterator[tuple[Any, ...]]:
         parser = WorkSheetParser(
             part, sheet._shared_strings, **options, timedelta_formats=book._timedelta_formats
         )
-        for number, cells in parser.parse():
+        for number, cells in map(parser.parse_row, _elements(part, ROW_TAG)):
             columns = [cell["column"] for cell in cells]
             if number <= line:
                 raise _refusal(f"Its sheet has row {number} after row {line}")
