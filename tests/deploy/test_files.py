@@ -299,6 +299,23 @@ class TestNumbers:
             *((each, "backup") for each in addresses),
         ]
 
+    def test_nginx_counts_the_addresses_of_a_subscriber_as_one(self) -> None:
+        """A /64 of IPv6, as for the service; others as they are."""
+        text = (DEPLOY / "nginx" / "http.conf").read_text(encoding="utf-8")
+        pattern = re.search(r"map \$remote_addr \$petstore_client \{[^~]*~(\S+)\" \$n;", text)
+        assert pattern is not None
+        assert re.findall(r"limit_conn_zone (\S+)", text) == ["$petstore_client"] * 2
+        client = re.compile(pattern[1].replace("?<n>", "?P<n>"))
+
+        def counted(address: str) -> str:
+            found = client.match(address)
+            return found["n"] if found else address
+
+        assert counted("2001:db8:1:2::7") == counted("2001:db8:1:2:3:4:5:6") == "2001:db8:1:2:"
+        assert counted("2001:db8:1:2::7") != counted("2001:db8:1:3::7")
+        assert counted("2001:db8::7") == counted("2001:db8::a:0:0:7")
+        assert [counted(each) for each in ("192.0.2.7", "::1")] == ["192.0.2.7", "::1"]
+
     def test_nginx_in_the_container_finds_its_files(self) -> None:
         """Each file that is included is brought there by compose.yaml, beside the one that includes it."""
         brought = {
