@@ -212,6 +212,20 @@ def test_a_line_of_500_mb_is_refused_at_its_beginning() -> None:
     tracemalloc.stop()
 
 
+def test_a_heading_of_any_length_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its accents are sorted while nothing else of the process runs: a long one would hold it for minutes."""
+    sorted_at_once = []
+
+    def normalize(form: str, text: str) -> str:
+        sorted_at_once.append(len(text))
+        return text
+
+    monkeypatch.setattr("petstore.core.lists.columns.unicodedata.normalize", normalize)
+    marks = "\u0301\u0316" * 5_000
+    check(read(f"name,category,{marks}\nRex,Dogs,\n".encode())[1], [("Rex", 1, None)])
+    assert max(sorted_at_once) == 1_000
+
+
 def test_how_it_was_read_is_said() -> None:
     """What was left out, the encoding, and where the columns have their names."""
     listed, _ = read("Paws;\nName;Category;Cage\nÜnal;Dogs;9\n".encode("cp1252"))
