@@ -28,6 +28,9 @@ from petstore.core.negotiation import prefers_html
 
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
+# Of an address that the sign-in page leads on to; of a longer one it would take nothing. nginx refuses an
+# answer whose head is too large, and leaves the replica alone that has sent it.
+_NEXT_MAX_CHARACTERS = 1_500
 _CSRF_FIELD = "csrf"
 _UNATTENDED = "x-unattended"
 # Of forms that a script sends; see forms.js.
@@ -165,7 +168,8 @@ def _sign_in_first(visit: Visit, page: str) -> Response:
     """Redirect to the sign-in page, which leads on to the wanted page, or to that of the sent form."""
     request, is_form = visit.request, visit.request.method == "POST"
     wanted = page if is_form else visit.here
-    sign_in = f"sign-in?next={quote(wanted)}" if page else "sign-in"
+    has_next = page and len(wanted) <= _NEXT_MAX_CHARACTERS
+    sign_in = f"sign-in?next={quote(wanted)}" if has_next else "sign-in"
     if visit.wants_fragment:
         leads_on = {"hx-redirect": visit.href(sign_in), "cache-control": "no-store"}
         return Response(status_code=401, headers=leads_on)
