@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
+import threading
 from urllib.parse import quote, urljoin
 
 import pytest
@@ -16,7 +18,8 @@ from petstore.site.rendered import RenderedPages
 from tests.support import contract
 from tests.support.answers import check_error
 from tests.support.clock import ManualClock
-from tests.support.service import Shop
+from tests.support.service import Shop, settle
+from tests.support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -167,16 +170,19 @@ class _Pages:
 
     def __init__(self) -> None:
         self.searched = 0
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
 
     def page(self, path: str) -> str:
-        raise NotImplementedError
+        return path
 
     def search(self, query: str) -> str:
         self.searched += 1
+        assert self.may_go_on.wait(PATIENCE_SECONDS)
         return query
 
     def error(self, status: int, message: str, root: str) -> str:
-        raise NotImplementedError
+        return message
 
     def switches(self, **values: object) -> str:
         raise NotImplementedError
@@ -201,3 +207,20 @@ async def test_endless_queries_cost_no_more_than_the_budget(clock: ManualClock) 
     clock.advance(0.5)
     await pages.search("one more", "")
     assert source.searched == 41
+
+
+async def test_other_pages_do_not_wait_for_the_index(clock: ManualClock) -> None:
+    """Which the first search of a process makes."""
+    source, budget = _Pages(), Budget(clock, burst=1, per_second=0)
+    source.may_go_on.clear()
+    pages = RenderedPages(lambda: source, {}, "", budget, budget)
+    searching = asyncio.create_task(pages.search("limits", ""))
+    await settle()
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS / 2):
+            await pages.page("docs", "")
+            assert await pages.error(404, "Nothing", "/nothing") == "Nothing"
+        assert not searching.done()
+    finally:
+        source.may_go_on.set()
+        await searching
