@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.browser import FormExpired, check_csrf
-from petstore.console.rendering import Renderer
+from petstore.console.rendering import Renderer, answer_to_nobody, is_left
 from petstore.console.visit import HEADERS, Desk, View, Visit
 from petstore.core.errors import (
     Forbidden,
@@ -68,6 +68,8 @@ class Guard:
 
     async def _respond(self, request: Request, view: View) -> Response:
         await self._renderer.slots.wait()
+        if is_left(request):
+            return answer_to_nobody()
         try:
             visit = Visit(self._desk, request)
             response = await self._answer(visit, view)

@@ -27,7 +27,7 @@ _log = structlog.get_logger("petstore")
 class AsgiBridge:
     """Answers exchanges by an application of ASGI 3.0; `always` makes further headers of each answer.
 
-    Paths are not decoded, like those under /v1.
+    Paths are not decoded, like those under /v1. `has_left` in a scope says whether the client has gone.
     """
 
     def __init__(self, application: Application, always: HeadersMaker) -> None:
@@ -60,6 +60,7 @@ def _scope(exchange: Exchange) -> MutableMapping[str, Any]:
         "root_path": "",
         "headers": exchange.head.headers,
         "client": exchange.client,
+        "has_left": exchange.has_left,
     }
 
 

@@ -96,6 +96,10 @@ class Exchange(msgspec.Struct, eq=False):
         if self._is_lost and not self._pieces:
             raise EOFError
 
+    def has_left(self) -> bool:
+        """Whether the client has closed the connection, or its side of it."""
+        return self._has_left
+
     async def gone(self) -> None:
         """Wait until the client has closed the connection, or its side of it."""
         if not self._has_left:
