@@ -8,6 +8,7 @@ with the data (up to `base_id`) have transactions of another cluster: they are f
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -169,13 +170,16 @@ class Events(Repository):
         back, start = query.limit, await self.newest(query.limit)
         while True:
             found = deque[Event](maxlen=query.limit)
-            page = EventPage([], start, is_behind=True)
+            page = EntryPage([], start, is_behind=True)
             while page.is_behind:
-                page = await self.page(replace(query, limit=SCANNED_MAX, after=page.after))
-                found.extend(page.events)
+                page = await self.entries(replace(query, limit=SCANNED_MAX, after=page.after))
+                # From the newest on: an event takes 10 µs to make, and most of them are too many.
+                made = (event_of(page.after.data_set, entry) for entry, _ in reversed(page.entries))
+                newest = islice((event for event in made if event is not None), query.limit)
+                found.extend(reversed(list(newest)))
             if len(found) == query.limit or back >= scan_max:
                 break
-            back = min(back * 10, scan_max)
+            back = min(back * 4, scan_max)
             before, start = start, await self.newest(back)
             if start == before:  # the journal has no more
                 break

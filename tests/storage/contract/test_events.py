@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 
 from petstore.core.errors import Conflict, EventsGone, PetNotFound
-from petstore.core.events import BY_ENTRY, Bookmark, Event, EventQuery, Position, read_types
+from petstore.core.events import BY_ENTRY, Bookmark, Event, EventQuery, Position, event_of, read_types
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
@@ -217,6 +218,20 @@ async def test_a_search_for_the_latest_events_ends(store: Store) -> None:
     query = EventQuery(1, None, read_types(["pet.created"]))
     assert (await store.events.latest(query, 10)).events == []
     assert len((await store.events.latest(query, 100)).events) == 1
+
+
+async def test_no_more_events_are_made_than_are_latest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each look at the journal: a page that made nine hundred to show a hundred held up every request."""
+    for _ in range(20):
+        await store.pets.add(REX, ACTOR)
+    for name in ("one", "two"):
+        await store.accounts.add(name, FREE, ACTOR)
+    await settled(store)
+    made = Mock(wraps=event_of)
+    monkeypatch.setattr("petstore.transactions.events.event_of", made)
+    latest = await store.events.latest(EventQuery(5, None, read_types(["pet.*"])))
+    assert [event.data["id"] for event in latest.events] == [16, 17, 18, 19, 20]
+    assert made.call_count == 3 + 5
 
 
 async def test_the_latest_events_begin_where_the_journal_does(backend: SharedData) -> None:
