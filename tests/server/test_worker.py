@@ -15,11 +15,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore import config
+from petstore.api.openapi.document import documented_messages
 from petstore.core.limits.counters import LimiterState
 from petstore.server import listener as listeners
 from petstore.server import worker
 from petstore.server.process import REPLACED, Report
 from petstore.storage.sqlite.counters import SqliteCounters
+from petstore.wiring import service
 from petstore.wiring.service import build
 
 
@@ -243,9 +245,28 @@ async def test_the_counters_are_read_when_the_turn_has_come(
 
     monkeypatch.setattr(SqliteCounters, "load", noted)
     settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})
-    service = await build(settings, await_turn=lambda: order.append("turn"))
-    await service.stop()
+    found = await build(settings, await_turn=lambda: order.append("turn"))
+    await found.stop()
     assert order == ["turn", "counters"]
+
+
+async def test_all_else_is_made_before_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the worker before has ended, connections wait: what staging documents takes 0.1 s to read."""
+    documented_messages.cache_clear()
+    order: list[object] = []
+    make = service._serve
+
+    def made(*parts: Any) -> service.Service:
+        order.append("made")
+        return make(*parts)
+
+    monkeypatch.setattr(service, "_serve", made)
+    settings = config.load(
+        {"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db", "PETSTORE_STAGE": "staging"}
+    )
+    found = await build(settings, await_turn=lambda: order.append(documented_messages.cache_info().currsize))
+    await found.stop()
+    assert order == ["made", 1]
 
 
 async def serve_until(

@@ -22,13 +22,14 @@ class Storage(NamedTuple):
     """The store and the limiter of a service.
 
     `save` stores the records that the limiter's `drain` returned. `ask` asks the shared counters, so that an
-    outage begins if they can't be reached or written.
+    outage begins if they can't be reached or written. Await `take_up` before the first request.
     """
 
     store: Store
     limiter: Limiter
     save: Callable[[LimiterState, UsageChanges], Awaitable[None]]
     ask: Callable[[], Awaitable[None]]
+    take_up: Callable[[], Awaitable[None]]
 
 
 def ban_policy(settings: Settings) -> BanPolicy:
@@ -61,7 +62,7 @@ async def open_store(
     await_turn: Callable[[], None],
 ) -> Storage:
     """Open both. `opened` closes what this opens, also if it fails. `await_turn` blocks until the process
-    that had the counters has saved them.
+    that had the counters has saved them; `take_up` calls it.
 
     Raises ConfigurationError and StoreUnavailable.
     """
@@ -70,10 +71,14 @@ async def open_store(
         store = backend.open(clock, committed)
         opened.push_async_callback(store.close)
         await store.note_serving(with_valkey=False)
-        await_turn()
-        state = await store.counters.load(clock.now_ms())
+        state = LimiterState()
+
+        async def take_up() -> None:
+            await_turn()
+            state.update(await store.counters.load(clock.now_ms()))
+
         alone = MemoryLimiter(clock, policy, store.versions, state)
-        return Storage(store, alone, store.counters.save, _no_counters)
+        return Storage(store, alone, store.counters.save, _no_counters, take_up)
     from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
 
     client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
@@ -86,4 +91,4 @@ async def open_store(
     refuse = settings.limiter_outage == "refuse"
     fallback = None if refuse else valkey.FallbackLimiter(clock, policy, processes(settings))
     shared = valkey.ValkeyLimiter(client, counters, clock, policy, fallback)
-    return Storage(store, shared, counters.merge, client.check)
+    return Storage(store, shared, counters.merge, client.check, _no_counters)

@@ -108,7 +108,10 @@ async def build(
             settings, backend, clock, metrics.counts.committed, watch, opened, await_turn
         )
         counting = _count(process, backend, storage)
-        return _serve(process, backend, storage, counting)
+        service = _serve(process, backend, storage, counting)
+        await storage.take_up()  # last: when the process before has ended, connections wait for this one
+        service.opened = opened.pop_all()
+        return service
 
 
 class _Process(NamedTuple):
@@ -206,7 +209,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
         endpoints=endpoints,
         metrics=metrics,
         log_writer=log_writer,
-        opened=opened.pop_all(),
+        opened=opened,
     )
 
 
