@@ -128,7 +128,8 @@ REFUSED = [
     ("accounts contacts shop a@zoo", NO_CONTACT),
     ("accounts contacts shop a@zoo --remove", NO_CONTACT),
     ("accounts contacts shop a@zoo --off plan.changed", NO_CONTACT),
-    ("accounts contacts closed c@zoo --add", "c@zoo is a contact of closed already."),
+    ("accounts contacts shop c@zoo --add", "c@zoo is a contact of shop already."),
+    ("accounts contacts closed c@zoo --add", CLOSED),
     ("people contacts anna", "There is no person 'anna'; `petstore people list` shows them."),
     ("keys issue closed", CLOSED),
     ("keys issue nobody", NO_ACCOUNT),
@@ -213,7 +214,8 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
             await store.keys.issue("shop", "live", ACTOR)
         await store.keys.revoke(2, ACTOR)
         await store.keys.issue("shop", "live", ACTOR, expires_at_ms=1)
-        await store.accounts.add("closed", FREE, ACTOR, addresses=["c@zoo"])
+        await store.contacts.add("account", "shop", "c@zoo", ACTOR)
+        await store.accounts.add("closed", FREE, ACTOR)
         await store.accounts.close("closed", ACTOR)
         for status in PetStatus:
             await store.pets.add(NewPet("Rex", 1, status), ACTOR)

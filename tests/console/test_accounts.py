@@ -227,9 +227,13 @@ class TestChanges:
         for name, form in forms.items():
             shown = await operator.submit(form, f"/{name}")
             assert (shown.status, "is closed for good" in shown.text) == (409, True), name
+        shown = await operator.submit(page, "/contacts", address="anna@zoo.example")
+        assert (shown.status, "is closed for good" in shown.text) == (409, True)
         token = page.forms[0].fields
         assert (await operator.post(f"accounts/{account_id}/resume", token)).status == 409
         assert await written(shop.store) == before
-        links = (await operator.get(f"accounts/{account_id}")).links
+        page = await operator.get(f"accounts/{account_id}")
+        assert "Add an address" not in page.text
+        links = page.links
         assert "Rename" in links
         assert not {"Issue a key", "Change plan", "Suspend", "Close"} & set(links)

@@ -7,9 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from petstore.core.accounts import Account
 from petstore.core.contacts import CONTACTS_MAX, Contact, Subject, check_address, is_same
 from petstore.core.errors import Conflict, ContactNotFound
 from petstore.core.notifications import check_kinds, in_order
+from petstore.core.people import Person
 from petstore.transactions.accounts import find_account
 from petstore.transactions.addresses import COLUMNS, add_contact
 from petstore.transactions.journal import record
@@ -69,20 +71,22 @@ class Contacts(Repository):
     ) -> Script[Contact]:
         """Add one that takes every notification of what commits later, but those of the kinds `off`.
 
-        Raises Invalid for what is no address and for other kinds, Conflict for one more than CONTACTS_MAX, or
-        a second time.
+        Raises Invalid for what is no address and for other kinds, Conflict for one more than CONTACTS_MAX, a
+        second time, or for a closed account.
         """
         check_address(address)
         check_kinds(subject, off)
 
         def add() -> Script[Contact]:
-            subject_id, name, there = yield from _find_all(subject, reference)
+            owner, there = yield from _find_all(subject, reference)
+            if isinstance(owner, Account):
+                owner.check_open()
             for contact in there:
                 if is_same(contact.address, address):
-                    raise Conflict(f"{contact.address} is a contact of {name} already.")
+                    raise Conflict(f"{contact.address} is a contact of {owner.name} already.")
             if len(there) >= CONTACTS_MAX:
-                raise Conflict(f"{name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
-            return (yield from add_contact(now_ms, subject, subject_id, address, actor, off))
+                raise Conflict(f"{owner.name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
+            return (yield from add_contact(now_ms, subject, owner.id, address, actor, off))
 
         return add()
 
@@ -136,14 +140,14 @@ class Contacts(Repository):
         return (yield from _switch(contact, off, on, f"mail:contact {contact.id}", now_ms))
 
 
-def _find_all(subject: Subject, reference: str) -> Script[tuple[int, str, list[Contact]]]:
-    """An account's or person's id, name and contacts. A transaction locks its row until its end."""
+def _find_all(subject: Subject, reference: str) -> Script[tuple[Account | Person, list[Contact]]]:
+    """An account or person, and its contacts. A transaction locks its row until its end."""
     found = yield from (find_account(reference) if subject == "account" else find_person(reference))
-    return found.id, found.name, (yield from contacts_of(subject, found.id))
+    return found, (yield from contacts_of(subject, found.id))
 
 
 def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
-    _, _, there = yield from _find_all(subject, reference)
+    _, there = yield from _find_all(subject, reference)
     for contact in there:
         if is_same(contact.address, address):
             return contact

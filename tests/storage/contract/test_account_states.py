@@ -131,8 +131,9 @@ class TestClosing:
             lambda store: store.accounts.set_plan("shop", PRO, WHO),
             lambda store: store.accounts.suspend("shop", WHO),
             lambda store: store.accounts.resume("shop", WHO),
+            lambda store: store.contacts.add("account", "shop", "a@zoo", WHO),
         ],
-        ids=["issue", "set_plan", "suspend", "resume"],
+        ids=["issue", "set_plan", "suspend", "resume", "add_contact"],
     )
     async def test_a_closed_account_takes_no_change(
         self, store: Store, backend: SharedData, change: Callable[[Store], Awaitable[object]]
