@@ -111,6 +111,8 @@ class TestOthers:
         shown = await operator.fill("people/of/anna/reset", "reset")
         assert shown.status == 409, shown.text
         assert "enable them first" in shown.text
+        enabled = await operator.fill("people/of/anna", "enable")
+        assert "anna is enabled: Reset the password" in enabled.text
         assert (await operator.get("people/of/nobody")).status == 404
 
     async def test_signed_out_by_an_operator(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:

@@ -106,7 +106,10 @@ def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> Non
 @click.pass_obj
 def enable_person(session: Session, name: str, as_json: bool) -> None:
     """Let a disabled person in again, with their previous password."""
-    _write(with_store(session, lambda store: store.people.enable(name, session.actor)), as_json)
+    enabled = with_store(session, lambda store: store.people.enable(name, session.actor))
+    _write(enabled, as_json)
+    if not enabled.has_password:  # their link ended when they were disabled
+        echo_err(f"Next, for a new link: petstore people reset {enabled.name}")
 
 
 @people.command("reset", epilog=examples("petstore people reset anna"))

@@ -80,7 +80,8 @@ async def disable(visit: Visit) -> Response:
 
 async def enable(visit: Visit) -> Response:
     person = await visit.store.people.enable(visit.path["name"], visit.actor)
-    return _shown_again(visit, person, f"{person.name} may sign in again.")
+    done = "may sign in again" if person.has_password else "is enabled: Reset the password makes a link"
+    return _shown_again(visit, person, f"{person.name} {done}.")
 
 
 async def reset(visit: Visit) -> Response:
