@@ -58,6 +58,8 @@ WRONG_USAGE = [
     ("categories name x Dogs", "'ID'"),
     ("categories name 1", "Give either NAME or --remove"),
     ("categories name 1 Dogs --remove", "Give either NAME or --remove"),
+    ("categories name -- -1 --remove", "--remove does nothing after `--`: put it before."),
+    ("pets add -- -x --category=1", "--category does nothing after `--`: put it before."),
     ("categories name 1 ''", "expected 1 to 100 characters, got 0"),
     ("pets show 0", "'ID'"),
     ("pets remove x", "'ID'"),

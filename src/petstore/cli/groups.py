@@ -29,8 +29,22 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", title, *(f"  {line}" for line in lines)])
 
 
+class PlainCommand(click.Command):
+    """Refuses an option of its own after `--`, where it would silently be a name or a text."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args and not ctx.resilient_parsing:
+            options = {option for each in self.get_params(ctx) for option in each.opts if option[:1] == "-"}
+            for word in args[args.index("--") + 1 :]:
+                if (option := word.partition("=")[0]) in options:
+                    raise click.UsageError(f"{option} does nothing after `--`: put it before.", ctx)
+        return super().parse_args(ctx, args)
+
+
 class LazyGroup(click.Group):
     """A group that shows its help when no command is given, and its commands in the order of their table."""
+
+    command_class = PlainCommand
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:
