@@ -207,6 +207,14 @@ class TestUnwritable:
         folder.chmod(0o500)
         assert f"petstore: {folder} belongs to " in self.refusal(folder)
 
+    def test_the_directory_of_a_database_to_come(self, tmp_path: Path) -> None:
+        """`db migrate` is the first command of a setup. What it says to do can be pasted."""
+        folder = tmp_path / "a store"
+        folder.mkdir(mode=0o500)
+        ended = run("petstore.db", "db", "migrate", folder=folder, prefix=without_rights())
+        assert (ended.returncode, ended.stderr.count("\n")) == (78, 1), ended.stderr
+        assert ended.stderr.endswith(f"Correct its rights: chmod u+rwx '{folder}'.\n")
+
     def test_a_command_that_may_not_even_read(self, folder: Path) -> None:
         """Not an outage that might pass."""
         database = folder / "petstore.db"

@@ -53,6 +53,7 @@ class SqliteBackend:
         return self.checked_path().stat().st_size
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
+        files.refuse_unwritable(self.name)
         self.schema().check_stage(self._options.stage)
         migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
 

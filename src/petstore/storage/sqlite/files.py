@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import shlex
 import stat
 from pathlib import Path
 
@@ -97,7 +98,8 @@ def _refuse(path: Path, needed: int, modes: str, act: str = "written") -> None:
     if not path.exists() or os.access(path, needed):
         return
     owner, me = _name(path.stat().st_uid), _name(os.geteuid())
-    remedy = f"chmod u+{modes} {path}" if owner == me else f"chown {me} {path}, or run this as {owner}"
+    named = shlex.quote(str(path))
+    remedy = f"chmod u+{modes} {named}" if owner == me else f"chown {me} {named}, or run this as {owner}"
     raise ConfigurationError(
         f"{path} belongs to {owner} and can't be {act} by {me}. Correct its rights: {remedy}."
     )
