@@ -131,8 +131,8 @@ class TestRefusals:
         [
             ("--all", "--all needs the days of a bill"),
             ("", "Give an ACCOUNT for its report, or the days of a bill"),
-            ("shop --csv", "Give an ACCOUNT for its report, or the days of a bill"),
-            ("shop --sum", "Give an ACCOUNT for its report, or the days of a bill"),
+            ("shop --csv", "--csv needs the days of a bill: --month, or --from and --to."),
+            ("shop --sum", "--sum needs the days of a bill: --month, or --from and --to."),
             ("--month 2026-12", "Give an ACCOUNT for its bill, or --all."),
             ("shop --all --month 2026-12", "Give an ACCOUNT for its bill, or --all."),
             ("--all --month 2026-12 --from 2026-12-01", "Give either --month, or --from and --to."),

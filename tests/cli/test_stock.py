@@ -424,6 +424,10 @@ class TestExport:
         store.refused(1, "pets", "export", str(path))
         assert [file.read_text() for file in store.folder.glob("out*")] == ["before"]
         store.refused(2, "pets", "export", str(store.folder / "out.txt"))
+        workbook = store.folder / "out.xlsx"  # which Excel would not open
+        said = store.refused(2, "pets", "export", str(workbook), "--format", "csv")
+        assert "end its name with .csv or .jsonl" in said
+        assert not workbook.exists()
         store.refused(2, "pets", "export", str(store.folder))
         nowhere = str(store.folder / "nowhere" / "out.csv")
         assert f"{nowhere}: No such file" in store.refused(1, "pets", "export", nowhere)

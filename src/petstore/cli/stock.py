@@ -252,6 +252,8 @@ def export_pets(
     which an import takes off again.
     """
     to_terminal = str(file) == "-"
+    if file.suffix.lower() == ".xlsx":
+        raise click.UsageError("A list is written as CSV or JSON lines: end its name with .csv or .jsonl.")
     chosen = kind or "csv" if to_terminal else _format_of(file.name, kind, SUFFIXES)
     query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
 

@@ -93,7 +93,7 @@ def usage(
             raise click.UsageError("A bill takes no --days, and either --csv or --json.")
         write_bill(session, account, bill, "csv" if asked["as_csv"] else "json" if as_json else "table")
         return
-    if account is None or asked["as_csv"] or asked["summed"]:
+    if account is None:
         raise click.UsageError(
             "Give an ACCOUNT for its report, or the days of a bill: --month, or --from and --to."
         )
@@ -101,12 +101,20 @@ def usage(
 
 
 def _read_bill(
-    account: str | None, *, everybody: bool, month: _Days, first: _Days, last: _Days, summed: bool, **_: bool
+    account: str | None,
+    *,
+    everybody: bool,
+    month: _Days,
+    first: _Days,
+    last: _Days,
+    summed: bool,
+    as_csv: bool,
 ) -> Bill | None:
     """The bill that the options ask for; None without days. Raises UsageError."""
     if month is None and first is None and last is None:
-        if everybody:
-            raise click.UsageError("--all needs the days of a bill: --month, or --from and --to.")
+        for option, given in (("--all", everybody), ("--sum", summed), ("--csv", as_csv)):
+            if given:
+                raise click.UsageError(f"{option} needs the days of a bill: --month, or --from and --to.")
         return None
     if (account is None) != everybody:
         raise click.UsageError("Give an ACCOUNT for its bill, or --all.")
