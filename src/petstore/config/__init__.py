@@ -176,7 +176,8 @@ def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
     unknown = sorted(set(table) - set(known))
     if unknown:
         raise ConfigurationError(
-            f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all."
+            f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all, here in lower"
+            f" case without {PREFIX}."
         )
     return {name: _as_text(path, name, value) for name, value in table.items()}
 
