@@ -87,7 +87,7 @@ class TestActions:
         """It goes on where it stopped."""
         shown = await operator.fill("webhooks/1", "/disable")
         assert "Statedisabled by an operator" in shown.text
-        assert "Send again" not in shown.text
+        assert not [each for each in ("Send again", "Next try") if each in shown.text]
         assert await disabled_by(shop) is DisabledReason.OPERATOR
         shown = await operator.submit(shown, "/enable")
         assert "Stateactive" in shown.text
