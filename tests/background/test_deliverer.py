@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
-from petstore.core.events import BY_ENTRY, TESTED
+from petstore.core.events import BY_ENTRY, TESTED, EventPage, EventQuery
 from petstore.core.orders import NewOrder
 from petstore.core.webhooks import REPETITIONS_MS, DisabledReason, Webhook, WebhookChange
 from petstore.storage.store import Store
@@ -427,6 +427,34 @@ async def test_a_redirect_is_a_failure(
     assert (noted.status, noted.is_success) == (307, False)
     assert "Redirects are not followed" in str(noted.fault)
     assert noted.next_at_ms is not None
+
+
+async def test_many_webhooks_read_a_few_at_a_time(
+    store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each turn of the loop: the process would show no life meanwhile, and be replaced at its timeout."""
+    for number in range(34):
+        await account(store, f"shop-{number}")
+        for _ in range(3):
+            await webhook(store, number + 1, "https://shop.example/hook", "category.*")
+    await add(store, 2)
+    loop, read, most, reads = asyncio.get_running_loop(), store.events.page, 0, 0
+
+    def count() -> None:
+        nonlocal most, reads
+        most, reads = max(most, reads), 0
+
+    async def page(query: EventQuery) -> EventPage:
+        nonlocal reads
+        if not reads:
+            loop.call_soon(count)
+        reads += 1
+        return await read(query)
+
+    monkeypatch.setattr(store.events, "page", page)
+    await process.work()
+    assert len(process.has) == 102
+    assert most <= 4
 
 
 async def test_it_goes_on_where_it_stopped(

@@ -33,6 +33,8 @@ _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
 _TRIES_OF_ACCOUNT_MAX = 250
+# Each may read as many entries of the journal as a request.
+_READING_MAX = 4
 _STOP_SECONDS = 3.0
 # Entries after which the webhooks are read again: of these subjects, and a restore.
 _CHANGES = ("webhook.", "account.", "store.")
@@ -57,8 +59,9 @@ class Deliverer:
         success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
-        turns = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX)
-        self._tools = Tools(self._owner, store.deliverers, store.events, sender, seal, clock, turns, tried)
+        turns, reading = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
+        shared = store.deliverers, store.events, sender, seal, clock, turns, reading, tried
+        self._tools = Tools(self._owner, *shared)
         self._deliveries: dict[int, Deliveries] = {}
         self._leaving: list[Deliveries] = []  # deliveries under way of webhooks that it has no more
         self._looked_to: Bookmark | None = None

@@ -182,16 +182,20 @@ class Deliveries:
         """Have the next events at hand, if one may begin."""
         if self._first or not self._may_have_more or self._is_held():
             return
-        query = EventQuery(_PAGE, self.endpoint.account_id, self.entries, self._read_to)
-        self._may_have_more = False
-        try:
-            page = await self._tools.events.page(query)
-        except EventsGone:
-            await self._leave_gap()
-            return
-        except StoreUnavailable:
-            self._may_have_more = True
-            raise
+        async with self._tools.reading:
+            await asyncio.sleep(0)  # SQLite answers at once: thousands of webhooks would hold the loop
+            if self.is_lost:
+                return
+            query = EventQuery(_PAGE, self.endpoint.account_id, self.entries, self._read_to)
+            self._may_have_more = False
+            try:
+                page = await self._tools.events.page(query)
+            except EventsGone:
+                await self._leave_gap()
+                return
+            except StoreUnavailable:
+                self._may_have_more = True
+                raise
         self._read_to = page.after
         self._may_have_more = self._may_have_more or bool(page.events) or page.is_behind
         for event, place in zip(page.events, page.places, strict=True):

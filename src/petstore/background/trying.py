@@ -79,7 +79,8 @@ def try_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = No
 
 
 class Tools(msgspec.Struct, frozen=True):
-    """What all deliveries of a process share. `tried` hears whether a try was a success."""
+    """What all deliveries of a process share: `reading` bounds how many read events at once, `tried` hears
+    whether a try was a success."""
 
     owner: str
     deliverers: Deliverers
@@ -88,6 +89,7 @@ class Tools(msgspec.Struct, frozen=True):
     seal: Seal
     clock: Clock
     turns: Turns
+    reading: asyncio.Semaphore
     tried: Callable[[bool], None]
 
 
