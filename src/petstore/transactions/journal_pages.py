@@ -39,7 +39,7 @@ _OF_MANY_KEYS = (
 def page(query: JournalQuery) -> Script[JournalPage]:
     """See core.journal. Raises AccountNotFound and PersonNotFound."""
     where = Query()
-    yield from _between(query, where)
+    first_id = yield from _between(query, where)
     account_id, has_many_keys, stop = None, False, None
     if query.about is not None and query.about.subject == "account":
         account_id = yield from _find(query.about)
@@ -49,7 +49,9 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     elif query.about is not None:
         where.add("subject = {} AND subject_id = {}", query.about.subject, int(query.about.reference))
     if has_many_keys or (account_id is None and query.is_searched):
-        stop = yield from _stop(query.scan_max, where)
+        stop = yield from _stop(query.scan_max, first_id, where)
+    if stop is not None or first_id:  # one bound: of two SQLite walks to the first
+        where.add("id >= {}", first_id if stop is None else stop.id)
     if has_many_keys:
         where.add(_OF_MANY_KEYS, account_id, account_id)
         account_id = None
@@ -61,16 +63,16 @@ def page(query: JournalQuery) -> Script[JournalPage]:
     return JournalPage(entries, has_more=False, scan_end=stop)
 
 
-def _between(query: JournalQuery, where: Query) -> Script[None]:
-    """The range of identifiers: clocks may differ by an hour, so `_filter` compares the times too."""
+def _between(query: JournalQuery, where: Query) -> Script[int]:
+    """The range of identifiers, whose beginning it returns: clocks may differ by an hour, so `_filter`
+    compares the times too."""
     before_id = query.before_id
     if query.until_ms is not None:
         until_id = yield from first_since(query.until_ms + HOUR_MS)
         before_id = until_id if before_id is None else min(before_id, until_id)
     if before_id is not None:
         where.add("id < {}", before_id)
-    if query.since_ms is not None:
-        where.add("id >= {}", (yield from first_since(query.since_ms - HOUR_MS)))
+    return 0 if query.since_ms is None else (yield from first_since(query.since_ms - HOUR_MS))
 
 
 def first_since(at_ms: int) -> Script[int]:
@@ -94,14 +96,11 @@ def _find(about: About) -> Script[int]:
     raise missing(about.reference)
 
 
-def _stop(scan_max: int, where: Query) -> Script[ScanEnd | None]:
-    """The entry at which the search has to stop, if there are as many; no earlier ones are read then."""
-    end = "ORDER BY id DESC LIMIT 1 OFFSET {}"
-    rows = yield where.select("SELECT id, at_ms FROM journal", end, scan_max - 1)
-    if not rows:
-        return None
-    where.add("id >= {}", rows[0][0])
-    return ScanEnd(*rows[0])
+def _stop(scan_max: int, first_id: int, where: Query) -> Script[ScanEnd | None]:
+    """The entry at which the search has to stop, if there are as many."""
+    end = "AND id >= {} ORDER BY id DESC LIMIT 1 OFFSET {}"
+    rows = yield where.select("SELECT id, at_ms FROM journal", end, first_id, scan_max - 1)
+    return ScanEnd(*rows[0]) if rows else None
 
 
 def _filter(query: JournalQuery, where: Query) -> None:

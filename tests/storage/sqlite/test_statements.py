@@ -6,21 +6,26 @@ import contextlib
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 from msgspec.structs import replace
 
 from petstore.core.accounts import STATES, AccountQuery
+from petstore.core.durations import HOUR_MS
+from petstore.core.journal import JournalQuery
 from petstore.core.orders import OPEN, OrderQuery, OrderStatus
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.connection import open_reader
+from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
+from petstore.transactions.journal_pages import page
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.usage import BANS_IN_FORCE
 from petstore.transactions.webhooks import FAILING
@@ -174,3 +179,24 @@ def test_webhooks_that_fail_are_found_by_an_index(connection: apsw.Connection) -
         "SEARCH w USING INDEX webhooks_failing (failing_since_ms>?)",
         "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
     ]
+
+
+def test_a_search_of_the_journal_reads_no_more_than_it_may(connection: apsw.Connection) -> None:
+    """Wherever its time begins; the event loop waits for it."""
+    with contextlib.closing(apsw.Connection(connection.filename)) as filling:
+        filling.execute(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2000)"
+            " INSERT INTO journal (at_ms, actor, subject, subject_id, action)"
+            " SELECT n * 3600000, 'cli:anna', 'pet', n, 'removed' FROM n"
+        )
+    most = 0
+
+    def note(traced: dict[str, Any]) -> None:
+        nonlocal most
+        most = max(most, traced["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+    connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
+    found = run(connection, page(JournalQuery(5, actor="nobody", since_ms=HOUR_MS * 10, scan_max=10)))
+    assert found.scan_end is not None
+    assert found.scan_end.id == 1_991
+    assert 0 < most < 1_000
