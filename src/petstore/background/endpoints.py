@@ -191,11 +191,13 @@ class Deliveries:
             try:
                 page = await self._tools.events.page(query)
             except EventsGone:
-                await self._leave_gap()
-                return
+                page = None
             except StoreUnavailable:
                 self._may_have_more = True
                 raise
+        if page is None:
+            await self._leave_gap()
+            return
         self._read_to = page.after
         self._may_have_more = self._may_have_more or bool(page.events) or page.is_behind
         for event, place in zip(page.events, page.places, strict=True):
