@@ -19,8 +19,9 @@ _NO_SUCH_OPTION = ("42704", "55P02", "22023")
 _QUOTED = re.compile('"([^"]+)"')
 _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
 # The server does not know how short a LIMIT is, and would plan a page anew each time. No option of the
-# connection, which PgBouncer would need in its configuration.
-_PLAN_ONCE = "SET plan_cache_mode = force_generic_plan"
+# connection, which PgBouncer would need in its configuration. An incremental sort would read all orders of an
+# account for a page of those in one state.
+_PLAN_ONCE = "SET plan_cache_mode = force_generic_plan; SET enable_incremental_sort = off"
 _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
