@@ -45,7 +45,7 @@ def padded(ids: tuple[int, ...]) -> tuple[int, ...]:
     connection keeps prepared.
     """
     length = next((length for length in (1, 10, IDS_MAX) if len(ids) <= length), len(ids))
-    return (ids * length)[:length]
+    return (ids * -(-length // max(len(ids), 1)))[:length]
 
 
 def moment_ms(parameter: int) -> str:
