@@ -22,7 +22,7 @@ from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
 from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders
-from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
+from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
 from tests.support import webhooks
@@ -278,6 +278,18 @@ class TestPlans:
             sql = f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_REPETITIONS.postgres.replace('$1', repr('a'))}"
             nodes = list(_nodes(json.loads(await connection.fetchval(sql))[0]["Plan"]))
             assert max(node["Actual Rows"] for node in nodes) == 1_000, nodes
+
+    async def test_the_webhook_that_is_furthest_behind(self, database: str, store: Store) -> None:
+        """Planned for as many rows as there are webhooks, also without statistics of the one data set: every
+        process asks every five seconds."""
+        account_id = await webhooks.account(store, "hooks")
+        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        run(database, "ANALYZE webhooks; ANALYZE accounts")
+        async for connection in planning(database):
+            plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {FURTHEST_BEHIND.postgres}")
+            nodes = list(_nodes(json.loads(plan)[0]["Plan"]))
+            planned = [node["Plan Rows"] for node in nodes if node.get("Relation Name") != "data_set"]
+            assert max(planned) <= 2, nodes
 
     async def test_a_search_by_name(self, database: str, store: Store) -> None:
         """First and deep, among many that are equal and at the end of the alphabet: what is read is what may
