@@ -64,6 +64,15 @@ class TestCheck:
         assert json.loads(result.stdout)["problems"] == ["the file is not a database"]
         assert result.stderr == ""
 
+    def test_unwritable(self, shop: Cli) -> None:
+        """A flipped bit of the header: SQLite reads all of it, and the service can store nothing."""
+        content = bytearray(shop.database.read_bytes())
+        content[18] |= 64
+        shop.database.write_bytes(content)
+        result = shop.run("db", "check")
+        assert result.exit_code == 1
+        assert "sound           no\nproblem: its header says that SQLite is too old" in result.stdout
+
 
 class TestBackup:
     def test_its_time_is_noted_for_metrics(self, shop: Cli) -> None:

@@ -85,6 +85,9 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
     with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
         findings = [row[0] for row in reader.execute("PRAGMA integrity_check")]
         problems = [finding for finding in findings if finding != "ok"]
+        # The header's write version: SQLite only reads the files of a later one.
+        if reader.read("main", 0, 18, 1)[1] > b"\x02":
+            problems.append("its header says that SQLite is too old to write it, so nothing can be stored")
         problems += [
             f"{table}: row {row} refers to a missing row of {parent}"
             for table, row, parent, _ in reader.execute("PRAGMA foreign_key_check")
