@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from petstore.core.events import Position
+from petstore.core.values import INT64_MAX
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, OLDEST, note_place
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, statement, write
@@ -62,6 +63,34 @@ _REMOVE_OLD = {
         " RETURNING 1"
     ),
 }
+# Rows of a webhook that leave in one transaction, far from the timeout of a statement: it may have millions.
+_PART = 5_000
+_NEXT_TRIES = "SELECT id FROM webhook_tries WHERE"
+PARTS = [
+    (
+        Statement(
+            f"{_NEXT_TRIES} webhook_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3",
+            # Along the webhook's own index, however rare its tries are.
+            f"{_NEXT_TRIES} (webhook_id, id) > ($1, $2) AND (webhook_id, id) < ($1, {INT64_MAX})"
+            " ORDER BY webhook_id, id LIMIT 1 OFFSET $3",
+        ),
+        statement("DELETE FROM webhook_tries WHERE webhook_id = $1 AND id > $2 AND id <= $3"),
+    ),
+    (
+        statement(
+            "SELECT at_ms FROM webhook_repetitions WHERE webhook_id = $1 AND at_ms > $2"
+            " ORDER BY at_ms LIMIT 1 OFFSET $3"
+        ),
+        statement("DELETE FROM webhook_repetitions WHERE webhook_id = $1 AND at_ms > $2 AND at_ms <= $3"),
+    ),
+]
+
+
+class Part(NamedTuple):
+    """A place in what a webhook had: of its tries or its repetitions."""
+
+    of: int = 0
+    place: int = 0
 
 
 class Removed(NamedTuple):
@@ -116,6 +145,17 @@ class Retention(Repository):
         """Remove some rows: `usage_days` before a day, `webhook_tries` that failed before a time, or
         `refusals` before a time. How many, 0 when none is left."""
         return len((yield _REMOVE_OLD[kind], (before, STEP_MAX)))
+
+
+def remove_part(webhook_id: int, after: Part) -> Script[Part | None]:
+    """Remove some of a webhook's many tries and repetitions, those after a place: PostgreSQL would pass by
+    all that are gone. Up to where; None, and nothing was removed, where few are left."""
+    for at in range(after.of, len(PARTS)):
+        start, (find, remove) = after.place if at == after.of else 0, PARTS[at]
+        for (last,) in (yield find, (webhook_id, start, _PART - 1)):
+            yield remove, (webhook_id, start, last)
+            return Part(at, last)
+    return None
 
 
 def _last_before(at_ms: int) -> Script[Position]:

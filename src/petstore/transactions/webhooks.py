@@ -21,6 +21,7 @@ from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
+from petstore.transactions.retention import Part, remove_part
 from petstore.transactions.rows import PLACE, WEBHOOK, place_of, places, read_place, read_webhook, select
 from petstore.transactions.script import NO_EFFECT, Script, read, statement, write
 
@@ -179,20 +180,23 @@ class Webhooks(Creating):
             return replace(after, disabled=reason)
         return after
 
-    @write(NO_EFFECT)
-    def remove(
-        self,
-        now_ms: int,
-        webhook_id: int,
-        actor: str,
-        account_id: int | None = None,
-        match: Tags | None = None,
-    ) -> Script[None]:
-        """Raises PreconditionFailed."""
-        before, _ = yield from find_webhook(webhook_id, account_id)
-        check_match(match, members_of(before))
-        yield _REMOVE, (webhook_id,)
-        yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
+    async def remove(
+        self, webhook_id: int, actor: str, account_id: int | None = None, match: Tags | None = None
+    ) -> None:
+        """With its tries: many leave before, in transactions of their own. Raises PreconditionFailed."""
+        now_ms, done = self._clock.now_ms(), Part()
+
+        def script() -> Script[Part | None]:
+            before, _ = yield from find_webhook(webhook_id, account_id)
+            check_match(match, members_of(before))
+            if part := (yield from remove_part(webhook_id, done)):
+                return part
+            yield _REMOVE, (webhook_id,)
+            yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
+            return None
+
+        while part := await self._database.write(script):
+            done = part
 
     @write(NO_EFFECT)
     def rotate(

@@ -219,6 +219,29 @@ class TestChange:
             assert backend.execute(f"SELECT webhook_id FROM {table}") == [(2,)]
         assert (await store.webhooks.get(2)).id == 2
 
+    async def test_what_it_had_leaves_in_parts(
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Others write between them. A removal that is refused takes nothing."""
+        await create(store)
+        for number in range(7):
+            backend.execute(
+                "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer)"
+                " VALUES (1, 'e', 't', 0, 0, '')"
+            )
+            backend.execute(f"INSERT INTO webhook_repetitions VALUES (1, 'd', {number}, 1, {number})")
+        monkeypatch.setattr("petstore.transactions.retention._PART", 3)
+        with pytest.raises(PreconditionFailed):
+            await store.webhooks.remove(1, ACTOR, match=frozenset({b'"other"'}))
+        assert backend.execute("SELECT count(*) FROM webhook_tries") == [(7,)]
+        commits: list[int] = []
+        store.hear_commits(lambda: commits.append(1))
+        await store.webhooks.remove(1, ACTOR)
+        assert len(commits) == 5
+        for table in ("webhooks", "webhook_tries", "webhook_repetitions"):
+            assert backend.execute(f"SELECT count(*) FROM {table}") == [(0,)]
+        assert [entry.type for entry in await entries(store, "webhook:1")].count("webhook.removed") == 1
+
 
 class TestRotation:
     def test_five_sign_at_once_each_for_a_day(self) -> None:

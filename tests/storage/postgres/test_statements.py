@@ -25,6 +25,7 @@ from petstore.transactions import idempotency, orders
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
+from petstore.transactions.retention import PARTS
 from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -262,6 +263,7 @@ class TestPlans:
                     (TRIES, (webhook_id, 2**62, 21)),
                     (TEST, (webhook_id, "evt_7")),
                     (PRUNE, (webhook_id + 1,)),
+                    (PARTS[0][0], (webhook_id, 0, 100)),
                 ):
                     await self._check(connection, statement.postgres, arguments, 101)
 

@@ -27,6 +27,7 @@ from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.journal_pages import page
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
+from petstore.transactions.retention import PARTS
 from petstore.transactions.usage import BANS_IN_FORCE
 from petstore.transactions.webhooks import FAILING
 
@@ -165,6 +166,13 @@ def test_what_is_sent_again_next_is_a_walk_along_an_index(connection: apsw.Conne
         step for step in steps(connection, NEXT_REPETITIONS.sqlite, ("a",)) if step.startswith("SEARCH")
     ]
     assert of_the_table == [f"SEARCH r USING {index} AND at_ms<?)", f"SEARCH l USING COVERING {index})"]
+
+
+def test_what_leaves_with_a_webhook_is_found_along_its_own(connection: apsw.Connection) -> None:
+    """However much others have."""
+    for (find, remove), index in zip(PARTS, ("tries_by_webhook", "repetitions_by_time"), strict=True):
+        for statement in find, remove:
+            assert f"INDEX webhook_{index} (webhook_id=?" in steps(connection, statement.sqlite, (1, 2, 3))[0]
 
 
 def test_bans_are_found_by_their_end(connection: apsw.Connection) -> None:
