@@ -119,6 +119,10 @@ class Database(Protocol):
         """The result of a transaction, which is durable when this returns."""
         return await asyncio.shield(self.start(script, effect))
 
+    async def write_long(self, script: Callable[[], Script[T]], effect: Effect) -> T:
+        """The same where no bound on a statement's time suits."""
+        return await self.write(script, effect)
+
 
 class Repository:
     """What a store holds of one noun. Its methods are scripts: each is one transaction and may raise

@@ -12,7 +12,7 @@ from petstore.core.stages import Stage
 from petstore.core.staging import Content
 from petstore.transactions.events import restored
 from petstore.transactions.rows import places, select
-from petstore.transactions.script import Effect, Repository, Script, Statement, read, statement, write
+from petstore.transactions.script import Effect, Repository, Script, Statement, read, statement
 from petstore.transactions.stages import stamped
 
 PETS = ("id", "name", "category_id", "status")
@@ -29,10 +29,11 @@ _ACCOUNT = statement(
     " ON CONFLICT (name) DO UPDATE SET "
     + select([f"{column} = excluded.{column}" for column in ACCOUNTS if column != "name"])
 )
-# An identifier is never given out again: SQLite remembers the greatest one by itself.
+# An identifier is never given out again: SQLite remembers the greatest one by itself. First, so that nobody
+# takes one of these meanwhile.
 _GO_ON = Statement(
-    "SELECT 1",
-    "SELECT setval(sequence, greatest(1, (SELECT max(id) FROM pets), pg_sequence_last_value(sequence)))"
+    "SELECT ?1",
+    "SELECT setval(sequence, greatest(1, $1::bigint, pg_sequence_last_value(sequence)))"
     " FROM (SELECT pg_get_serial_sequence('pets', 'id')::regclass AS sequence) AS of_pets",
 )
 # The journal does not tell where these animals come from.
@@ -51,24 +52,31 @@ class Staging(Repository):
         accounts = yield _OPEN_ACCOUNTS, ()
         return Content(_tuples(pets[::-1]), _tuples(categories), _tuples(accounts))
 
-    @write(Effect(catalogue=True, keyring=True))
-    def fill(self, now_ms: int, content: Content, actor: str) -> Script[None]:
+    async def fill(self, content: Content, actor: str) -> None:
         """Replace animals, orders and names of categories; accounts get the plan of their namesakes, and new
         ones are added. Keys, webhooks, contacts and people stay. Earlier bookmarks of events end.
 
         Raises Conflict for a database that is, or may be, production's.
         """
-        yield from stamped(now_ms, Stage.STAGING)
-        for empty in _EMPTY:
-            yield empty, ()
-        yield from _insert("pets", PETS, content.pets)
-        yield _GO_ON, ()
-        yield from _insert("categories", CATEGORIES, content.categories)
-        for account in content.accounts:
-            yield _ACCOUNT, (now_ms, *account)
-        yield _NOT_WHOLE, ()
-        counts: dict[str, object] = {"animals": len(content.pets), "accounts": len(content.accounts)}
-        yield from restored(now_ms, actor, counts)
+        now_ms = self._clock.now_ms()
+        # For itself: services that start wait for the stamp.
+        await self._database.write(lambda: stamped(now_ms, Stage.STAGING))
+        await self._database.write_long(
+            lambda: _fill(now_ms, content, actor), Effect(catalogue=True, keyring=True)
+        )
+
+
+def _fill(now_ms: int, content: Content, actor: str) -> Script[None]:
+    yield _GO_ON, (content.pets[-1][0] if content.pets else 0,)
+    for empty in _EMPTY:
+        yield empty, ()
+    yield from _insert("pets", PETS, content.pets)
+    yield from _insert("categories", CATEGORIES, content.categories)
+    for account in content.accounts:
+        yield _ACCOUNT, (now_ms, *account)
+    yield _NOT_WHOLE, ()
+    counts: dict[str, object] = {"animals": len(content.pets), "accounts": len(content.accounts)}
+    yield from restored(now_ms, actor, counts)
 
 
 def _tuples(rows: Sequence[Sequence[object]]) -> list[tuple[object, ...]]:

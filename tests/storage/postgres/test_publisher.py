@@ -15,10 +15,12 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.staging import Content
 from petstore.core.versions import WRITER_SECONDS
 from petstore.storage.backend import backend_for
+from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
-from petstore.storage.postgres import stock
+from petstore.storage.postgres import transaction
 from petstore.storage.postgres.connection import _GRACE_SECONDS
 from petstore.storage.store import Store
 from petstore.transactions.script import CATALOGUE, Script, statement
@@ -194,11 +196,28 @@ async def test_an_import_is_announced_around_its_commit_alone(store: Store, publ
     assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 2)]
 
 
+async def test_so_is_a_refresh_of_staging_however_long_it_takes(
+    database: str, store: Store, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the limit of a statement holds for it, nor that of a transaction."""
+    monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.1)
+    run(
+        database,
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5);"
+        " RETURN NULL; END $$; CREATE TRIGGER slow AFTER DELETE ON pets EXECUTE FUNCTION slow()",
+    )
+    options = PostgresOptions(timeout_ms=200)
+    brief = backend_for(database, postgres=options).open(ManualClock(), publisher=publisher)
+    await brief.staging.fill(Content([(1, "Rex", 1, "available")]), ACTOR)
+    await brief.close()
+    assert publisher.take() == [("begin", "catalogue keyring", 0), ("settle", "catalogue keyring", 1)]
+
+
 async def test_an_import_of_unknown_outcome_stays_announced(
     store: Store, publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its commit may come late, so a second announcement begins before the first one ends."""
-    monkeypatch.setattr(stock, "_COMMIT_SECONDS", 0.2)
+    monkeypatch.setattr(transaction, "_COMMIT_SECONDS", 0.2)
     async with store.stock.importing(ACTOR, None) as load:
         await load.stage([stock_row(1, None, "Rex", 1, None)])
         await load.plan()

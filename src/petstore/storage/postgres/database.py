@@ -10,6 +10,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, TypeVar, TypeVarTuple
 
 from petstore.core.clock import Clock
@@ -22,7 +23,7 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import Repeatable, is_lost, is_the_drivers, may_repeat, translate
 from petstore.storage.postgres.pool import Connection, Pool, close_connection
 from petstore.storage.postgres.sharing import retrieve_error
-from petstore.storage.postgres.transaction import Transaction, Work, run_locking, run_script
+from petstore.storage.postgres.transaction import Transaction, Work, commit, run_locking, run_script
 from petstore.transactions import script as scripts
 from petstore.transactions.script import NO_EFFECT, Effect, Script
 
@@ -50,6 +51,7 @@ class Database(scripts.Database):
         self._clock = clock
         self._publisher = publisher
         self._committed = committed
+        self._connect_unbounded = partial(connect, url, options, bounded=False)
         seconds = options.timeout_ms / 1_000
         self._pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
@@ -101,6 +103,10 @@ class Database(scripts.Database):
             return rows
 
         return await asyncio.shield(self.start_work(one, effect, autocommit=True))
+
+    async def write_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
+        """Over a connection of its own, which has no timeouts; announced around its commit alone."""
+        return await _repeat(self._attempt_long, script, effect)
 
     async def close(self) -> None:
         """Finish the accepted writes, then close the connections."""
@@ -179,6 +185,20 @@ class Database(scripts.Database):
                 self._track(self._settle_late(announced, again))
             elif announced is not None:
                 await announced.__aexit__(None, None, None)
+
+    async def _attempt_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
+        connection: Connection | None = None
+        try:
+            connection = await self._connect_unbounded()
+            await connection.execute("BEGIN")
+            result = await run_locking(connection, script())
+            await commit(connection, lambda: self._announcement(effect))
+            return result
+        except Exception as error:
+            raise translate(error, NOTHING_STORED, repeatable=may_repeat(error)) from error
+        finally:
+            if connection is not None:
+                await close_connection(connection)  # which rolls back
 
     def _announcement(self, effect: Effect) -> AbstractAsyncContextManager[None]:
         return self._publisher.changing(catalogue=effect.catalogue, keyring=effect.keyring)

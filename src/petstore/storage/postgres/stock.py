@@ -7,7 +7,6 @@ behind it the whole import is one.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
 
@@ -15,21 +14,18 @@ import asyncpg
 
 from petstore.core.clock import Clock
 from petstore.core.stock import Purpose, StockPlan, StockRow
-from petstore.core.versions import WRITER_SECONDS, Publisher
-from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.core.versions import Publisher
+from petstore.storage.failures import NOTHING_STORED
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.database import Database
-from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
+from petstore.storage.postgres.faults import translate
 from petstore.storage.postgres.pool import Connection, close_connection
-from petstore.storage.postgres.transaction import run_locking, run_script
+from petstore.storage.postgres.transaction import commit, run_locking, run_script
 from petstore.transactions import stock
 from petstore.transactions.script import Script, T
 from petstore.transactions.stock import STAGED, Import, Stock
 
-# To store may take longer than a writer stays announced. So it is announced just before its commit, until
-# which nobody else can read any of it: what is left is the sync of the server's log.
-_COMMIT_SECONDS = WRITER_SECONDS - 1
 # Imports store one after the other, so that none adds what another is adding, and nobody changes the animals
 # of their plans.
 _LOCK = (
@@ -111,25 +107,8 @@ class PostgresStockImport(Import):
         if not is_stored:
             await self._known(self._connection.execute(undo))
             return None
-        ending = asyncio.ensure_future(self._commit())
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:  # too late: the answer tells what became of it
-            await ending
+        await commit(self._connection, lambda: self._publisher.changing(catalogue=True))
         return 0.0
-
-    async def _commit(self) -> None:
-        async with self._publisher.changing(catalogue=True):
-            try:
-                async with asyncio.timeout(_COMMIT_SECONDS):
-                    await self._connection.execute("COMMIT")
-            except Exception as error:
-                if is_answer(error) or not is_the_drivers(error):
-                    raise translate(error, NOTHING_STORED) from error
-                # It may commit late: announced anew, no cached page is used until it must have ended.
-                async with self._publisher.changing(catalogue=True):
-                    await asyncio.sleep(_COMMIT_SECONDS)
-                raise translate(error, OUTCOME_UNKNOWN) from error
 
     async def _lock(self) -> str:
         """Begin to store; what undoes it."""

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import asyncpg
 
-from petstore.storage.postgres.faults import is_answer, is_the_drivers
+from petstore.core.versions import WRITER_SECONDS
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.storage.postgres.faults import is_answer, is_the_drivers, translate
 from petstore.storage.postgres.pool import Connection
 from petstore.transactions.script import Script, Statement
 
 _T = TypeVar("_T")
 Work = Callable[[Connection], Awaitable[_T]]
+# What may take longer than a writer stays announced is announced just before its commit, until which nobody
+# else can read any of it: what is left is the sync of the server's log.
+_COMMIT_SECONDS = WRITER_SECONDS - 1
 
 
 async def run_script(
@@ -33,6 +40,29 @@ def run_locking(connection: Connection, script: Script[_T]) -> Awaitable[_T]:
     return run_script(
         script, lambda statement, arguments: connection.fetch(statement.postgres + statement.lock, *arguments)
     )
+
+
+async def commit(connection: Connection, announce: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+    """Commit, announced; also when this is cancelled, since the answer tells what became of it."""
+    ending = asyncio.ensure_future(_commit(connection, announce))
+    try:
+        await asyncio.shield(ending)
+    except asyncio.CancelledError:
+        await ending
+
+
+async def _commit(connection: Connection, announce: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+    async with announce():
+        try:
+            async with asyncio.timeout(_COMMIT_SECONDS):
+                await connection.execute("COMMIT")
+        except Exception as error:
+            if is_answer(error) or not is_the_drivers(error):
+                raise translate(error, NOTHING_STORED) from error
+            # It may commit late: announced anew, no cached page is used until it must have ended.
+            async with announce():
+                await asyncio.sleep(_COMMIT_SECONDS)
+            raise translate(error, OUTCOME_UNKNOWN) from error
 
 
 class Transaction:
