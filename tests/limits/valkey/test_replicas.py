@@ -386,7 +386,7 @@ class TestAnOutage:
             for shop in pair.shops:
                 assert len(names(await shop.ask("GET", "/v1/pets"))) == 4
 
-    async def test_a_suspension_through_an_outage_of_all(self, pair: Pair) -> None:
+    async def test_a_suspension_through_an_outage_of_all(self, pair: Pair, slept: list[float]) -> None:
         """Hanging: it acts on the next request all the same, and on those after the outage."""
         secret, _ = await pair.one.open_account("shop")
         for shop in (*pair.shops, *pair.shops):
@@ -394,6 +394,7 @@ class TestAnOutage:
         pair.valkey.signal(signal.SIGSTOP)
         try:
             await pair.one.store.accounts.suspend("shop", ACTOR)
+            assert slept == [5.0]
             for shop in (*pair.shops, *pair.shops):
                 assert (await shop.ask("GET", "/v1/pets", key=secret)).code == "account_suspended"
         finally:
@@ -439,14 +440,16 @@ class TestAnOutage:
 
     @pytest.fixture
     def slept(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-        """How long commands have waited, which takes no time here."""
+        """How long commands, and changes of keys, have waited, which takes no time here."""
         waits: list[float] = []
 
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
 
         # Only there: the service's own rounds go on by the clock.
-        monkeypatch.setattr("petstore.wiring.administration.asyncio", SimpleNamespace(sleep=sleep))
+        only = SimpleNamespace(sleep=sleep, get_running_loop=asyncio.get_running_loop)
+        for module in ("wiring.administration", "limiter.valkey.publisher"):
+            monkeypatch.setattr(f"petstore.{module}.asyncio", only)
         return waits
 
     async def test_a_command_waits_the_lease_out(self, pair: Pair, slept: list[float]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.versions import LEASE_SECONDS, NO_VERSIONS, Version, Versions
+from petstore.limiter.valkey import publisher
 from petstore.limiter.valkey.scripts import Script
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
@@ -249,6 +251,26 @@ class TestOutage:
             await until(lambda: numbers(replicas)[0] > number)
             assert (await seen(reader)).catalogue != before.catalogue
             assert reader.watch.reasons == []
+
+    async def test_a_change_of_keys_waits_until_nobody_uses_what_was_kept(
+        self, server: ValkeyServer, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """I14: the writer alone may be cut off, and others go on with a key that the console has revoked."""
+        slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+
+        async with Replicas(server.url, clock, steered=False) as replicas:
+            writer = await replicas.open()
+            await writer.client.close()
+            monkeypatch.setattr(publisher, "asyncio", SimpleNamespace(sleep=sleep))
+            async with writer.publisher.changing(catalogue=True):
+                pass
+            assert slept == []
+            async with writer.publisher.changing(keyring=True):
+                assert slept == []
+            assert slept == [LEASE_SECONDS]
 
 
 class TestClocks:

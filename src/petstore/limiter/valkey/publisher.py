@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import count
 
-from petstore.core.versions import WRITER_SECONDS
+from petstore.core.versions import LEASE_SECONDS, WRITER_SECONDS
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
 from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, command
@@ -22,7 +22,8 @@ _WRITER_MS = int(WRITER_SECONDS * 1_000)
 class ValkeyPublisher:
     """Implements versions.Publisher for a service: changes do not wait for the end of an outage.
 
-    They are published at its end; until then the lease bounds the age of cached values.
+    They are published at its end; until then the lease bounds the age of cached values. A change of keys
+    waits for that: other processes may still reach Valkey.
     """
 
     def __init__(self, client: ValkeyClient) -> None:
@@ -55,6 +56,8 @@ class ValkeyPublisher:
 
     async def _not_published(self, keys: tuple[bytes, ...], reason: str) -> None:
         self._pending.update(keys[::2])
+        if KEYRING in keys:
+            await asyncio.sleep(LEASE_SECONDS)
 
     async def _publish(self, step: bytes, writer: bytes, keys: tuple[bytes, ...]) -> None:
         if not keys:
