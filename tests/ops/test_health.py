@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from petstore import config
 from petstore.core.clock import SystemClock
@@ -98,6 +99,36 @@ def test_one_worker_is_enough_to_fail() -> None:
     assert (shown.ready, shown.store_up, shown.limiter_up) == (0, 0, 0)
     shown = combine([Levels(), Levels()])
     assert (shown.ready, shown.store_up, shown.limiter_up) == (1, 1, 1)
+
+
+async def test_a_look_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store fails after it was asked, or somebody has locked a table: the others are looked at."""
+    seen = 0
+
+    async def well() -> None:
+        pass
+
+    async def fail() -> None:
+        raise StoreUnavailable("It took too long.")
+
+    async def count() -> None:
+        nonlocal seen
+        seen += 1
+
+    monkeypatch.setattr(health, "INTERVAL_SECONDS", 0)
+    watched = Health(
+        probe=well,
+        ask_limiter=well,
+        looks=[fail, count],
+        trouble=lambda: None,
+        in_outage=lambda: False,
+    )
+    with capture_logs() as lines:
+        running = asyncio.create_task(watched.run())
+        await until(lambda: seen > 1)
+        running.cancel()
+        await asyncio.wait([running])
+    assert lines == []
 
 
 async def test_an_idle_service_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

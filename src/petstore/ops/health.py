@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -92,8 +93,8 @@ class Health:
             try:
                 await self.look()
                 await self._ask_limiter()
-                if self._store == _OK:
-                    for look in self._looks:
+                for look in self._looks if self._store == _OK else ():
+                    with suppress(StoreUnavailable):  # it failed since, or a table is locked
                         await look()
             except Exception as error:
                 _log.error("a step of the round failed", exc_info=error)
