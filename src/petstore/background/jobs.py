@@ -67,12 +67,15 @@ async def _repeat(work: Work) -> None:
 
 
 async def _work(jobs: Jobs, work: Work) -> None:
+    is_in_trouble = False
     while True:
         try:
             is_idle = not await carry_out_next(jobs, work)
+            is_in_trouble = False
         except StoreUnavailable as error:
-            _log.warning("job failed", kind=work.kind, reason=str(error))
-            is_idle = True
+            if not is_in_trouble:
+                _log.warning("jobs wait", kind=work.kind, reason=str(error))
+            is_idle = is_in_trouble = True
         if is_idle:
             await asyncio.sleep(POLL_SECONDS)
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from petstore.background import jobs
 from petstore.background.jobs import ATTEMPTS_MAX, Progress, carry_out_next
@@ -169,6 +170,25 @@ class TestLoop:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert backend.execute("SELECT owner, deadline_ms FROM jobs") == [("", 0)]
+
+    async def test_an_outage_is_logged_once(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However long it lasts, and again when the store has answered in between."""
+        answers, over = [False, False, False, True, False, False], asyncio.Event()
+
+        async def take(_kind: str) -> None:
+            if not answers:
+                over.set()
+            elif not answers.pop(0):
+                raise StoreUnavailable("It is gone.")
+
+        monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
+        monkeypatch.setattr(store.jobs, "take", take)
+        with capture_logs() as lines:
+            running = asyncio.create_task(jobs.run(store.jobs, [Recorder()]))
+            await over.wait()
+            running.cancel()
+            await asyncio.wait([running])
+        assert [line["event"] for line in lines] == ["jobs wait"] * 2
 
     async def test_a_stop_while_it_is_taken(
         self,
