@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
@@ -38,9 +40,9 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
             options.timeout_ms
         )
     try:
-        connection = await asyncpg.connect(
-            url,
-            timeout=seconds,
+        connection = await _connect_to_one(
+            _servers_of(url),
+            seconds,
             command_timeout=(seconds + _GRACE_SECONDS if options.prepared else seconds) if bounded else None,
             statement_cache_size=100 if options.prepared else 0,
             max_cached_statement_lifetime=0,
@@ -54,6 +56,30 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
         if reason is None:
             raise
         raise ConfigurationError(f"PETSTORE_DATABASE_URL{reason}") from error
+
+
+def _servers_of(url: str) -> list[str]:
+    """An address for each server that this one names."""
+    parts = urlsplit(url)
+    if "," not in parts.netloc:
+        return [url]
+    user, at, servers = parts.netloc.rpartition("@")
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{server}")) for server in servers.split(",")]
+
+
+async def _connect_to_one(servers: list[str], seconds: float, **options: Any) -> Connection:
+    """The first that may be used. Each has its part of the time: with the driver's own list one that hangs,
+    or whose machine is gone, takes all of it."""
+    failed: Exception | None = None
+    for server in servers:
+        try:
+            return await asyncpg.connect(server, timeout=seconds / len(servers), **options)
+        except asyncpg.TargetServerAttributeNotMatched as error:  # a standby explains less than an outage
+            failed = failed or error
+        except (OSError, asyncpg.CannotConnectNowError) as error:
+            failed = error
+    assert failed is not None
+    raise failed
 
 
 async def _plan_once(connection: Connection) -> None:
