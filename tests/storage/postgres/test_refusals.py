@@ -23,6 +23,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres import search
+from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
@@ -136,6 +137,26 @@ class TestCollisions:
                 await store.pets.add(REX, ACTOR, idempotency)
         assert run(database, "SELECT last_value FROM attempts") == [(16,)]
         assert sum(statements._RETRY_DELAYS_SECONDS) < 1
+
+    async def test_what_is_refused_slowly_is_not_repeated_for_long(
+        self, database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As by a pooler, after seconds: eight times that would be half a minute without an answer."""
+        clock = ManualClock()
+        store = backend_for(database).open(clock)
+        attempts = 0
+
+        async def refuse_slowly() -> None:
+            nonlocal attempts
+            attempts += 1
+            clock.advance(1.5)
+            raise Repeatable("The store failed: the connection to it broke.")
+
+        monkeypatch.setattr(store._database._pool, "acquire", refuse_slowly)  # type: ignore[attr-defined]
+        with pytest.raises(StoreUnavailable, match="broke"):
+            await store.pets.get(1)
+        assert attempts == 2
+        await store.close()
 
 
 class TestTold:

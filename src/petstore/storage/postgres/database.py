@@ -29,6 +29,8 @@ from petstore.transactions.script import NO_EFFECT, Effect, Script
 
 # Together less than a second.
 _RETRY_DELAYS_SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+# No repetition begins later: refusals may be slow, such as PgBouncer's, or deadlocks, each after a second.
+_REPEATED_SECONDS = 2.0
 # A write of unknown outcome may commit late, so its announcement is kept up for this long.
 _UNKNOWN_SECONDS = 10.0
 # Each statement has its own timeout; the transaction as a whole must end before its announcement.
@@ -67,7 +69,7 @@ class Database(scripts.Database):
 
     def fetch(self, sql: str, *arguments: object) -> Coroutine[Any, Any, list[Any]]:
         """The rows of a query. Raises StoreUnavailable."""
-        return _repeat(self._fetch, sql, arguments)
+        return self._repeat(self._fetch, sql, arguments)
 
     async def fetch_row(self, sql: str, *arguments: object) -> Any:
         """The first row of a query, or None."""
@@ -91,7 +93,7 @@ class Database(scripts.Database):
         """Begin a write: `autocommit` when it is one statement, which is a transaction of its own."""
         if self._closing.is_set():
             raise StoreUnavailable("The service is shutting down; nothing was stored.")
-        task = self._track(_repeat(self._attempt, work, effect, autocommit))
+        task = self._track(self._repeat(self._attempt, work, effect, autocommit))
         task.add_done_callback(retrieve_error)
         return task
 
@@ -106,7 +108,7 @@ class Database(scripts.Database):
 
     async def write_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
         """Over a connection of its own, which has no timeouts; announced around its commit alone."""
-        return await _repeat(self._attempt_long, script, effect)
+        return await self._repeat(self._attempt_long, script, effect)
 
     async def close(self) -> None:
         """Finish the accepted writes, then close the connections."""
@@ -200,6 +202,20 @@ class Database(scripts.Database):
             if connection is not None:
                 await close_connection(connection)  # which rolls back
 
+    async def _repeat(
+        self, attempt: Callable[[*_Arguments], Coroutine[Any, Any, _T]], *arguments: *_Arguments
+    ) -> _T:
+        """Try up to eight times, at quick refusals within a second."""
+        ends_seconds = self._clock.monotonic() + _REPEATED_SECONDS
+        for delay in _RETRY_DELAYS_SECONDS:
+            try:
+                return await attempt(*arguments)
+            except Repeatable:
+                if self._clock.monotonic() > ends_seconds:
+                    raise
+                await asyncio.sleep(delay * random.uniform(0.5, 1))
+        return await attempt(*arguments)
+
     def _announcement(self, effect: Effect) -> AbstractAsyncContextManager[None]:
         return self._publisher.changing(catalogue=effect.catalogue, keyring=effect.keyring)
 
@@ -212,16 +228,6 @@ class Database(scripts.Database):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_UNKNOWN_SECONDS):
                     await self._closing.wait()
-
-
-async def _repeat(attempt: Callable[[*_Arguments], Coroutine[Any, Any, _T]], *arguments: *_Arguments) -> _T:
-    """Try up to eight times within a second."""
-    for delay in _RETRY_DELAYS_SECONDS:
-        try:
-            return await attempt(*arguments)
-        except Repeatable:
-            await asyncio.sleep(delay * random.uniform(0.5, 1))
-    return await attempt(*arguments)
 
 
 async def _in_time(transaction: Coroutine[Any, Any, _T]) -> _T:
