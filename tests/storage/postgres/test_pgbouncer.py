@@ -11,7 +11,9 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.idempotency import Idempotency
+from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
+from petstore.core.limits.usage import UsageChanges
 from petstore.core.pets import NewPet, PageQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
@@ -70,6 +72,24 @@ async def test_a_store_does_without_prepared_statements_in_sessions_too() -> Non
         created = await store.pets.add(NewPet("Rex", 1), ACTOR)
         assert await store.pets.get(created.pet.id) == created.pet
         await store.close()
+
+
+async def test_the_types_of_arrays_are_looked_up_in_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver turns compilation off before, and on again: outside a transaction in others' sessions."""
+    in_transactions, look_up = [], asyncpg.Connection._introspect_types
+
+    async def noted(connection: asyncpg.Connection, *arguments: object) -> object:
+        in_transactions.append(connection.is_in_transaction())
+        return await look_up(connection, *arguments)
+
+    monkeypatch.setattr(asyncpg.Connection, "_introspect_types", noted)
+    with fresh_database(migrated=True) as url:
+        through, options = pooled(url), PostgresOptions(prepared=False)
+        store = await asyncio.to_thread(backend_for(through, postgres=options).open, ManualClock())
+        await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
+        await asyncio.gather(*(store.pets.page(PageQuery(after_id=number)) for number in range(9)))
+        await store.close()
+    assert set(in_transactions) == {True}
 
 
 @pytest.mark.e2e

@@ -24,6 +24,9 @@ _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
 # connection, which PgBouncer would need in its configuration. An incremental sort would read all orders of an
 # account for a page of those in one state.
 _PLAN_ONCE = "SET plan_cache_mode = force_generic_plan; SET enable_incremental_sort = off"
+# The driver looks these types up by a query that the server compiles for a second or more, unless that is
+# turned off before. PgBouncer leads both to one session in a transaction alone.
+_ARRAYS = "SELECT $1::bigint[], $2::integer[], $3::text[]"
 _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
@@ -48,8 +51,8 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
             max_cached_statement_lifetime=0,
             server_settings=settings,
         )
-        if options.prepared and bounded:
-            await _plan_once(connection)
+        if bounded:
+            await _prepare(connection, plan_once=options.prepared)
         return connection
     except (asyncpg.PostgresError, OSError, ValueError, OverflowError) as error:
         reason = _wrong_address(error)
@@ -82,9 +85,13 @@ async def _connect_to_one(servers: list[str], seconds: float, **options: Any) ->
     raise failed
 
 
-async def _plan_once(connection: Connection) -> None:
+async def _prepare(connection: Connection, *, plan_once: bool) -> None:
     try:
-        await connection.execute(_PLAN_ONCE)
+        if plan_once:
+            await connection.execute(_PLAN_ONCE)
+        else:
+            async with connection.transaction():
+                await connection.fetch(_ARRAYS, [], [], [])
     except BaseException:
         connection.terminate()
         raise
