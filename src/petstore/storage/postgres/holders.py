@@ -23,9 +23,11 @@ WHERE l.granted AND l.pid <> pg_backend_pid()
 ORDER BY since NULLS LAST, pid LIMIT 3
 """
 # The oldest entry that is committed and waits for an older transaction, and the session of that one: none
-# while it is prepared. Entries of another cluster are from its future, or came with the data.
+# while it is prepared. Entries of another cluster are from its future, or came with the data. The time of an
+# entry is its writer's, whose clock may be behind: none is held for longer than that session's transaction.
 HELD_EVENTS = f"""
-SELECT extract(epoch FROM clock_timestamp()) - held.at_ms / 1000.0 AS seconds, {_SESSION}
+SELECT extract(epoch FROM clock_timestamp())
+    - greatest(held.at_ms / 1000.0, extract(epoch FROM a.xact_start)) AS seconds, {_SESSION}
 FROM (SELECT at_ms FROM journal WHERE transaction >= pg_snapshot_xmin(pg_current_snapshot())
         AND transaction < pg_snapshot_xmax(pg_current_snapshot()) AND id > (SELECT base_id FROM data_set)
     ORDER BY journal.transaction, id LIMIT 1) AS held
