@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database
+from tests.support.rights import without_rights
+from tests.support.schemas import knowing
+from tools.servers import petstore
+
+
+def files(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """The mode and content of each."""
+    return {file.name: (file.stat().st_mode, file.read_bytes()) for file in folder.iterdir()}
 
 
 @pytest.fixture
@@ -37,10 +48,48 @@ class TestRefresh:
         assert "The database is of staging" in staging.refused(78, "pets", "list")
 
     def test_from_the_path_of_a_backup(self, staging: Cli, shop: Cli, tmp_path: Path) -> None:
-        """As `db backup` was given it."""
-        backup = tmp_path / "backup.db"
-        shop.ok("db", "backup", str(backup))
-        assert staging.json("staging", "refresh", str(backup))["animals"] == 1
+        """As `db backup` was given it; the backup stays as it was, and nothing is made beside it."""
+        place = tmp_path / "backups"
+        place.mkdir()
+        shop.ok("db", "backup", f"{place}/backup.db")
+        (place / "backup.db").chmod(0o444)
+        before = files(place)
+        assert staging.json("staging", "refresh", f"{place}/backup.db")["animals"] == 1
+        assert files(place) == before
+
+    def test_from_a_folder_that_is_only_read(self, staging: Cli, shop: Cli, tmp_path: Path) -> None:
+        """A backup is; where a file has a write-ahead log, the error says what to name instead."""
+        place = tmp_path / "backups"
+        place.mkdir()
+        shop.ok("db", "backup", f"{place}/backup.db")
+        shutil.copy(shop.database, place / "copied.db")
+        place.chmod(0o500)
+        settings = {"database_url": staging.settings["PETSTORE_DATABASE_URL"], "stage": "staging"}
+        found = [
+            petstore.run(
+                "staging", "refresh", place / name, "--yes", settings=settings, prefix=without_rights()
+            )
+            for name in ("backup.db", "copied.db")
+        ]
+        place.chmod(0o700)
+        assert [(ended.returncode, ended.stderr) for ended in found] == [
+            (0, ""),
+            (
+                78,
+                f"petstore: SQLite can't read {place}/copied.db, since this user may not make files beside"
+                " it. Name a copy that `petstore db backup` made.\n",
+            ),
+        ]
+
+    def test_from_a_database_that_is_open(self, staging: Cli, shop: Cli) -> None:
+        """Its newest rows come, though they are in its log alone, and the log stays."""
+        with closing(apsw.Connection(str(shop.database))) as server:
+            server.execute("SELECT count(*) FROM pets").fetchall()
+            shop.ok("pets", "add", "Mia", "--category", "1")
+            paths = [Path(f"{shop.database}{suffix}") for suffix in ("", "-wal")]
+            before = [path.read_bytes() for path in paths]
+            assert staging.json("staging", "refresh", str(shop.database))["animals"] == 2
+            assert [path.read_bytes() for path in paths] == before
 
     def test_into_a_server(self, staging: Cli, shop: Cli) -> None:
         """Staging on PostgreSQL, production in a file."""
@@ -96,6 +145,26 @@ class TestRefused:
         assert "its address in SOURCE." in staging.refused(75, "staging", "refresh", unreachable)
         for words in ((), (own, "--seed", "1")):
             assert "Give either SOURCE or --seed." in staging.run("staging", "refresh", *words).stderr
+
+    def test_a_source_that_this_program_cannot_read(
+        self, staging: Cli, shop: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An older schema, and damage inside. It is the source that is named, and it stays as it is."""
+        before = shop.database.read_bytes()
+        with monkeypatch.context() as patch:
+            knowing(patch)("CREATE TABLE later (id INTEGER PRIMARY KEY)")
+            staging.ok("db", "migrate")
+            told = staging.refused(78, "staging", "refresh", str(shop.database))
+            assert told.startswith(f"petstore: {shop.database} was not read: the schema has version ")
+        assert shop.database.read_bytes() == before
+        with closing(apsw.Connection(str(shop.database))) as opened:
+            root = opened.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'pets'").get
+            size = opened.execute("PRAGMA page_size").get
+        with shop.database.open("r+b") as file:
+            file.seek((root - 1) * size)
+            file.write(b"?" * size)
+        told = staging.refused(1, "staging", "refresh", str(shop.database))
+        assert told == f"petstore: {shop.database} is damaged; nothing was copied.\n"
 
     def test_production_by_mistake(self, shop: Cli) -> None:
         """PETSTORE_STAGE=staging with production's database, never stamped: its key gives it away."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
 import click
 
 from petstore.cli.context import Session, with_store
@@ -15,9 +12,6 @@ from petstore.core.arguments import database_url, naming
 from petstore.core.errors import ConfigurationError
 from petstore.core.stages import Stage
 from petstore.core.staging import ANIMALS_MAX, Content, seeded
-
-if TYPE_CHECKING:
-    from petstore.wiring.administration import Backend
 
 _KEPT = "Accounts, keys, webhooks, contacts and people of staging stay."
 
@@ -94,16 +88,7 @@ def _cut(session: Session, source: str, animals: int) -> Content:
     # First: by its stamp staging's own database is known under any address.
     with_store(session, lambda store: store.stages.stamp(Stage.STAGING))
     with naming("SOURCE"):
-        backend = administration.production_of(session.settings, database_url(source))
-        return asyncio.run(_read(session, backend, animals))
-
-
-async def _read(session: Session, backend: Backend, animals: int) -> Content:
-    store = backend.open(session.clock)
-    try:
-        return await store.staging.cut(animals)
-    finally:
-        await store.close()
+        return administration.cut_production(session.settings, database_url(source), session.clock, animals)
 
 
 def _fill(session: Session, content: Content, yes: bool, as_json: bool) -> None:

@@ -10,12 +10,13 @@ from petstore.core.stages import Stage
 class SqliteOptions(msgspec.Struct, frozen=True):
     """For a file: writes that may wait in the process, and how long to wait for another process's write.
 
-    Data of another `stage` are refused, on a server too.
+    Data of another `stage` are refused, on a server too. `reads_only` leaves the file as it is: writes fail.
     """
 
     write_queue: int = 1_024
     busy_timeout_ms: int = 5_000
     stage: Stage | None = None
+    reads_only: bool = False
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):

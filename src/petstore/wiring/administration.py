@@ -11,8 +11,15 @@ import msgspec
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, OperatorError, StoreDamaged, StoreUnavailable
+from petstore.core.errors import (
+    ConfigurationError,
+    OperatorError,
+    StoreDamaged,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from petstore.core.stages import Stage
+from petstore.core.staging import Content
 from petstore.core.versions import LEASE_SECONDS, LeaseWaitPublisher, Publisher
 from petstore.storage import backend as backends
 from petstore.storage.backend import Backend
@@ -48,20 +55,39 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
     return sqlite, postgres
 
 
-def production_of(settings: Settings, url: str) -> Backend:
-    """Production's database, for a command of staging. Raises ConfigurationError for staging's, OperatorError
-    for one that is not there."""
+def cut_production(settings: Settings, url: str, clock: Clock, animals: int) -> Content:
+    """What may leave production, of its database or a backup, which is only read.
+
+    Raises ConfigurationError for staging's and for one that this program can't read, OperatorError for one
+    that is damaged or not there.
+    """
     # Its stage is judged here.
-    backend = backends.backend_for(url, *_options(msgspec.structs.replace(settings, stage=None)))
+    sqlite, postgres = _options(msgspec.structs.replace(settings, stage=None))
+    backend = backends.backend_for(url, msgspec.structs.replace(sqlite, reads_only=True), postgres)
     try:
         found = backend.schema()
+        if not found.exists:
+            raise OperatorError(f"There is no database {backend.name}.")
+        if found.stage == Stage.STAGING:
+            raise ConfigurationError("SOURCE is of staging; name production's database, or a backup.")
+        if not found.is_usable or found.pending():
+            raise ConfigurationError(f"{backend.name} was not read: {found.remark}.")
+        return asyncio.run(_cut(backend, clock, animals))
     except StoreDamaged as error:
         raise OperatorError(f"{backend.name} is damaged; nothing was copied.") from error
-    if not found.exists:
-        raise OperatorError(f"There is no database {backend.name}.")
-    if found.stage == Stage.STAGING:
-        raise ConfigurationError("SOURCE is of staging; name production's database, or a backup.")
-    return backend
+    except StoreReadOnly as error:  # SQLite can't read a write-ahead log without an index
+        raise ConfigurationError(
+            f"SQLite can't read {backend.name}, since this user may not make files beside it. Name a copy"
+            " that `petstore db backup` made."
+        ) from error
+
+
+async def _cut(backend: Backend, clock: Clock, animals: int) -> Content:
+    store = backend.open(clock)
+    try:
+        return await store.staging.cut(animals)
+    finally:
+        await store.close()
 
 
 def migrate_at_start(settings: Settings, backend: Backend, clock: Clock, observer: MigrationObserver) -> None:

@@ -35,8 +35,9 @@ class SqliteStore(Store):
         busy_timeout_ms = options.busy_timeout_ms
         prepare(path, options)
         self._reader = open_reader(path, busy_timeout_ms)
+        open_for_writes = open_reader if options.reads_only else open_writer
         self.writer = Writer(
-            open_writer(path, busy_timeout_ms),
+            open_for_writes(path, busy_timeout_ms),
             clock,
             options.write_queue,
             committed,
