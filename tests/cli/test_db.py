@@ -121,6 +121,15 @@ class TestBackup:
 
 
 class TestRestore:
+    def test_a_place_that_cannot_be_written(self, shop: Cli) -> None:
+        """The error names what could not be made."""
+        place = shop.folder / "restored"
+        place.mkdir(mode=0o500)
+        words = ("db", "restore", shop.database, "--into", place / "x.db")
+        ended = petstore.run(*words, settings={}, prefix=without_rights())
+        assert ended.returncode == 1
+        assert ended.stderr == f"petstore: {place}/x.db.lock: Permission denied.\n"
+
     @pytest.fixture
     def copy(self, shop: Cli) -> Path:
         """A backup with one account, while the database has two."""

@@ -26,6 +26,9 @@ def make(file: str, like: str | None = None) -> bool:
         os.mknod(path, stat.S_IFREG | _MODE)
     except FileExistsError:
         return False
+    except OSError as error:
+        error.filename = file  # mknod leaves it out
+        raise
     path.chmod(_MODE)
     if os.geteuid() == 0:
         owner = (Path(like) if like and Path(like).exists() else path.parent).stat()
