@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from petstore.core.deliverers import Settled
-from petstore.core.webhooks import Try
+from petstore.core.webhooks import Repetition, Try
 from tests.api.test_events import after, store_of_each
 from tests.api.test_webhooks import DELIVERER, HOOK, add, change
 from tests.api.world import EVENTS, WEBHOOKS
@@ -15,12 +16,12 @@ from tests.support.service import Answer, Shop, settle
 __all__ = ["store_of_each"]
 
 
-async def note(shop: Shop, *tries: Try, webhook_id: int = 1) -> None:
+async def note(shop: Shop, *tries: Try, webhook_id: int = 1, again: Sequence[Repetition] = ()) -> None:
     """What a deliverer notes of tries."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
     endpoints = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).endpoints}
     place, standing = endpoints[webhook_id].after, endpoints[webhook_id].standing
-    settled = Settled(place, standing, list(tries), [], [])
+    settled = Settled(place, standing, list(tries), list(again), [])
     assert await shop.store.deliverers.settle(DELIVERER, endpoints[webhook_id], settled)
 
 
@@ -120,6 +121,19 @@ class TestListDeliveries:
         target = (await shop.ask("GET", f"{HOOK}/deliveries?limit=1")).links["next"]
         assert (await shop.ask("GET", target.replace("/1/", "/2/"))).status == 400
         assert len((await shop.ask("GET", f"{WEBHOOKS}/2/deliveries")).json()) == 1
+
+    async def test_a_disabled_webhook_repeats_nothing(self, store_of_each: Shop) -> None:
+        """`nextAt` of what waits is null until it is enabled; what was repeated keeps its time."""
+        shop = store_of_each
+        await add(shop)
+        failed = {"status": 500, "fault": "It answered 500."}
+        tries = [delivered("evt_000000000000_1", next_at_ms=at_ms, **failed) for at_ms in (5_000, 9_000)]
+        await note(shop, *tries, again=[Repetition(9_000, "0" * 12, 1, 2)])
+        repeated, waits = "1970-01-01T00:00:05.000Z", "1970-01-01T00:00:09.000Z"
+        for enabled, expected in ((True, waits), (False, None), (True, waits)):
+            await change(shop, {"enabled": enabled})
+            found = (await shop.ask("GET", f"{HOOK}/deliveries")).json()
+            assert [each["nextAt"] for each in found] == [expected, repeated]
 
     async def test_304_and_head(self, shop: Shop) -> None:
         """The tag is that of the page and its Link, and HEAD has the headers of GET."""

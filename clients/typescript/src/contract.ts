@@ -722,7 +722,7 @@ export interface components {
             delivered: boolean;
             /**
              * Format: date-time
-             * @description When it is repeated; `null` when it is not.
+             * @description When it is repeated; `null` when it is not, and while the webhook is disabled: what waits is sent once that is enabled.
              */
             nextAt: string | null;
         };

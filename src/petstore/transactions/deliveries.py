@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from petstore.core.deliverers import Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
@@ -12,7 +14,16 @@ from petstore.transactions.events import OWNER, newest_place
 from petstore.transactions.journal import record
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    json_text,
+    read,
+    statement,
+    write,
+)
 from petstore.transactions.webhooks import OF_ACCOUNT, find_webhook
 
 _TESTED = (
@@ -41,6 +52,12 @@ TRIES = Statement(
     f"{_SELECT_TRIES} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
     f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
     " ORDER BY webhook_id DESC, id DESC LIMIT $3",
+)
+# Which of these times a repetition of the webhook still waits for.
+_SELECT_AHEAD = "SELECT at_ms FROM webhook_repetitions WHERE webhook_id = $1 AND at_ms IN"
+AHEAD = Statement(
+    f"{_SELECT_AHEAD.replace('$', '?')} (SELECT value FROM json_each(?2))",
+    f"{_SELECT_AHEAD} (SELECT value::bigint FROM json_array_elements_text($2::text::json))",
 )
 TEST = statement(
     f"SELECT {select(TRY)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
@@ -110,10 +127,15 @@ class Deliveries(Repository):
     def tries(
         self, webhook_id: int, limit: int, before_id: int, account_id: int | None = None
     ) -> Script[TryPage]:
-        """At most `limit` tries, newest first, of those before `before_id`."""
-        yield from find_webhook(webhook_id, account_id)
+        """At most `limit` tries, newest first, of those before `before_id`. While the webhook is disabled no
+        repetition has a time: it waits until the webhook is enabled."""
+        webhook, _ = yield from find_webhook(webhook_id, account_id)
         rows = yield TRIES, (webhook_id, before_id, limit + 1)
         tries = [Try(*row[1:]) for row in rows[:limit]]
+        if webhook.disabled is not None:
+            times = [each.next_at_ms for each in tries if each.next_at_ms is not None]
+            held = {at_ms for (at_ms,) in (yield AHEAD, (webhook_id, json_text(times)))}
+            tries = [replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in tries]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
 
     @read

@@ -24,7 +24,7 @@ from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
-from petstore.transactions.deliveries import TEST, TRIES
+from petstore.transactions.deliveries import AHEAD, TEST, TRIES
 from petstore.transactions.journal_pages import page
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS
@@ -151,11 +151,14 @@ def test_tries_of_a_webhook_are_walks_along_its_own(connection: apsw.Connection)
             (TRIES, (1, 2**62, 21)),
             (PRUNE, (1,)),
             (TEST, (1, "evt_0f3a9c2b5d7e_1")),
+            (AHEAD, (1, "[5]")),
         )
     ] == [
         f"SEARCH webhook_tries USING INDEX webhook_tries_by_webhook {own}",
         f"SEARCH webhook_tries USING INDEX webhook_successes {own}",
         "SEARCH webhook_tries USING INDEX webhook_tests (event_id=?)",
+        "SEARCH webhook_repetitions USING COVERING INDEX webhook_repetitions_by_time"
+        " (webhook_id=? AND at_ms=?)",
     ]
 
 
