@@ -36,8 +36,9 @@ from petstore.transactions.webhooks import disable, find_webhook
 
 LEASE_MS = 30 * SECOND_MS
 REPETITIONS_READ = 1_000
-# So many are given back at a time.
+# So many are given back at a time, and so many taken: on SQLite other writes wait meanwhile.
 _RELEASED_AT_A_TIME = 100
+_TAKEN_AT_A_TIME = 4_000
 
 _IN_USE = (
     f"w.disabled IS NULL AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = w.account_id AND {IS_IN_USE})"
@@ -54,17 +55,28 @@ _END_DEAD = timed(
 )
 _END_OTHERS = statement("DELETE FROM deliverers WHERE owner <> $1")
 _COUNT = statement(
-    f"SELECT (SELECT count(*) FROM deliverers), (SELECT count(*) FROM webhooks w WHERE {_IN_USE}),"
-    f" (SELECT count(*) FROM webhooks w WHERE w.owner = $1 AND {_IN_USE})"
+    "SELECT (SELECT count(*) FROM deliverers), count(*), count(*) FILTER (WHERE w.owner = $1)"
+    f" FROM webhooks w WHERE {_IN_USE}"
 )
 _RELEASE = statement("UPDATE webhooks SET owner = '' WHERE id = $1 AND owner = $2")
 _FREE = (
-    f"SELECT id FROM webhooks w WHERE {_IN_USE} AND w.owner NOT IN (SELECT owner FROM deliverers)"
-    " ORDER BY id LIMIT $2"
+    f"SELECT id FROM webhooks w WHERE w.id > $3 AND {_IN_USE}"
+    " AND w.owner NOT IN (SELECT owner FROM deliverers) ORDER BY id LIMIT $2"
+)
+# In a copy webhooks go on at the same place, as `go_on_place` says.
+_COPIED = (
+    "after_transaction = 0 AND after_id >= coalesce((SELECT max(id) FROM journal"
+    " WHERE subject = 'store' AND subject_id = 0 AND action = 'restored'), 0)"
 )
 # A deliverer that stood still may take one back that another one had meanwhile: what it knows is old.
-_HAVE = f"UPDATE webhooks SET owner = $1, revision = revision + 1 WHERE id IN ({_FREE}"
-_TAKE = Statement(f"{_HAVE.replace('$', '?')})", f"{_HAVE} FOR UPDATE OF w SKIP LOCKED)")
+_HAVE = (
+    "UPDATE webhooks SET owner = $1, revision = revision + 1,"
+    f" data_set = CASE WHEN {_COPIED} THEN (SELECT identity FROM data_set) ELSE data_set END"
+    f" WHERE id IN ({_FREE}"
+)
+_TAKE = Statement(
+    f"{_HAVE.replace('$', '?')}) RETURNING id", f"{_HAVE} FOR UPDATE OF w SKIP LOCKED) RETURNING id"
+)
 _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
 _STANDING = ("failures", "failing_since_ms", "paused_until_ms")
@@ -158,22 +170,47 @@ class Deliverers(Repository):
         """Whether there is a webhook that gets anything."""
         return bool((yield _ANY, ()))
 
-    @write(NO_EFFECT)
-    def claim(self, _now_ms: int, owner: str, idle: Sequence[int], *, is_alone: bool) -> Script[None]:
+    async def claim(self, owner: str, idle: Sequence[int], *, is_alone: bool) -> int | None:
         """Renew the lease, and have a fair share of the webhooks: give some of the `idle` ones back, or take
-        free ones. `is_alone`: no other process delivers, whatever the store says."""
+        free ones. `is_alone`: no other process delivers, whatever the store says.
+
+        How many it has that get something; None where some were given back or taken.
+        """
+        await self._renew(owner, is_alone=is_alone)
+        deliverers, webhooks, own = await self._count(owner)
+        share = -(-webhooks // max(deliverers, 1))
+        given = idle[: min(max(own - share, 0), _RELEASED_AT_A_TIME)]
+        if given:
+            await self._give_back(owner, given)
+        lacking, last_id = share - own, 0
+        while lacking > 0 and (ids := await self._take(owner, min(lacking, _TAKEN_AT_A_TIME), last_id)):
+            lacking, last_id = lacking - len(ids), max(ids)
+        return None if given or last_id else own
+
+    @write(NO_EFFECT)
+    def _renew(self, _now_ms: int, owner: str, *, is_alone: bool) -> Script[None]:
         now_ms = self._clock.pinned_ms()
         yield _RENEW, (now_ms, owner)
         if is_alone:
             yield _END_OTHERS, (owner,)
         else:
             yield _END_DEAD, (now_ms,)
+
+    @read
+    def _count(self, owner: str) -> Script[tuple[int, int, int]]:
+        """All deliverers, all webhooks that get something, and its own of these."""
         ((deliverers, webhooks, own),) = yield _COUNT, (owner,)
-        share = -(-webhooks // deliverers)
-        for webhook_id in idle[: min(max(own - share, 0), _RELEASED_AT_A_TIME)]:
+        return deliverers, webhooks, own
+
+    @write(NO_EFFECT)
+    def _give_back(self, _now_ms: int, owner: str, webhook_ids: Sequence[int]) -> Script[None]:
+        for webhook_id in webhook_ids:
             yield _RELEASE, (webhook_id, owner)
-        if own < share:
-            yield _TAKE, (owner, share - own)
+
+    @write(NO_EFFECT)
+    def _take(self, _now_ms: int, owner: str, most: int, after_id: int) -> Script[list[int]]:
+        """The ids of free ones that it has now, of those after an id."""
+        return [webhook_id for (webhook_id,) in (yield _TAKE, (owner, most, after_id))]
 
     @read
     def owned(self, owner: str) -> Script[Owned]:

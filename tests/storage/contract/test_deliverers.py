@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +14,7 @@ from petstore.core.events import Bookmark, Position, read_event_id
 from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.deliverers import REPETITIONS_READ
+from petstore.transactions.script import Effect, Script
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -96,6 +99,35 @@ class TestLeases:
         assert await claim(store, "a") == [1, 2]
         clock.advance(-3_600)
         assert await claim(store, "b") == [1, 2]
+
+    async def test_no_write_waits_while_they_are_counted(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """That is no part of a transaction, and of very many a few are taken at a time."""
+        monkeypatch.setattr("petstore.transactions.deliverers._TAKEN_AT_A_TIME", 2)
+        await hooks(store, 5)
+        written: list[str] = []
+        start = store.deliverers._database.start
+
+        def noted(script: Script[Any]) -> Script[Any]:
+            try:
+                step = next(script)
+                while True:
+                    written.append(step[0].sqlite)
+                    step = script.send((yield step))
+            except StopIteration as end:
+                return end.value
+
+        def start_noted(script: Callable[[], Script[Any]], *effect: Effect) -> asyncio.Future[Any]:
+            return start(lambda: noted(script()), *effect)
+
+        monkeypatch.setattr(store.deliverers._database, "start", start_noted)
+        assert await claim(store, "a") == [*range(1, 6)]
+        assert [sql[:15] for sql in written if "webhooks" in sql] == ["UPDATE webhooks"] * 3
+        written.clear()
+        assert await claim(store, "a") == [*range(1, 6)]
+        assert written
+        assert not [sql for sql in written if "webhooks" in sql]
 
     async def test_one_that_is_alone_takes_all_at_once(self, store: Store) -> None:
         """As the one process beside a file, that has just replaced another one."""
@@ -281,6 +313,13 @@ class TestGoingOn:
         assert [event.type for event in page.events] == ["store.restored", "pet.created"]
         came = Bookmark("f" * 12, Position(0, page.places[0].id))
         assert (await store.deliverers.go_on("a", endpoint, came)).position.id == came.position.id
+        restored_id = came.position.id
+        for stopped_at, goes_on_in in ((restored_id - 1, came.data_set), (restored_id, place.data_set)):
+            backend.execute(
+                f"UPDATE webhooks SET data_set = '{came.data_set}', after_transaction = 0,"
+                f" after_id = {stopped_at}, owner = ''"
+            )
+            assert (await mine(store)).after == Bookmark(goes_on_in, Position(0, stopped_at))
 
     async def test_an_event_of_before_a_restore_keeps_its_identity(self, store: Store) -> None:
         """A receiver that has it already knows it."""
