@@ -1,7 +1,7 @@
 """Delivers webhooks: which ones this process has, and what wakes them. Any number of processes share them.
 
-One look at the journal serves all; a webhook without events costs nothing more. A change of a webhook writes
-an entry, so the look finds that too.
+One look at the journal serves all, and visits who has something to do. A change of a webhook writes an entry,
+so the look finds that too; all are read then, and the more there are, the longer is the rest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import structlog
 
@@ -19,7 +19,7 @@ from petstore.background.trying import Tools, Turns
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import Bookmark, News
+from petstore.core.events import BY_ENTRY, Bookmark, News
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Repetition
 from petstore.transactions.deliverers import LEASE_MS, Owned
@@ -29,6 +29,10 @@ LOOK_SECONDS = 0.1
 # How often the store is asked for a webhook while it has none.
 _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
+# All webhooks are read after a change, which takes at most a quarter of the time, and from time to time.
+_REST_BY_READ, _LONG_REST_BY_READ = 3, 30
+# A rest is at least so many times as long as the visits before it.
+_REST_BY_VISITS = 3
 # How often the places of idle webhooks are noted: a restart reads on from there.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
@@ -36,8 +40,9 @@ _TRIES_OF_ACCOUNT_MAX = 250
 # Each may read as many entries of the journal as a request.
 _READING_MAX = 4
 _STOP_SECONDS = 3.0
-# Entries after which the webhooks are read again: of these subjects, and a restore.
-_CHANGES = ("webhook.", "account.", "store.")
+_MOVED_AT_A_TIME = 1_000
+# Entries after which the webhooks are read again: what begins so.
+_CHANGES = ("webhook.", "account.suspended", "account.resumed", "account.closed", "store.")
 
 _log = structlog.get_logger("petstore.webhooks")
 
@@ -63,9 +68,13 @@ class Deliverer:
         shared = store.deliverers, store.events, sender, seal, clock, turns, reading, tried
         self._tools = Tools(self._owner, *shared)
         self._deliveries: dict[int, Deliveries] = {}
+        self._of_account: dict[int | None, list[Deliveries]] = {}
+        self._awake: set[Deliveries] = set()  # those that are under way, or wait for a moment
         self._leaving: list[Deliveries] = []  # deliveries under way of webhooks that it has no more
         self._looked_to: Bookmark | None = None
-        self._claimed_at = self._moved_at = float("-inf")
+        self._claimed_at = self._moved_at = self._read_at = float("-inf")
+        self._reading_took = self._visits_took = 0.0
+        self._is_changed = False  # since they were read
         self._trouble = ""
 
     async def run(self) -> None:
@@ -83,7 +92,8 @@ class Deliverer:
                 except Exception as error:  # of any kind: the jobs of this process go on
                     is_idle = True
                     _log.error("webhooks wait", exc_info=error)
-                await asyncio.sleep(_IDLE_SECONDS if is_idle else LOOK_SECONDS)
+                rest = _IDLE_SECONDS if is_idle else LOOK_SECONDS
+                await asyncio.sleep(max(rest, self._visits_took * _REST_BY_VISITS))
         finally:
             await self._close()
 
@@ -96,9 +106,11 @@ class Deliverer:
             self._looked_to = await self._store.events.newest()
             self._claimed_at = float("-inf")
         news = await self._store.events.news(self._looked_to.position)
-        is_changed = any(kind.startswith(_CHANGES) for kind, _ in news.seen)
-        has_left = any(each.is_idle for each in self._leaving)
-        if is_changed or has_left or self._clock.monotonic() - self._claimed_at >= _CLAIM_SECONDS:
+        self._is_changed |= any(kind.startswith(_CHANGES) for kind, _ in news.seen)
+        self._is_changed |= any(each.is_idle for each in self._leaving)
+        now = self._clock.monotonic()
+        has_rested = now - self._read_at >= self._reading_took * _REST_BY_READ
+        if (self._is_changed and has_rested) or now - self._claimed_at >= _CLAIM_SECONDS:
             await self._claim()
         self._tell(news)
         if self._clock.monotonic() - self._moved_at >= _MOVE_SECONDS:
@@ -107,14 +119,28 @@ class Deliverer:
 
     def _tell(self, news: News) -> None:
         assert self._looked_to is not None
-        before, now_ms = self._looked_to.position, self._clock.now_ms()
-        for deliveries in self._deliveries.values():
-            account_id, entries = deliveries.endpoint.account_id, deliveries.entries
-            if any(kind in entries and owner in (None, account_id) for kind, owner in news.seen):
-                deliveries.expect(before)
-            elif (at_ms := deliveries.wakes_at_ms) is not None and at_ms <= now_ms:
-                deliveries.wake()
+        before, now_ms, began = self._looked_to.position, self._clock.now_ms(), self._clock.monotonic()
+        for each in self._interested(news.seen):
+            each.expect(before)
+            self._awake.add(each)
+        for each in tuple(self._awake):
+            if (at_ms := each.wakes_at_ms) is not None and at_ms <= now_ms:
+                each.wake()
+            elif at_ms is None and each.is_idle:
+                self._awake.remove(each)
         self._looked_to = Bookmark(self._looked_to.data_set, news.position)
+        self._visits_took = self._clock.monotonic() - began
+
+    def _interested(self, seen: Iterable[tuple[str, int | None]]) -> Iterator[Deliveries]:
+        """Those that get an event of what was seen."""
+        kinds: defaultdict[int | None, set[str]] = defaultdict(set)
+        for kind, owner in seen:
+            kinds[owner].add(kind)
+        shared = kinds.pop(None, set())
+        if not shared.isdisjoint(BY_ENTRY):
+            yield from (each for each in self._deliveries.values() if not shared.isdisjoint(each.entries))
+        for owner, own in kinds.items():
+            yield from (each for each in self._of_account.get(owner, ()) if not own.isdisjoint(each.entries))
 
     async def _claim(self) -> None:
         """Have a fair share of the webhooks, as they are in the store by now."""
@@ -124,12 +150,22 @@ class Deliverer:
             self._looked_to = Bookmark(newest.data_set, min(newest.position, self._looked_to.position))
             for each in self._deliveries.values():
                 each.leave()
+            self._is_changed = True
         idle = [webhook_id for webhook_id, each in self._deliveries.items() if each.is_idle]
-        await self._store.deliverers.claim(self._owner, idle, is_alone=self._is_alone)
+        own = await self._store.deliverers.claim(self._owner, idle, is_alone=self._is_alone)
+        self._is_changed |= own != len(self._deliveries)
+        self._claimed_at = self._clock.monotonic()
+        long_rest = max(_CLAIM_SECONDS, self._reading_took * _LONG_REST_BY_READ)
+        if self._is_changed or self._claimed_at - self._read_at >= long_rest:
+            await self._read()
+
+    async def _read(self) -> None:
+        began = self._clock.monotonic()
         for each in self._deliveries.values():
             each.await_repetitions()
         self._have(await self._store.deliverers.owned(self._owner))
-        self._claimed_at = self._clock.monotonic()
+        self._is_changed, self._read_at = False, self._clock.monotonic()
+        self._reading_took = self._read_at - began
 
     def _have(self, owned: Owned) -> None:
         due: defaultdict[int, list[Repetition]] = defaultdict(list)
@@ -149,21 +185,26 @@ class Deliverer:
             if endpoint.id not in held:
                 self._deliveries[endpoint.id] = Deliveries(endpoint, due[endpoint.id], self._tools)
                 self._deliveries[endpoint.id].wake()
+        of_account: defaultdict[int | None, list[Deliveries]] = defaultdict(list)
+        for each in self._deliveries.values():
+            of_account[each.endpoint.account_id].append(each)
+        self._of_account, self._awake = of_account, set(self._deliveries.values())
 
     async def _move(self) -> None:
         """Note how far idle webhooks have come."""
         assert self._looked_to is not None
         still = [each for each in self._deliveries.values() if each.can_move_to(self._looked_to)]
-        if still:
-            ids = [each.endpoint.id for each in still]
+        for at in range(0, len(still), _MOVED_AT_A_TIME):
+            those = still[at : at + _MOVED_AT_A_TIME]
+            ids = [each.endpoint.id for each in those]
             await self._store.deliverers.move(self._owner, ids, self._looked_to)
-            for each in still:
+            for each in those:
                 each.move(self._looked_to)
         self._moved_at = self._clock.monotonic()
 
     async def _close(self) -> None:
         those = (*self._deliveries.values(), *self._leaving)
-        await asyncio.gather(*(each.close(_STOP_SECONDS) for each in those))
+        await Deliveries.close(those, _STOP_SECONDS)
         try:
             await self._store.deliverers.release(self._owner)
         except StoreUnavailable as error:

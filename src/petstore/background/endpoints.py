@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from itertools import takewhile
 
 import msgspec
@@ -30,8 +30,7 @@ _log = structlog.get_logger("petstore.webhooks")
 
 
 class _First(msgspec.Struct, eq=False):
-    """An event that was read: once its first try and those before it have ended, the webhook's place is
-    `after`."""
+    """A read event: once its first try and those before it have ended, the webhook's place is `after`."""
 
     event: Event
     after: Bookmark
@@ -53,8 +52,7 @@ class Deliveries:
     def __init__(self, endpoint: Endpoint, repetitions: list[Repetition], tools: Tools) -> None:
         self._tools = tools
         self._trying = Trying(endpoint, tools)
-        self._place = endpoint.after  # up to which everything is noted
-        self._read_to = endpoint.after
+        self._place = self._read_to = endpoint.after  # up to which everything is noted, and read
         self._due = sorted(repetitions)
         self._open: deque[_First] = deque()  # from the place on
         self._first: deque[_First] = deque()  # of these, those not begun
@@ -116,8 +114,7 @@ class Deliveries:
         self.wake()
 
     def can_move_to(self, place: Bookmark) -> bool:
-        """Whether everything was read and noted up to a place before this one. It may have come further than
-        a look, in a busy store."""
+        """Whether everything is read and noted up to a place before this one; it may be ahead of a look."""
         is_ready = self.is_idle and not self.is_lost and self.has_read_all
         return is_ready and place.position > self._place.position
 
@@ -133,17 +130,20 @@ class Deliveries:
         """Begin no more tries; what comes of those under way is noted."""
         self.is_lost = self._trying.is_over = True
 
-    async def close(self, patience_seconds: float) -> None:
-        """The same; wait for those under way for so long."""
-        self.leave()
-        task = self._task
-        if task is not None:
-            await asyncio.wait([task], timeout=patience_seconds)
-            for trying in self._under_way:
+    @staticmethod
+    async def close(those: Sequence[Deliveries], patience_seconds: float) -> None:
+        """Begin no more tries of all these; wait for those under way for so long, together."""
+        for each in those:
+            each.leave()
+        busy = {each._task: each for each in those if each._task is not None}
+        if busy:
+            await asyncio.wait(busy, timeout=patience_seconds)
+            for trying in [trying for each in busy.values() for trying in each._under_way]:
                 trying.cancel()
-            await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
-            task.cancel()
-            await asyncio.wait([task])
+            await asyncio.wait(busy, timeout=_PATIENCE_SECONDS)
+            for task in busy:
+                task.cancel()
+            await asyncio.wait(busy)
 
     async def _run(self) -> None:
         try:
@@ -183,9 +183,9 @@ class Deliveries:
         if self._first or not self._may_have_more or self._is_held():
             return
         async with self._tools.reading:
-            await asyncio.sleep(0)  # SQLite answers at once: thousands of webhooks would hold the loop
             if self.is_lost:
                 return
+            await asyncio.sleep(0)  # SQLite answers at once: thousands of webhooks would hold the loop
             query = EventQuery(_PAGE, self.endpoint.account_id, self.entries, self._read_to)
             self._may_have_more = False
             try:
@@ -212,10 +212,11 @@ class Deliveries:
         self._may_have_more = True
         if self._open:  # what was read comes to its end before
             return
-        tools, endpoint = self._tools, self.endpoint
-        self._read_to = await tools.deliverers.go_on(tools.owner, endpoint, self._read_to)
+        tools, endpoint, before = self._tools, self.endpoint, self._read_to
+        self._read_to = await tools.deliverers.go_on(tools.owner, endpoint, before)
         self._place = self._read_to
-        _log.warning("events left out", webhook=endpoint.id, after=str(self._place))
+        if self._place.position != before.position:
+            _log.warning("events left out", webhook=endpoint.id, after=str(self._place))
 
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
@@ -285,8 +286,7 @@ class Deliveries:
         if not await tools.deliverers.settle(tools.owner, self.endpoint, settled):
             self.leave()
         self._noting = set(), set()
-        if over:
-            self._place = place
+        self._place = place
         self._noted_at = tools.clock.monotonic()
         del self._ended[: len(ended)]
         for _ in over:
