@@ -124,6 +124,16 @@ class TestCreateWebhook:
                 assert (answer.status, answer.code) == (400, "invalid_body")
                 assert "127.0.0.1, a loopback address" in answer.json()["message"]
 
+    async def test_a_url_that_may_not_be_called_is_named_with_the_other_faults(self, shop: Shop) -> None:
+        """Of a new webhook and of a change, so that nobody mends them one by one."""
+        await add(shop)
+        members = {"url": "foo", "types": ["x"], "description": 5}
+        for method, path in (("POST", WEBHOOKS), ("PATCH", HOOK)):
+            answer = await shop.send(method, path, members)
+            assert (answer.status, answer.code) == (400, "invalid_body")
+            faults = answer.json()["message"].split("; ")
+            assert [fault.partition(":")[0] for fault in faults] == ["url", "types", "description"]
+
 
 class TestReplay:
     """POST /webhooks with Idempotency-Key."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_created, make_representation, make_response
-from petstore.core.errors import InvalidBody
 from petstore.core.keys import Caller
 from petstore.core.preconditions import encode, tag_of
 from petstore.core.sealing import Seal
@@ -31,7 +28,7 @@ class WebhookOperations:
         body_timeout_seconds: float,
     ) -> None:
         self._webhooks = webhooks
-        self._guard = guard
+        self._also = {"url": guard.fault_of_url}
         self._seal = seal
         self._base = f"{reference_base}/webhooks"
         self._body_timeout_seconds = body_timeout_seconds
@@ -45,8 +42,7 @@ class WebhookOperations:
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
         check_body_headers(request)
         idempotency = request.idempotency(caller.account_id)
-        new = NEW_WEBHOOK.read(await read_body(request, self._body_timeout_seconds))
-        self._check(new.url)
+        new = NEW_WEBHOOK.read(await read_body(request, self._body_timeout_seconds), self._also)
         webhook, secrets, replayed = await self._webhooks.create(
             caller.account_id, caller.key_id, new, self._seal.close([mint()]), caller.actor, idempotency
         )
@@ -62,9 +58,7 @@ class WebhookOperations:
         """PATCH /webhooks/{webhookId}: also ends, begins and repeats its deliveries."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = WEBHOOK_CHANGE.read(await read_body(request, self._body_timeout_seconds))
-        if change.url is not UNSET:
-            self._check(change.url)
+        change = WEBHOOK_CHANGE.read(await read_body(request, self._body_timeout_seconds), self._also)
         webhook = await self._webhooks.change(
             webhook_id_of(request),
             change,
@@ -92,11 +86,6 @@ class WebhookOperations:
             webhook_id_of(request), caller.actor, renew, caller.account_id
         )
         return make_response(200, self._with_secret(webhook, secrets))
-
-    def _check(self, url: str) -> None:
-        """Raise InvalidBody for a URL that may not be called."""
-        if fault := self._guard.fault_of_url(url):
-            raise InvalidBody(f"url: {fault}.")
 
     def _with_secret(self, webhook: Webhook, secrets: str) -> bytes:
         return encode(members_of(webhook) | {"secret": self._seal.open(secrets)[0].text})
