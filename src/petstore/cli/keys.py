@@ -74,20 +74,24 @@ def issue_key(
     """
     settings = session.settings
     expires_at_ms = None if expires is None else session.clock.now_ms() + expires
-    issued = with_store(
-        session,
-        lambda store: store.keys.issue(
+
+    async def issue(store: Store) -> tuple[str, IssuedKey]:
+        state = (await store.accounts.find(account)).state
+        return state, await store.keys.issue(
             account,
             settings.key_environment,
             session.actor,
             label=label,
             expires_at_ms=expires_at_ms,
             access=Access(access),
-        ),
-    )
+        )
+
+    state, issued = with_store(session, issue)
     labelled = f", label {label!r}" if label else ""
     ends = "" if expires_at_ms is None else f", expires {moment(expires_at_ms)}"
     remark = f"Key {issued.record.id} for account {account!r}, access {access}{labelled}{ends}"
+    if state == "suspended":
+        remark += ", which is refused while the account is suspended"
     _show_secret(session, issued, as_json, remark)
 
 
