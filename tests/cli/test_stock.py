@@ -115,8 +115,8 @@ class TestCsv:
         ("text", "said"),
         [
             (b"", "The list is empty"),
-            (b"name,status\nRex,sold\n", "no column is the category"),
-            (b"name,categoryId,name\nRex,1,Rex\n", "which one is the name, 'name' or 'name'?"),
+            (b"name,status\nRex,sold\n", "No column is the category"),
+            (b"name,categoryId,name\nRex,1,Rex\n", "Which one is the name, 'name' or 'name'?"),
             (b"x" * 60_000 + b"\n", "The list has '" + "x" * 40 + "…'. Nothing"),
             ("name,categoryId\nÜnal,1\n".encode() + b"\xdcnal,1\n", "Line 2 is in UTF-8, line 3 is not"),
             (b"name,categoryId\n\x81,1\n", "Line 2 is neither UTF-8 nor Windows-1252"),
@@ -381,7 +381,7 @@ class TestSourceKey:
 
     def test_a_list_without_the_column_is_refused(self, store: Cli) -> None:
         """Else each night would add all animals anew."""
-        assert "no column is the sku" in store.refused(
+        assert "No column is called 'sku'" in store.refused(
             1, "pets", "import", put(store, HEADER + "Rex,1,\n"), "--source-key", "sku"
         )
 

@@ -220,7 +220,7 @@ class TestDay:
         """
         text = "Nr;Bezeichnung;Tierart\n7;Rex;1\n".encode("utf-16")
         shown = await check(staff, text, "list.txt")
-        assert "no column is the category" in shown.text
+        assert "No column is the category" in shown.text
         page = await staff.get("stock/1/columns")
         assert "Bezeichnung Rex" in page.text
         fault = await staff.submit(page, "/columns", column1="name", column2="name")

@@ -67,11 +67,11 @@ class TestHeader:
         ("header", "key_name", "expected"),
         [
             ("", None, "The list is empty; its first line has to name its columns."),
-            ("name", "sku", "no column is the sku. no column is the category (call it categoryId, category,"),
+            ("name", "sku", "clear. No column is called 'sku'. No column is the category (call it"),
             ("name;price", None, "The list has 'name', 'price'. Nothing was stored."),
-            ("name,categoryId,name", None, "which one is the name, 'name' or 'name'?"),
-            ("animal,PET,category", None, "which one is the name, 'animal' or 'PET'?"),
-            ("name,species,Type", None, "which one is the category, 'species' or 'Type'?"),
+            ("name,categoryId,name", None, "Which one is the name, 'name' or 'name'?"),
+            ("animal,PET,category", None, "Which one is the name, 'animal' or 'PET'?"),
+            ("name,species,Type", None, "Which one is the category, 'species' or 'Type'?"),
         ],
     )
     def test_a_refusal_names_the_columns(self, header: str, key_name: str | None, expected: str) -> None:

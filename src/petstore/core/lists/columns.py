@@ -124,18 +124,20 @@ class Columns:
     def fault(self) -> str:
         """Why it is not clear which column is which."""
         faults = [
-            f"which one is the {word(member)}, {' or '.join(map(quoted, headings[:_COLUMNS_SHOWN]))}?"
+            f"Which one is the {word(member)}, {' or '.join(map(quoted, headings[:_COLUMNS_SHOWN]))}?"
             for member, headings in self.unclear.items()
         ]
         faults += [
-            f"no column is the {word(member)}{_such_as(member)}."
+            f"No column is called {quoted(member)}."
+            if member == self.key_name
+            else f"No column is the {word(member)}{_such_as(member)}."
             for member in self.missing
             if member not in self.unclear
         ]
         shown = [quoted(heading) for heading in self.headings[self.skipped :] if heading.strip()]
         more = ", …" if len(shown) > _COLUMNS_SHOWN else ""
         return (
-            f"The columns of this list are not clear: {' '.join(faults)} The list has"
+            f"The columns of this list are not clear. {' '.join(faults)} The list has"
             f" {', '.join(shown[:_COLUMNS_SHOWN]) or 'no names of columns'}{more}. Nothing was stored."
         )
 
