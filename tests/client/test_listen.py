@@ -184,6 +184,7 @@ def test_an_event_arrives_once_somebody_takes_it(monkeypatch: pytest.MonkeyPatch
         (["--forward", "http://localhost/"], {"PETSTORE_URL": ""}, "PETSTORE_KEY to an API key"),
         (["--forward", "http://localhost/"], {"PETSTORE_KEY": "x"}, "This is not an API key"),
         (["--forward", "http://localhost/"], {"PETSTORE_URL": "shop"}, "starts with https://"),
+        (["--forward", "http://localhost/"], {"PETSTORE_URL": "http://10.0.0.1/v1"}, "Use https. In"),
         (["--forw", "http://localhost/"], {}, "--forward"),
     ],
 )

@@ -78,7 +78,8 @@ def check_address(address: str, *, allow_http: bool) -> str:
         )
     if parts.scheme == "http" and not allow_http and not is_loopback(host):
         raise ConfigurationError(
-            f"The key would go to {host} unencrypted. Use https, or allow_http=True in a trusted network."
+            f"The key would go to {host} unencrypted. Use https."
+            " In a trusted network a program of yours may pass allow_http=True."
         )
     path = parts.path.rstrip("/")
     if "/v1/" in path and not path.endswith("/v1"):
