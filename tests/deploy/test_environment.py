@@ -90,8 +90,8 @@ class Project:
         """With the real pip, which is not in the environment."""
         self._variables = {}
 
-    def make(self, kind: str, python: str = "") -> str:
-        """What it says; it has to end well."""
+    def make(self, kind: str, python: str = "", status: int = 0) -> str:
+        """What it says; it has to end with this status."""
         kept = {
             name: text for name, text in os.environ.items() if not name.startswith(("PIP_", "VIRTUAL_ENV"))
         }
@@ -103,7 +103,7 @@ class Project:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         return done.stderr
 
     def has(self, module: str) -> bool:
@@ -165,3 +165,16 @@ def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) 
     assert project.interpreter() == str(program)
     project.make("serve", BASE)
     assert project.interpreter() == os.path.realpath(BASE)
+
+
+def test_another_program_is_no_interpreter(project: Project) -> None:
+    """One sentence says so, without what the program says of itself; an older Python is named."""
+    program = project.path / "perl"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] || exit 2\nprintf "\\nThis is perl 5\\n\\nCopyright\\n"\n'
+    )
+    program.chmod(0o755)
+    needed = "The service needs Python 3.11 or newer: name one with make PYTHON=python3.11.\n"
+    assert project.make("serve", str(program), 1) == f"{program} is not a Python. {needed}"
+    program.write_text("#!/bin/sh\ncase $2 in *exit*) exit 1 ;; esac\necho Python 3.9\n")
+    assert project.make("serve", str(program), 1) == f"{program} is Python 3.9. {needed}"
