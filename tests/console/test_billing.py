@@ -7,12 +7,14 @@ import json
 
 import pytest
 
+from petstore.core.billing import BilledAccount
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.lists import bills
 from petstore.core.moments import iso_day
+from petstore.core.people import Role
 from tests.cli.conftest import Cli
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
@@ -72,6 +74,44 @@ class TestFile:
             f'attachment; filename="petstore-{first}-to-{last}{sums}.{form}"'
         )
         assert found.headers["cache-control"] == "no-store"
+
+    @pytest.mark.parametrize(
+        ("change", "seconds", "is_cut"),
+        [
+            ("sign out", 1, True),
+            ("disable", 1, True),
+            ("demote", 1, True),
+            ("nothing", 1, False),
+            ("sign out", 0.9, False),
+        ],
+    )
+    async def test_it_is_cut_off_when_its_reader_may_not_have_it_any_more(
+        self, year: Shop, monkeypatch: pytest.MonkeyPatch, change: str, seconds: float, is_cut: bool
+    ) -> None:
+        """Before the next account is read, with one look a second; it does not end as a whole one does."""
+        store, reader = year.store, await Visitor(year).sign_in_as("operator", "anna")
+        anna, read = await store.people.find("anna"), store.billing.accounts
+        reads = 0
+
+        async def read_and_change(*page: int) -> list[BilledAccount]:
+            nonlocal reads
+            reads += 1
+            if reads == 1:
+                year.clock.advance(seconds)
+                if change == "sign out":
+                    await store.sign_ins.end_sessions(anna, ACTOR)
+                elif change == "disable":
+                    await store.people.disable("anna", ACTOR, keeps_operator=False)
+                elif change == "demote":
+                    await store.people.set_role("anna", Role.STAFF, ACTOR, keeps_operator=False)
+            accounts: list[BilledAccount] = await read(*page)
+            return accounts
+
+        monkeypatch.setattr(store.billing, "accounts", read_and_change)
+        monkeypatch.setattr(bills, "_PAGE_DAYS", 1)
+        found = await reader.get(f"billing/bill?first={day(year, 35)}&last={day(year, 1)}&form=json")
+        assert (found.status, reads) == (200, 1 if is_cut else 4)
+        assert found.body.endswith(b"\n]\n") is not is_cut
 
     async def test_a_month_until_today(self, year: Shop, operator: Visitor) -> None:
         """The running month ends with today, as the command's does."""

@@ -100,6 +100,28 @@ class TestStreaming:
 
         assert await self._answer("GET", goes) == [0, 1]
 
+    async def test_it_is_not_ended_as_a_whole_one_when_it_may_not_go_on(self) -> None:
+        """So that the server ends the connection instead."""
+        answers, sent = [True, False], list[Any]()
+
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            for _ in range(3):
+                yield b"chunk"
+
+        async def stays() -> Any:
+            await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        async def may_go_on() -> bool:
+            return answers.pop(0)
+
+        response = Streamed(chunks(), {}, "text/csv", ChunkMaker(Slots(ManualClock())))
+        response.may_go_on = may_go_on
+        await response({"type": "http", "method": "GET"}, stays, send)
+        assert [message.get("more_body") for message in sent] == [None, True]
+
     async def test_what_makes_it_ends_with_it(self) -> None:
         """At once when the client goes: its question to the store does not stay open until memory is
         collected."""

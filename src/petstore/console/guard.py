@@ -25,6 +25,8 @@ from petstore.core.errors import (
 )
 from petstore.core.keys import holds_key
 from petstore.core.negotiation import prefers_html
+from petstore.core.people import Role
+from petstore.web.delivery import Streamed
 
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
@@ -32,6 +34,8 @@ _FORM_MAX_FIELDS = 200
 # answer whose head is too large, and leaves the replica alone that has sent it.
 _NEXT_MAX_CHARACTERS = 1_500
 _CSRF_FIELD = "csrf"
+# At most so often, whether a person who gets a file still may.
+_LOOK_SECONDS = 1.0
 _UNATTENDED = "x-unattended"
 # Of forms that a script sends; see forms.js.
 _BY_SCRIPT = "x-by-script"
@@ -117,7 +121,25 @@ class Guard:
                 check_csrf(visit.secret, visit.form.get(_CSRF_FIELD, ""))
             if asks_first:
                 return Response(status_code=204, headers=HEADERS)
-        return await view.handler(visit)
+        response = await view.handler(visit)
+        if isinstance(response, Streamed) and view.role is not None:
+            response.may_go_on = self._lasting(visit, view.role)
+        return response
+
+    def _lasting(self, visit: Visit, role: Role) -> Callable[[], Awaitable[bool]]:
+        """Whether a person may have the rest of a file, which may take hours: looked up once a second."""
+        store, now = self._desk.store, self._desk.clock.monotonic
+        looked_at = now()
+
+        async def may_go_on() -> bool:
+            nonlocal looked_at
+            if now() - looked_at < _LOOK_SECONDS:
+                return True
+            looked_at = now()
+            session = await store.sign_ins.session(visit.secret, unattended=True)
+            return session is not None and session.person.role.includes(role)
+
+        return may_go_on
 
     def _page_of(self, visit: Visit, view: View) -> str:
         """The page that has the form of this action, below the console; of a page, itself."""

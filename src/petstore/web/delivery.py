@@ -9,7 +9,7 @@ import asyncio
 import gzip
 import hashlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import PurePosixPath
 
@@ -152,8 +152,11 @@ class ChunkMaker:
 class Streamed(Response):
     """A body that is produced while it is sent; one chunk is in memory. It stops when the client goes.
 
-    An error of `chunks` ends the connection, so that the client sees a file that is cut off.
+    An error of `chunks` ends the connection, so that the client sees a file that is cut off; so does
+    `may_go_on`, which is asked before each chunk.
     """
+
+    may_go_on: Callable[[], Awaitable[bool]] | None = None
 
     def __init__(
         self, chunks: AsyncIterator[bytes], headers: Mapping[str, str], media_type: str, maker: ChunkMaker
@@ -170,6 +173,8 @@ class Streamed(Response):
                 {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             )
             while scope["method"] != "HEAD":
+                if self.may_go_on is not None and not await self.may_go_on():
+                    return
                 chunk = await self._maker.next(self._chunks, gone)
                 if chunk is None:
                     break
