@@ -239,9 +239,9 @@ async def test_the_counters_are_read_when_the_turn_has_come(
     order: list[str] = []
     load = SqliteCounters.load
 
-    async def noted(counters: SqliteCounters, now_ms: int) -> LimiterState:
+    async def noted(counters: SqliteCounters, *times: int) -> LimiterState:
         order.append("counters")
-        return await load(counters, now_ms)
+        return await load(counters, *times)
 
     monkeypatch.setattr(SqliteCounters, "load", noted)
     settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})

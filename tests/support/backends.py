@@ -178,7 +178,8 @@ class MemoryBackend:
 
     async def restart(self) -> None:
         await self._store.counters.save(self.limiter.drain(), UsageChanges())
-        state = await self._store.counters.load(self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        state = await self._store.counters.load(now_ms, self._policy.matter_since_ms(now_ms))
         self.limiter = MemoryLimiter(self._clock, self._policy, self._store.versions, state)
 
     async def close(self) -> None:

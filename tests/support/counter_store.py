@@ -18,7 +18,7 @@ class MemoryCounterStore:
         self.usage = UsageChanges()
         self.loads = 0
 
-    async def load(self, now_ms: int) -> LimiterState:
+    async def load(self, now_ms: int, bans_since_ms: int = -1) -> LimiterState:
         return copy.deepcopy(self.state)
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:

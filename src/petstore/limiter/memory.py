@@ -100,7 +100,7 @@ class MemoryLimiter:
         for account, used in list(self._windows.items()):
             if now_ms // SECOND_MS >= max(used.openings.reset_at):
                 del self._windows[account]
+        since_ms = self._policy.matter_since_ms(now_ms)
         for key, ban in list(self._bans.items()):
-            quiet_ms = now_ms - max(ban.first_refused_ms, ban.banned_until_ms)
-            if quiet_ms >= self._policy.forgiven_after_ms + DAY_MS:
+            if max(ban.first_refused_ms, ban.banned_until_ms) <= since_ms:
                 del self._bans[key]

@@ -23,7 +23,10 @@ from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, 
 from petstore.transactions.script import Repository, Script, padded, read, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE day >= $1")
-_ALL_BANS = statement(f"SELECT key_id, {select(BAN_STATE)} FROM key_standings")
+_ALL_BANS = statement(
+    f"SELECT key_id, {select(BAN_STATE)} FROM key_standings"
+    " WHERE first_refused_ms > $1 OR banned_until_ms > $1"
+)
 _WINDOWS = statement(f"SELECT {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE account_id = $1")
 _BANS_WHERE = (
     "SELECT k.id, k.display, s.level, s.banned_until_ms, s.banned_from_ms"
@@ -59,10 +62,10 @@ _DEPRECATED = statement(
 )
 
 
-def load_counters(now_ms: int) -> Script[LimiterState]:
-    """Everything that can still matter at `now_ms`."""
+def load_counters(now_ms: int, bans_since_ms: int) -> Script[LimiterState]:
+    """See CounterStore.load."""
     windows = yield _ALL_WINDOWS, (oldest_day(now_ms),)
-    bans = yield _ALL_BANS, ()
+    bans = yield _ALL_BANS, (bans_since_ms,)
     return LimiterState(
         {row[0]: AccountWindows.of(*row[1:]) for row in windows}, {row[0]: BanState(*row[1:]) for row in bans}
     )

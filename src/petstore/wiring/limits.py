@@ -75,7 +75,7 @@ async def open_store(
 
         async def take_up() -> None:
             await_turn()
-            state.update(await store.counters.load(clock.now_ms()))
+            state.update(await store.counters.load(now_ms := clock.now_ms(), policy.matter_since_ms(now_ms)))
 
         alone = MemoryLimiter(clock, policy, store.versions, state)
         return Storage(store, alone, store.counters.save, _no_counters, take_up)

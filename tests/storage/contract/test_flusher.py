@@ -36,7 +36,7 @@ class CounterStore:
         self.failures = 0
         self.purges: list[int] = []
 
-    async def load(self, now_ms: int) -> LimiterState:
+    async def load(self, now_ms: int, bans_since_ms: int = -1) -> LimiterState:
         return LimiterState()
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:

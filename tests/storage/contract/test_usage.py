@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.durations import DAY_MS
-from petstore.core.limits.bans import BanState
+from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import (
@@ -66,6 +66,19 @@ class TestCounters:
         await store.counters.save(LimiterState({1: used}, {}), UsageChanges())
         loaded = (await store.counters.load(clock.now_ms())).windows
         assert loaded == ({1: used} if kept else {})
+
+    async def test_a_ban_that_is_long_over_does_not_matter(self, store: Store, clock: ManualClock) -> None:
+        """A start reads no key that was neither banned nor refused in the time that counts and a day."""
+        since_ms = BanPolicy(forgiven_after_ms=DAY_MS).matter_since_ms(clock.now_ms())
+        assert clock.now_ms() - since_ms == 2 * DAY_MS
+        over = BanState(7, since_ms, 1, since_ms, 2, since_ms - 9, since_ms, 5)
+        kept = {
+            2: BanState(level=1, banned_from_ms=since_ms, banned_until_ms=since_ms + 1),
+            3: BanState(refused_reset_at=7, first_refused_ms=since_ms + 1),
+            4: BanState(level=1, banned_from_ms=clock.now_ms(), banned_until_ms=clock.now_ms() + DAY_MS),
+        }
+        await store.counters.save(LimiterState({}, {1: over, **kept}), UsageChanges())
+        assert (await store.counters.load(clock.now_ms(), since_ms)).bans == kept
 
     async def test_a_batch_is_one_transaction(self, store: Store, clock: ManualClock) -> None:
         """A batch of which one line can't be written leaves nothing of itself behind."""

@@ -34,6 +34,13 @@ class BanPolicy(msgspec.Struct, frozen=True):
     durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # of the first ban, the second, ...
     forgiven_after_ms: int = DAY_MS  # so long after a ban the next one has the first duration again
 
+    def matter_since_ms(self, now_ms: int) -> int:
+        """A BanState with neither a first 429 nor a ban's end after this time says nothing any more.
+
+        The clock may be set back by up to a day.
+        """
+        return now_ms - self.forgiven_after_ms - DAY_MS
+
 
 def follow_clock_in_ban(ban: BanState, now_ms: int) -> None:
     """After the clock was set back: a ban that began ahead of it begins now, and keeps its length."""

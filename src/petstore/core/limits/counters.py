@@ -66,8 +66,8 @@ class Limiter(Protocol):
 class CounterStore(Protocol):
     """Keeps counters over a restart: written in batches, read at the start. May raise StoreUnavailable."""
 
-    async def load(self, now_ms: int) -> LimiterState:
-        """All records that still matter at `now_ms`."""
+    async def load(self, now_ms: int, bans_since_ms: int = -1) -> LimiterState:
+        """All windows that still matter at `now_ms`, and the bans of `BanPolicy.matter_since_ms`."""
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         """Write the absolute values of `state` and add `usage`, in one transaction."""

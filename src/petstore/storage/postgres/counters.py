@@ -102,8 +102,8 @@ class PostgresCounters:
         self._database = database
         self._clock = clock
 
-    async def load(self, now_ms: int) -> LimiterState:
-        return await self._database.read(load_counters(now_ms))
+    async def load(self, now_ms: int, bans_since_ms: int = -1) -> LimiterState:
+        return await self._database.read(load_counters(now_ms, bans_since_ms))
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         await self._database.write_rows(_SAVE, *_arguments(state, usage))

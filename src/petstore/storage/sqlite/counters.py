@@ -38,8 +38,8 @@ class SqliteCounters:
         self._database = database
         self._writer = writer
 
-    async def load(self, now_ms: int) -> LimiterState:
-        return await self._database.read(load_counters(now_ms))
+    async def load(self, now_ms: int, bans_since_ms: int = -1) -> LimiterState:
+        return await self._database.read(load_counters(now_ms, bans_since_ms))
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         def write(connection: apsw.Connection) -> None:
