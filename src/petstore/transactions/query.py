@@ -101,7 +101,8 @@ def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
     """Along the index of these columns.
 
     Where PostgreSQL expects a value to be frequent, it prefers the index by `id`, and passes over millions of
-    rows if they are elsewhere. An order by the columns too leaves it one index.
+    rows if they are elsewhere. An order by the columns too leaves it one index. It estimates a comparison of
+    rows by the first column: one without "or equal" looks as if the value had none, so that all are sorted.
     """
     beyond, opposite, order = ("<", ">", " DESC") if newest_first else (">", "<", "")
     conditions = [*(f"{column} = {place}" for column, place in equal.items()), f"id {beyond} $1"]
@@ -112,8 +113,8 @@ def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
     ordered = ", ".join(f"{column}{order}" for column in (*equal, "id"))
     return Statement(
         page.sqlite,
-        f"{table} WHERE ({columns}, id) {beyond} ({values}, $1) AND ({columns}) {opposite}= ({values})"
-        f" ORDER BY {ordered} LIMIT $2",
+        f"{table} WHERE ({columns}, id) {beyond}= ({values}, $1) AND id <> $1"
+        f" AND ({columns}) {opposite}= ({values}) ORDER BY {ordered} LIMIT $2",
     )
 
 

@@ -227,24 +227,32 @@ class TestPlans:
                 await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
 
     async def test_a_page_of_an_account_with_most_orders(self, database: str, store: Store) -> None:
-        """In one state or those that wait, as a service asks: its other orders are not read."""
+        """In any state, in one or those that wait: no others are read. As a service asks, and as through
+        PgBouncer, which plans with the values: the lowest and the highest are those of few orders."""
         run(
             database,
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
             " SELECT 'a' || g, 'free', 60, 1000, 0 FROM generate_series(1, 2000) g;"
             " INSERT INTO orders (account_id, pet_id, status, created_at_ms)"
-            " SELECT CASE WHEN g % 10 < 3 THEN 2 ELSE 3 + g % 1990 END, g,"
-            " CASE WHEN g % 100 = 1 THEN 'placed' WHEN g % 10 = 2 THEN 'cancelled' ELSE 'delivered' END, 0"
-            " FROM generate_series(1, 100000) g; ANALYZE orders",
+            " SELECT CASE WHEN g % 10 < 3 THEN 2 WHEN g % 10 < 6 THEN 1999 ELSE 1 + g % 2000 END, g,"
+            " CASE WHEN g % 100 IN (1, 4) THEN 'placed' WHEN g % 10 IN (2, 5) THEN 'cancelled'"
+            " ELSE 'delivered' END, 0 FROM generate_series(1, 100000) g; ANALYZE orders",
         )
-        connection = await connect(database, PostgresOptions())
-        for newest_first, (status, is_open) in itertools.product(
-            (False, True), ((OrderStatus.DELIVERED, False), (OrderStatus.PLACED, False), (None, True))
+        custom = {"plan_cache_mode": "force_custom_plan"}
+        for connection in (
+            await connect(database, PostgresOptions()),
+            await asyncpg.connect(database, server_settings=custom),
         ):
-            query = OrderQuery(2, 20, status, None, 50_000, newest_first, is_open)
-            statement, arguments = orders.page_of(query)
-            await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
-        await connection.close()
+            for newest_first, account, limit, (status, is_open) in itertools.product(
+                (False, True),
+                (2, 1999),
+                (20, 100),
+                ((OrderStatus.DELIVERED, False), (OrderStatus.PLACED, False), (None, True), (None, False)),
+            ):
+                query = OrderQuery(account, limit, status, None, 50_000, newest_first, is_open)
+                statement, arguments = orders.page_of(query)
+                await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
+            await connection.close()
 
     async def test_tries_of_a_webhook(self, database: str, store: Store) -> None:
         """However many others have: its page, one test of it, and what is kept of its successes."""
