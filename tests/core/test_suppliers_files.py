@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import random
 import re
+import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Sequence
@@ -134,6 +135,10 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
     ),
     "titles above": ("Paws Ltd.;;\nStock of May;;\n\nName;Category;Status\nRex;Dogs;sold\n", REX),
     "a category by a number of Excel": ("name,category\nRex,1.0\n", [("Rex", 1, None)]),
+    "a category and a fraction": (
+        "name,category\nRex,1.02\nRex,1.0000003\n",
+        ["'1.02' can't be the number of a category.", "'1.0000003' can't be"],
+    ),
     "thousands": ('name,category\nRex,"1,234"\nRex,1.234\n', ["nothing between its digits"] * 2),
     "names of categories": (
         "name,category,status\nRex,Hamster,sold\nRex,CATS,sold\nRex,,sold\nRex,Dogs,maybe\n,Dogs,sold\n",
@@ -224,6 +229,13 @@ def test_a_heading_of_any_length_costs_little(monkeypatch: pytest.MonkeyPatch) -
     marks = "\u0301\u0316" * 5_000
     check(read(f"name,category,{marks}\nRex,Dogs,\n".encode())[1], [("Rex", 1, None)])
     assert max(sorted_at_once) == 1_000
+
+
+def test_a_category_of_any_length_costs_little() -> None:
+    """A line of digits is read in one pass: for each digit anew it would hold the process for a minute."""
+    began = time.process_time()
+    check(read(f"name,category\nRex,{'1' * 60_000}\n".encode())[1], ["expected an integer from"])
+    assert time.process_time() - began < 5.0
 
 
 def test_how_it_was_read_is_said() -> None:

@@ -17,8 +17,8 @@ UNSURE = "\n"  # a line end is in no valid text
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-# As a spreadsheet writes an integer that it takes for a number.
-_POINT_ZERO = re.compile(r"(-?[0-9]+)\.0+", re.ASCII)
+# Also as a spreadsheet writes an integer that it takes for a number.
+_POINT_ZERO = re.compile(rf"({_SURELY_INT64.pattern})(?:\.0+)?", re.ASCII)
 _THOUSANDS = re.compile("-?[0-9]{1,3}([.,'\u2019\u00a0\u202f ][0-9]{3})+", re.ASCII)
 _STATUSES = {
     **{status.value: status.value for status in PetStatus},
@@ -64,8 +64,8 @@ class Cells:
         if len(ids) == 1:
             self.used[name] = ids[0]
             return ids[0]
-        number = _POINT_ZERO.sub(r"\1", name) if not ids else ""
-        return int(number) if _SURELY_INT64.fullmatch(number) else UNSURE
+        number = _POINT_ZERO.fullmatch(name) if not ids else None
+        return int(number[1]) if number else UNSURE
 
     def member(self, field: Field, cell: str) -> object:
         """The value of a cell as JSON would have it, for the schema, which judges it."""
