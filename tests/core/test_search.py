@@ -71,6 +71,14 @@ def test_a_number_is_read_as_people_write_it(text: str, number: int | None) -> N
     assert id_in(text) == number
 
 
+def test_a_text_of_any_length_costs_little() -> None:
+    """The accents of one letter are sorted, in a time that grows with the square of their number."""
+    name = "e\u0301" * 127
+    assert len(fold("\u0301\u0316" * 5_000)) < 1_000
+    assert len(fold("e\u0316" * 5_000)) == 500
+    assert Words(name).match(name)
+
+
 def test_no_words_match_nothing_in_particular() -> None:
     """White space is no question."""
     assert not Words(" \u3000 ")

@@ -52,6 +52,7 @@ async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
         "account": [use.account.name for use in accounts.accounts],
         "person": [person.name for person in await store.people.all()],
     }
-    found += [(About(kind, name), kind) for kind in names for name in names[kind] if fold(name) == fold(text)]
-    categories = [each for each in await store.categories.all() if fold(each.name) == fold(text)]
+    folded = fold(text)
+    found += [(About(kind, name), kind) for kind in names for name in names[kind] if fold(name) == folded]
+    categories = [each for each in await store.categories.all() if fold(each.name) == folded]
     return found + [(About("category", str(each.id)), each.name) for each in categories]
