@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,14 @@ async def test_an_unknown_address_leads_back(shop: Shop, viewer: Visitor) -> Non
     assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
     assert "Back to the overview" in wrong.links
     assert "Pet Store console" not in (await shop.call("GET", "/nowhere", [BROWSER], b"")).body.decode()
+
+
+async def test_cookies_of_any_length_cost_little(shop: Shop) -> None:
+    """A cookie of 30,000 escapes would hold the whole process for half a minute (CVE-2024-7592)."""
+    escapes = ("cookie", 'a="' + r"\"" * 30_000 + '"')
+    began = time.process_time()
+    assert (await Visitor(shop).get("sign-in", headers=[escapes])).status == 200
+    assert time.process_time() - began < 5.0
 
 
 async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, staff: Visitor) -> None:
