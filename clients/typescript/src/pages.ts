@@ -61,7 +61,7 @@ export async function* walk<T>(connection: Connection, call: Call, ids?: readonl
  * nowhere else.
  */
 export function next({ headers }: Answer, parameter: "after" | "cursor"): string | undefined {
-  const link = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get("Link") ?? "")?.[1];
+  const link = /<([^<>]*)>\s*;\s*rel="?next"?/.exec(headers.get("Link") ?? "")?.[1];
   if (link === undefined) return undefined;
   const found = new URLSearchParams(link.replace(/^[^?]*/, "")).get(parameter);
   if (found) return found;

@@ -20,7 +20,7 @@ _Tagged = TypeVar("_Tagged", Pet, Order, Webhook, WebhookWithSecret)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
 _REMOVED = {204, 404}  # 404 after a repetition
-_LINK = re.compile(r'<([^>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)')
+_LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)')
 _NEXT = re.compile(r';\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\s*(?:;|$))', re.IGNORECASE)
 
 
