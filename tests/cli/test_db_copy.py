@@ -229,7 +229,7 @@ class TestRefused:
         [
             ("mysql://a/b", "postgresql://a/b", "FROM is not understood"),
             ("petstore.db", "postgresql://a:b/c", "TO is not understood"),
-            ("petstore.db", "postgresql://a/b?sslrootcert=/none", "TO: there is no file /none"),
+            ("petstore.db", "postgresql://a/b?sslrootcert=/none", "TO: /none can't be used as its"),
         ],
     )
     def test_an_address_that_is_none(

@@ -20,7 +20,9 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, by_way_of, fresh_database, place_of
 from tests.support.proxy import open_proxy
+from tests.support.rights import without_rights
 from tools.servers import Unusable
+from tools.servers.petstore import run
 from tools.servers.postgres import give_to_nobody
 
 HERE = "IP:127.0.0.1"
@@ -112,8 +114,21 @@ async def test_a_certificate_for_another_address_is_refused(
 
 async def test_a_root_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """Exit 78: it is the settings that are wrong."""
-    with pytest.raises(ConfigurationError, match=r"there is no file .*none\.pem, which is its sslrootcert"):
+    with pytest.raises(ConfigurationError, match=r"none\.pem can't be used as its sslrootcert: No such file"):
         await open_store("postgresql://db.example/x", "verify-full", tmp_path / "none.pem")
+
+
+@pytest.mark.parametrize("closed", ["root.pem", "."])
+def test_a_root_that_the_service_may_not_read_is_refused(closed: str, tmp_path: Path) -> None:
+    """The driver says of it what it says of an outage."""
+    root = tmp_path / "tls" / "root.pem"
+    root.parent.mkdir()
+    root.touch()
+    (root.parent / closed).chmod(0)
+    url = f"postgresql://db.example/x?sslmode=verify-full&sslrootcert={root}"
+    done = run("db", "check", settings={"database_url": url}, prefix=without_rights())
+    assert f"{root} can't be used as its sslrootcert: Permission denied." in done.stderr
+    assert done.returncode == 78
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-full"])

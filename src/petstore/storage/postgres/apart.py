@@ -57,7 +57,12 @@ def _has_loop() -> bool:
 
 
 def check_files(url: str) -> None:
-    """Raise ConfigurationError for a missing file of the address, which the driver reports as an outage."""
+    """Raise ConfigurationError for a file of the address that can't be read: the driver reports an outage."""
     for name, path in parse_qsl(url.partition("?")[2]):
-        if name in _FILES and not Path(path).is_file():
-            raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no file {path}, which is its {name}.")
+        if name in _FILES:
+            try:
+                Path(path).open("rb").close()
+            except OSError as error:
+                raise ConfigurationError(
+                    f"PETSTORE_DATABASE_URL: {path} can't be used as its {name}: {error.strerror}."
+                ) from error
