@@ -291,14 +291,22 @@ class TestInterrupted:
         place.restore()
         assert place.names() == BACKED_UP
 
-    @pytest.mark.parametrize("error", [apsw.IOError, apsw.FullError])
-    def test_the_disk_fails(self, place: Place, error: type[apsw.Error]) -> None:
+    def test_the_disk_fails(self, place: Place) -> None:
         """Told as what it is."""
         with mounted_disk() as disk:
-            disk.fail("write", error, suffix="shop.db-wal", times=1_000)
+            disk.fail("write", apsw.IOError, suffix="shop.db-wal", times=1_000)
             with pytest.raises(StoreUnavailable, match="disk"):
                 place.restore()
         assert place.names() == LATER
+
+    def test_a_full_disk_gets_no_fuller(self, place: Place) -> None:
+        """What was kept of a database that is still in its place would leave no room for the next try."""
+        with mounted_disk() as disk:
+            disk.fail("write", apsw.FullError, suffix="shop.db-wal", times=1_000)
+            with pytest.raises(OperatorError, match="nothing was restored"):
+                place.restore()
+        assert place.names() == LATER
+        assert not list(place.path.parent.glob("*.before-restore-*"))
 
     @pytest.mark.parametrize("writes", [0, 1, 7, 20])
     def test_the_process_is_killed(self, place: Place, writes: int) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -198,7 +198,7 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
         opened.callback(content.close)
         into = open_writer(path, busy_timeout_ms)
         opened.callback(into.close)
-        with translated():
+        with translated(), _tidied_when_full(path, kept):
             content.execute("PRAGMA journal_mode = MEMORY")
             page_size = into.execute("PRAGMA page_size").get
             if content.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
@@ -212,6 +212,18 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
                 progress.step(-1)
         # Checked before the writing connection is closed, since its close removes the log.
         return check(path, busy_timeout_ms)
+
+
+@contextlib.contextmanager
+def _tidied_when_full(path: str, kept: str) -> Iterator[None]:
+    """On a full disk the transaction is rolled back, and `kept` a second copy that takes the room left."""
+    try:
+        yield
+    except apsw.FullError as error:
+        files.remove(kept, "")
+        raise OperatorError(
+            f"The disk is full; nothing was restored. Make room for three more databases beside {path}."
+        ) from error
 
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
