@@ -32,7 +32,7 @@ class Service:
         self.history = ServiceHistory(lambda: self.numbers, self.clock.monotonic)
         self.history.sample()
         self.database: DatabaseState | None = DatabaseState(
-            "SQLite", "petstore.db", 6, 6, "", 80, log_bytes=20, free_bytes=200, backed_up_at_ms=now_ms
+            "SQLite", "petstore.db", 6, 6, "", 80, log_bytes=20, free_bytes=300, backed_up_at_ms=now_ms
         )
         self.supervisor = SupervisorMetrics(workers=2)
         self.saving: str | None = None
@@ -97,8 +97,8 @@ CAUSES: dict[str, Cause] = {
     "Limits and usage have not been saved for 12 s: full.": lambda s: setattr(s, "saving", "for 12 s: full."),
     "The database can't be read.": lost,
     "The program and the database differ: older.": lambda s: s.change_database(remark="older"),
-    "The database's disk has little room: less than two copies of the database.": lambda s: s.change_database(
-        free_bytes=199
+    "The database's disk has little room: less than three copies of the database.": lambda s: (
+        s.change_database(free_bytes=299)
     ),
     "There is no backup yet.": lambda s: s.change_database(backed_up_at_ms=0),
     "The last backup is older than two days.": lambda s: s.change_database(

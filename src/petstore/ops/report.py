@@ -27,7 +27,7 @@ BACKUP_OLD_DAYS = 2
 SAVED_LATE_SECONDS = 60
 WRITES_WAITING = 500
 DESCRIPTORS_USED = 0.8
-ROOM_FOR_COPIES = 2
+ROOM_FOR_COPIES = 3
 
 _log = structlog.get_logger("petstore.report")
 
@@ -162,7 +162,7 @@ class Report:
         stored = database.size_bytes + database.log_bytes
         if database.free_bytes is not None and database.free_bytes < ROOM_FOR_COPIES * stored:
             yield Trouble(
-                "The database's disk has little room: less than two copies of the database.",
+                "The database's disk has little room: less than three copies of the database.",
                 "Free some: writes fail on a full disk, and a restore needs that room.",
             )
         backed_up_ms = database.backed_up_at_ms
