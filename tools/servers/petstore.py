@@ -19,8 +19,8 @@ def environment(settings: Mapping[str, str]) -> dict[str, str]:
 
     Settings are given by their name in lower case, as text.
     """
-    # Else each start compiles all modules anew.
-    dropped = ("PETSTORE_", "PYTHONDONTWRITEBYTECODE")
+    # Else each start compiles all modules anew, and output is not kept back as on an operator's machine.
+    dropped = ("PETSTORE_", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return kept | {f"PETSTORE_{name.upper()}": text for name, text in settings.items()}
 

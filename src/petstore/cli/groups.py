@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,16 @@ class PetstoreCli(LazyGroup):
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except Exception as error:
             code = explain(error)
+            _drop_what_was_not_written()
         sys.exit(code)
+
+
+def _drop_what_was_not_written() -> None:
+    """Python would try again at its end, and there exit with 120 and two lines of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def explain(error: Exception) -> int:
