@@ -153,6 +153,14 @@ async def test_old_events_that_are_sent_again_alert_nobody(shop: Shop, tmp_path:
     check(tmp_path, fires(await healthy(shop) | again, None))
 
 
+async def test_a_large_file_alerts_nobody(shop: Shop, tmp_path: Path) -> None:
+    """It comes once, and leaves room: for hours the trend looks as if more would."""
+    check(
+        tmp_path,
+        fires(await healthy(shop) | {"petstore_disk_free_bytes": "12000000000x50 9000000000x80"}, None),
+    )
+
+
 @pytest.mark.parametrize(("sent", "refused"), [(0, 5), (9, 14)])
 async def test_an_address_that_is_wrong_alerts_nobody(
     shop: Shop, tmp_path: Path, sent: int, refused: int
