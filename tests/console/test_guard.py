@@ -53,6 +53,12 @@ async def test_cookies_of_any_length_cost_little(shop: Shop) -> None:
     assert time.process_time() - began < 5.0
 
 
+async def test_a_cookie_without_a_name_is_none_of_ours(shop: Shop, staff: Visitor) -> None:
+    """Another host of the domain may set one, whose value looks like a name of ours."""
+    staff.cookies = {**staff.cookies, "petstore-session; a": ""}
+    assert "Sign out" in (await staff.get()).text
+
+
 async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, staff: Visitor) -> None:
     """By the headers of pages, of refusals and of what leads on to another page."""
     category = {"csrf": (await staff.get("me")).forms[0].fields["csrf"], "id": "2", "name": "Cats"}

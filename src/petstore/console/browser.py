@@ -147,10 +147,10 @@ class Browser:
 
 
 def _cookies_of(header: str) -> dict[str, str]:
-    """Cookies by name. Escapes stay, which none of the service's has: Python before 3.11.10 and 3.12.6 reads
-    them in a time that grows with the square of their number (CVE-2024-7592)."""
+    """Those that have a name, by it. Escapes stay, which none of the service's has: Python before 3.11.10 and
+    3.12.6 reads them in a time that grows with the square of their number (CVE-2024-7592)."""
     pairs = (pair.partition("=") for pair in header.split(";"))
-    return {name.strip(): value.strip().strip('"') for name, _, value in pairs}
+    return {name.strip(): value.strip().strip('"') for name, equals, value in pairs if equals}
 
 
 def _host_of(origin: str) -> str:
