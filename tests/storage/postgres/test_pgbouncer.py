@@ -88,6 +88,7 @@ async def test_the_types_of_arrays_are_looked_up_in_one_session(monkeypatch: pyt
         store = await asyncio.to_thread(backend_for(through, postgres=options).open, ManualClock())
         await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
         await asyncio.gather(*(store.pets.page(PageQuery(after_id=number)) for number in range(9)))
+        await asyncio.gather(*(store.keys.find_caller(b"%d" % number) for number in range(3)))
         await store.close()
     assert set(in_transactions) == {True}
 

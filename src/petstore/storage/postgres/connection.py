@@ -26,7 +26,7 @@ _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
 _PLAN_ONCE = "SET plan_cache_mode = force_generic_plan; SET enable_incremental_sort = off"
 # The driver looks these types up by a query that the server compiles for a second or more, unless that is
 # turned off before. PgBouncer leads both to one session in a transaction alone.
-_ARRAYS = "SELECT $1::bigint[], $2::integer[], $3::text[]"
+_ARRAYS = "SELECT $1::bigint[], $2::integer[], $3::text[], $4::bytea[]"
 _SESSION = "SELECT pg_backend_pid()"
 _LOST_STATEMENT = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
@@ -91,7 +91,7 @@ async def _prepare(connection: Connection, *, plan_once: bool) -> None:
             await connection.execute(_PLAN_ONCE)
         else:
             async with connection.transaction():
-                await connection.fetch(_ARRAYS, [], [], [])
+                await connection.fetch(_ARRAYS, [], [], [], [])
     except BaseException:
         connection.terminate()
         raise
