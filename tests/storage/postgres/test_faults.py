@@ -16,6 +16,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.connection import connect
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
@@ -204,9 +205,22 @@ class TestHanging:
         async with open_proxy(place_of(database)) as second:
             servers = f"127.0.0.1:{proxy.port},127.0.0.1:{second.port}"
             url = by_way_of(database, second.port).replace(f"127.0.0.1:{second.port}", servers)
-            both = await asyncio.to_thread(open_store, url, timeout_ms=1_500)
+            both = await asyncio.to_thread(open_store, url, timeout_ms=3_000)
             assert await names(both) == ["Rex"]
             await both.close()
+
+    async def test_a_first_server_that_hangs_up_leads_to_the_second(self, database: str) -> None:
+        """As a load balancer whose server is gone, where the driver asks for no TLS first."""
+        async with (
+            await asyncio.start_server(lambda _, client: client.close(), "127.0.0.1", 0) as gone,
+            open_proxy(place_of(database)) as second,
+        ):
+            servers = f"127.0.0.1:{gone.sockets[0].getsockname()[1]},127.0.0.1:{second.port}"
+            url = by_way_of(database, second.port).replace(f"127.0.0.1:{second.port}", servers)
+            url += f"{'&' if '?' in url else '?'}sslmode=disable"
+            connection = await connect(url, PostgresOptions())
+            assert await connection.fetchval("SELECT 1") == 1
+            await connection.close()
 
 
 class TestPool:

@@ -79,7 +79,7 @@ async def _connect_to_one(servers: list[str], seconds: float, **options: Any) ->
             return await asyncpg.connect(server, timeout=seconds / len(servers), **options)
         except asyncpg.TargetServerAttributeNotMatched as error:  # a standby explains less than an outage
             failed = failed or error
-        except (OSError, asyncpg.CannotConnectNowError) as error:
+        except (OSError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError) as error:
             failed = error
     assert failed is not None
     raise failed
