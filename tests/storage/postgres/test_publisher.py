@@ -200,13 +200,13 @@ async def test_so_is_a_refresh_of_staging_however_long_it_takes(
     database: str, store: Store, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the limit of a statement holds for it, nor that of a transaction."""
-    monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.1)
+    monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.9)
     run(
         database,
-        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5);"
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1);"
         " RETURN NULL; END $$; CREATE TRIGGER slow AFTER DELETE ON pets EXECUTE FUNCTION slow()",
     )
-    options = PostgresOptions(timeout_ms=200)
+    options = PostgresOptions(timeout_ms=900)
     brief = backend_for(database, postgres=options).open(ManualClock(), publisher=publisher)
     await brief.staging.fill(Content([(1, "Rex", 1, "available")]), ACTOR)
     await brief.close()
