@@ -21,7 +21,7 @@ def refusal(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "place", ["127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x"]
+    "place", ["127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x", "127.0.0.1:1,/d"]
 )
 def test_what_cannot_be_understood(place: str) -> None:
     """No traceback, and an example of what can be."""

@@ -62,12 +62,15 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
 
 
 def _servers_of(url: str) -> list[str]:
-    """An address for each server that this one names."""
+    """An address for each server that this one names. Raises ValueError for one without a name."""
     parts = urlsplit(url)
-    if "," not in parts.netloc:
+    user, at, named = parts.netloc.rpartition("@")
+    if "," not in named:
         return [url]
-    user, at, servers = parts.netloc.rpartition("@")
-    return [urlunsplit(parts._replace(netloc=f"{user}{at}{server}")) for server in servers.split(",")]
+    servers = named.split(",")
+    if "" in servers:
+        raise ValueError(named)
+    return [urlunsplit(parts._replace(netloc=f"{user}{at}{server}")) for server in servers]
 
 
 async def _connect_to_one(servers: list[str], seconds: float, **options: Any) -> Connection:
