@@ -21,12 +21,14 @@ from petstore.core.errors import (
 from petstore.core.events import event_id_of
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import PRO
+from petstore.core.preconditions import encode, tag_of
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import (
     DisabledReason,
     NewWebhook,
     Webhook,
     WebhookChange,
+    members_of,
     mint,
     renewed,
 )
@@ -241,6 +243,27 @@ class TestChange:
         for table in ("webhooks", "webhook_tries", "webhook_repetitions"):
             assert backend.execute(f"SELECT count(*) FROM {table}") == [(0,)]
         assert [entry.type for entry in await entries(store, "webhook:1")].count("webhook.removed") == 1
+
+    async def test_a_removal_that_has_begun_is_not_refused(
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The answer would say that nothing was changed."""
+        await create(store)
+        for number in range(2):
+            backend.execute(f"INSERT INTO webhook_repetitions VALUES (1, 'd', {number}, 1, {number + 1})")
+        monkeypatch.setattr("petstore.transactions.retention._PART", 2)
+        match = frozenset({tag_of(encode(members_of(await store.webhooks.get(1))))})
+        write = store.webhooks._database.write
+
+        async def change_after(*arguments: Any) -> Any:
+            found = await write(*arguments)
+            monkeypatch.setattr(store.webhooks._database, "write", write)
+            await store.webhooks.change(1, WebhookChange(description="other"), ACTOR)
+            return found
+
+        monkeypatch.setattr(store.webhooks._database, "write", change_after)
+        await store.webhooks.remove(1, ACTOR, match=match)
+        assert backend.execute("SELECT count(*) FROM webhooks") == [(0,)]
 
 
 class TestRotation:
