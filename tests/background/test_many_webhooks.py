@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from petstore.background import deliverer
 from petstore.background.endpoints import Deliveries
-from petstore.core.durations import MINUTE_MS
+from petstore.core.durations import HOUR_MS, MINUTE_MS
 from petstore.core.webhooks import Webhook
 from petstore.storage.store import Store
 from petstore.transactions.deliverers import Owned
@@ -103,6 +103,71 @@ async def test_all_are_read_again_in_proportion_to_what_that_takes(
     assert [await reads_after(seconds) for seconds in (0, 5, 1, 39, 10, 11)] == [0, 0, 1, 0, 0, 1]
     await store.accounts.rename("shop", "shop2", ACTOR)
     assert await reads_after(9) == 0
+
+
+async def test_no_rest_holds_what_waits(
+    store: Store,
+    backend: SharedData,
+    hook: Webhook,
+    process: Process,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All are read with each claim where that is short, or one has more to repeat than is read at a time; and
+    each minute even if a read took very long, in a store that stood still."""
+    owned, reads, took = store.deliverers.owned, list[float](), 0.2
+
+    async def slow(owner: str) -> Owned:
+        clock.advance(took)
+        reads.append(clock.monotonic())
+        return await owned(owner)
+
+    monkeypatch.setattr(store.deliverers, "owned", slow)
+    monkeypatch.setattr(deliverer, "REPETITIONS_READ", 2)
+    await process.work()
+
+    async def reads_after(*pauses: float) -> list[int]:
+        found = []
+        for seconds in pauses:
+            clock.advance(seconds)
+            reads.clear()
+            await process.look()
+            found.append(len(reads))
+        return found
+
+    assert await reads_after(9.9, 9.9) == [1, 1]
+    took = 2
+    assert await reads_after(11, 11) == [1, 0]
+    later = [(number, clock.ms + HOUR_MS + number) for number in (1, 2)]
+    rows = ", ".join(f"(1, 'd', {number}, 1, {at_ms})" for number, at_ms in later)
+    backend.execute(f"INSERT INTO webhook_repetitions VALUES {rows}")
+    assert (await reads_after(*[11] * 5)).count(1) == 1
+    assert await reads_after(11, 11) == [1, 1]
+    backend.execute("DELETE FROM webhook_repetitions")
+    took = 25
+    assert await reads_after(11, 11, 11, 11, 11, 11, 11) == [1, 0, 0, 0, 0, 0, 1]
+
+
+async def test_a_process_that_stood_still_during_visits_goes_on_at_once(
+    store: Store, hook: Webhook, sender: Recorder, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not rest for three times as long."""
+    clock = ManualClock()
+    running = Process(store, sender, clock).deliverer
+    tell = running._interested
+
+    def stand_still(seen: Any) -> Any:
+        clock.advance(MINUTE_MS / 1_000)
+        return tell(seen)
+
+    monkeypatch.setattr(running, "_interested", stand_still)
+    task = asyncio.create_task(running.run())
+    await until(lambda: any(each.is_idle and each.has_read_all for each in running._deliveries.values()))
+    assert running._visits_took > 0
+    await add(store)
+    await until(lambda: receiver.types() == ["pet.created"])
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def tasks_of(work: Coroutine[Any, Any, None]) -> int:

@@ -22,7 +22,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.events import BY_ENTRY, Bookmark, News
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Repetition
-from petstore.transactions.deliverers import LEASE_MS, Owned
+from petstore.transactions.deliverers import LEASE_MS, REPETITIONS_READ, Owned
 from petstore.transactions.store import Parts
 
 LOOK_SECONDS = 0.1
@@ -33,6 +33,8 @@ _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
 _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
 # A rest is at least so many times as long as the visits before it.
 _REST_BY_VISITS = 3
+# No rest is longer: a read or visits that took very long are of a store or a process that stood still.
+_REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0
 # How often the places of idle webhooks are noted: a restart reads on from there.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
@@ -75,6 +77,7 @@ class Deliverer:
         self._claimed_at = self._moved_at = self._read_at = float("-inf")
         self._reading_took = self._visits_took = 0.0
         self._is_changed = False  # since they were read
+        self._is_cut = False  # one has more to repeat than is read at a time
         self._trouble = ""
 
     async def run(self) -> None:
@@ -93,7 +96,8 @@ class Deliverer:
                     is_idle = True
                     _log.error("webhooks wait", exc_info=error)
                 rest = _IDLE_SECONDS if is_idle else LOOK_SECONDS
-                await asyncio.sleep(max(rest, self._visits_took * _REST_BY_VISITS))
+                of_visits = min(self._visits_took * _REST_BY_VISITS, _REST_OF_VISITS_MAX_SECONDS)
+                await asyncio.sleep(max(rest, of_visits))
         finally:
             await self._close()
 
@@ -155,8 +159,8 @@ class Deliverer:
         own = await self._store.deliverers.claim(self._owner, idle, is_alone=self._is_alone)
         self._is_changed |= own != len(self._deliveries)
         self._claimed_at = self._clock.monotonic()
-        long_rest = max(_CLAIM_SECONDS, self._reading_took * _LONG_REST_BY_READ)
-        if self._is_changed or self._claimed_at - self._read_at >= long_rest:
+        rest = self._reading_took * (_REST_BY_READ if self._is_cut else _LONG_REST_BY_READ)
+        if self._is_changed or self._claimed_at - self._read_at >= min(rest, _REST_MAX_SECONDS):
             await self._read()
 
     async def _read(self) -> None:
@@ -171,6 +175,7 @@ class Deliverer:
         due: defaultdict[int, list[Repetition]] = defaultdict(list)
         for webhook_id, repetition in owned.repetitions:
             due[webhook_id].append(repetition)
+        self._is_cut = any(len(each) >= REPETITIONS_READ for each in due.values())
         before, self._deliveries = self._deliveries, {}
         for endpoint in owned.endpoints:
             if endpoint.id in before and before[endpoint.id].is_still(endpoint):
