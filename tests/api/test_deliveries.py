@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from petstore.core.deliverers import Settled
+from petstore.core.durations import HOUR_MS
 from petstore.core.webhooks import Repetition, Try
 from tests.api.test_events import after, store_of_each
 from tests.api.test_webhooks import DELIVERER, HOOK, add, change
@@ -134,6 +135,22 @@ class TestListDeliveries:
             await change(shop, {"enabled": enabled})
             found = (await shop.ask("GET", f"{HOOK}/deliveries")).json()
             assert [each["nextAt"] for each in found] == [expected, repeated]
+
+    async def test_a_disabled_webhook_promises_nothing_for_what_was_asked_for_sooner(
+        self, shop: Shop
+    ) -> None:
+        """The later time is the repetition's no more, and is still to come."""
+        await add(shop)
+        await shop.post({"name": "Rex", "categoryId": 1})
+        [animal] = (await shop.ask("GET", f"{EVENTS}?type=pet.created&limit=1")).json()
+        _, data_set, number = animal["id"].split("_")
+        later_ms = shop.clock.now_ms() + HOUR_MS
+        failed = delivered(animal["id"], status=500, fault="It answered 500.", next_at_ms=later_ms)
+        await note(shop, failed, again=[Repetition(later_ms, data_set, int(number), 1)])
+        assert (await shop.ask("POST", f"{HOOK}/deliveries/{animal['id']}")).status == 202
+        await change(shop, {"enabled": False})
+        [found] = (await shop.ask("GET", f"{HOOK}/deliveries")).json()
+        assert found["nextAt"] is None
 
     async def test_304_and_head(self, shop: Shop) -> None:
         """The tag is that of the page and its Link, and HEAD has the headers of GET."""

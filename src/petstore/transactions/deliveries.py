@@ -135,6 +135,8 @@ class Deliveries(Repository):
         if webhook.disabled is not None:
             times = [each.next_at_ms for each in tries if each.next_at_ms is not None]
             held = {at_ms for (at_ms,) in (yield AHEAD, (webhook_id, json_text(times)))}
+            # And those to come, which are no repetition's any more: it was asked for sooner.
+            held.update(at_ms for at_ms in times if at_ms > self._clock.now_ms())
             tries = [replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in tries]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
 
