@@ -27,9 +27,9 @@ _SAME = str.maketrans(
 )
 _GRAM = 3
 _WORDS_MAX = 16
-# Of a query, which may be a whole form: accents are sorted, in a time that grows with the square of their
-# number. No name is so long.
-_READ_MAX_CHARACTERS = 1_000
+# Of a query, which may be a whole form, or of a heading, which may be a whole file: accents are sorted, in a
+# time that grows with the square of their number, while nothing else of the process runs. No name is so long.
+FOLDED_MAX_CHARACTERS = 1_000
 _NUMBER = re.compile(r"\s*#?\s*([0-9]{1,19})\s*", re.ASCII)
 
 
@@ -48,7 +48,7 @@ def read_kind(text: str | None) -> Kind | None:
 
 def fold(text: str) -> str:
     """A text without capitals, accents of any script, and white space more than one space between words."""
-    text = text[:_READ_MAX_CHARACTERS]
+    text = text[:FOLDED_MAX_CHARACTERS]
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
         text = "".join(each for each in text if not unicodedata.combining(each)).translate(_SAME)

@@ -14,6 +14,7 @@ from petstore.core.errors import OperatorError
 from petstore.core.imports import Reading
 from petstore.core.pets import FIELDS, MEMBERS
 from petstore.core.printable import printable, shortened
+from petstore.core.search import FOLDED_MAX_CHARACTERS
 
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _NO_LETTERS = re.compile(r"[\W_]+")
@@ -22,9 +23,6 @@ _SHOWN_MAX = 40
 _COLUMNS_SHOWN = 10
 COLUMNS_SAID_MAX = 60  # of a list about which staff can say what its columns mean
 _NAME_CHARACTERS_MAX = 60
-# Of a heading, which may be a whole file: accents are sorted, in a time that grows with the square of their
-# number, while nothing else of the process runs.
-_READ_CHARACTERS_MAX = 1_000
 # In the order in which they are looked for: an earlier one is taken, though a later one is there too.
 _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
     "name": (
@@ -144,7 +142,7 @@ class Columns:
 
 def plain_heading(heading: str) -> str:
     """A heading as it is compared: `Catégorie_Nr` and `catégorieNr` are `categorie nr`."""
-    heading = heading[:_READ_CHARACTERS_MAX]
+    heading = heading[:FOLDED_MAX_CHARACTERS]
     letters = unicodedata.normalize("NFKD", _HUMP.sub(" ", heading)).casefold()
     plain = "".join(each for each in letters if not unicodedata.combining(each))
     return _NO_LETTERS.sub(" ", plain).strip() or heading.strip()
