@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import re
+import secrets
 import threading
 import time
 from collections import Counter
@@ -120,6 +121,7 @@ class Load(_Clients):
         self.added: list[str] = []
         self.answered: Counter[str] = Counter()
         self.slowest = 0.0
+        self._name = secrets.token_hex(4)  # an id() may be that of a load before it, whose names are stored
         self._port = port
         self._key = key
         super().__init__()
@@ -131,7 +133,7 @@ class Load(_Clients):
         for turn in count():
             if self._over.is_set():
                 break
-            kind, name = ("list", "plain", "keyed")[turn % 3], f"{id(self)}-{number}-{turn}"
+            kind, name = ("list", "plain", "keyed")[turn % 3], f"{self._name}-{number}-{turn}"
             began = time.monotonic()
             try:
                 if kind == "list":
