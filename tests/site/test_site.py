@@ -257,6 +257,18 @@ class TestErrors:
         check_error(answer)
         assert answer.headers["allow"] == "GET, HEAD"
 
+    @pytest.mark.parametrize("path", ["/docs/", "/console/", "/nothing/"])
+    @pytest.mark.parametrize("accept", ["text/html", "*/*"])
+    async def test_a_long_target(self, shop: Shop, path: str, accept: str) -> None:
+        """8,193 bytes are 414 and repeated nowhere, in the path and in the query; 8,192 are looked at."""
+        for begun, counted in ((f"{path}?", len(path)), (path, len(path))):
+            fits = await shop.call("GET", begun + "/" * (8_192 - counted), [("accept", accept)])
+            assert fits.status in (303, 308, 400, 401, 404)
+            answer = await shop.call("GET", begun + "/" * (8_193 - counted), [("accept", accept)])
+            assert (answer.status, answer.code) == (414, "uri_too_long")
+            check_error(answer)
+            assert len(answer.body) < 200
+
     @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
         """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out."""

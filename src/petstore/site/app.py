@@ -7,14 +7,17 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError
+from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, UriTooLong
 from petstore.core.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
+_TARGET_MAX_BYTES = 8 * 1024  # as under /v1
 _HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store", "vary": "accept"}
 
 _NOTHING_HERE = NotFound("There is nothing here; / says where to go, the interface is under /v1.")
@@ -27,6 +30,7 @@ def build_site(routes: Sequence[BaseRoute], error_page: ErrorPage) -> Starlette:
     errors = _Errors(error_page)
     site = Starlette(
         routes=routes,
+        middleware=[Middleware(_Bounded)],
         exception_handlers={
             HTTPException: errors.answer_http_exception,
             PetstoreError: errors.answer,
@@ -35,6 +39,20 @@ def build_site(routes: Sequence[BaseRoute], error_page: ErrorPage) -> Starlette:
     )
     site.router.redirect_slashes = False
     return site
+
+
+class _Bounded:
+    """Refuses long targets, which no page repeats: the references of one may have it hundreds of times."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if len(scope["raw_path"]) + len(scope["query_string"]) <= _TARGET_MAX_BYTES:
+            await self._app(scope, receive, send)
+        else:
+            error = UriTooLong(f"The request target is longer than {_TARGET_MAX_BYTES} bytes.")
+            await _as_json(error)(scope, receive, send)
 
 
 class _Errors:
