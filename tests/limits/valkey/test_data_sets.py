@@ -380,6 +380,18 @@ class TestTheEpoch:
         assert (await replica.take(CALLER)).windows[0].remaining == 398
         assert replicas.counters.loads == asked + 1
 
+    @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0x1p9", "9" * 40])
+    async def test_what_others_write_there_begins_another(
+        self, server: ValkeyServer, replicas: Replicas, text: str
+    ) -> None:
+        """As an eviction does: no request fails, and the records are merged with what the store has."""
+        replica = await replicas.open()
+        assert await admitted(replica, 100) == 100
+        server.client("SET", EPOCH, text)
+        assert (await replica.take(CALLER)).windows[0].remaining == 399
+        assert (await replica.take(CALLER)).windows[0].remaining == 398
+        assert replica.watch.reasons == []
+
     async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:

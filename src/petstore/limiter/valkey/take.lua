@@ -31,7 +31,7 @@ local now = time[1] * 1000 + floor(time[2] / 1000)
 
 local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[5], unpack(KEYS, 6))
 local catalogue, keyring, epoch = tonumber(held[1]), tonumber(held[2]), held[3]
-if not epoch then -- emptied, or evicted
+if not epoch or #epoch > 16 or not match(epoch, '^%d+$') then -- emptied, evicted, or not ours
   epoch = format('%.0f', time[1] * 1000000 + time[2])
   redis.call('SET', KEYS[5], epoch)
 end
