@@ -173,6 +173,7 @@ class TestWrong:
             ("PETSTORE_PORT", "0", 78),
             ("PETSTORE_CONFIG", "/none", 78),
             ("PETSTORE_DATABASE_URL", "postgresql://shop@127.0.0.1:1/pets", 75),
+            ("PETSTORE_DATABASE_URL", "postgresql://db/pets?sslrootcert=/dev/null", 78),
         ],
     )
     def test_the_check_of_a_reload_is_an_exit_code(
@@ -183,6 +184,13 @@ class TestWrong:
         result = cli.run("config", "--check")
         assert (result.exit_code, result.stdout) == (code, "")
         assert len(result.stderr.splitlines()) == (code != 0)
+
+    @pytest.mark.parametrize("place", ["cache:port", "cache?ca=/none", "cache?ca=/dev/null"])
+    def test_the_check_of_a_reload_reads_the_address_of_valkey(self, cli: Cli, place: str) -> None:
+        """Each new worker would end over it."""
+        cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://shop@127.0.0.1:1/pets"
+        cli.settings["PETSTORE_VALKEY_URL"] = f"valkeys://{place}"
+        assert "PETSTORE_VALKEY_URL" in cli.refused(78, "config", "--check")
 
     @pytest.mark.parametrize(
         ("variable", "text"),

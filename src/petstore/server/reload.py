@@ -32,9 +32,10 @@ def renewed(old: Settings, new: Settings) -> Settings:
 
 def check_store(settings: Settings) -> None:
     """Raise ConfigurationError or StoreUnavailable when a worker with these settings could not reach its
-    database, though the one before goes before it serves.
+    database, though the one before goes before it serves; ConfigurationError for a file of an address too.
     """
     backend = administration.backend_of(settings)
+    administration.check_files(settings)
     if backend.file is None and not settings.valkey_url:
         backend.schema()
 

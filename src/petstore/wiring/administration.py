@@ -55,6 +55,18 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
     return sqlite, postgres
 
 
+def check_files(settings: Settings) -> None:
+    """Raise ConfigurationError for a file that an address of the settings names and that can't be used."""
+    if backends.is_server(settings.database_url):
+        from petstore.storage.postgres.apart import check_files  # needs a driver that may be missing
+
+        check_files(settings.database_url)
+    if settings.valkey_url:
+        from petstore.limiter.valkey.opening import usable
+
+        usable(settings.valkey_url)
+
+
 def cut_production(settings: Settings, url: str, clock: Clock, animals: int) -> Content:
     """What may leave production, of its database or a backup, which is only read.
 

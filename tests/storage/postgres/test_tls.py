@@ -118,6 +118,13 @@ async def test_a_root_that_is_not_there_is_refused(tmp_path: Path) -> None:
         await open_store("postgresql://db.example/x", "verify-full", tmp_path / "none.pem")
 
 
+async def test_a_root_without_a_certificate_is_refused(tmp_path: Path) -> None:
+    """The driver says of it what it says of another certificate of the server."""
+    (tmp_path / "root.pem").write_text("no certificate")
+    with pytest.raises(ConfigurationError, match=r"root\.pem can't be used as its sslrootcert: it holds no"):
+        await open_store("postgresql://127.0.0.1:1/x", "verify-full", tmp_path / "root.pem")
+
+
 @pytest.mark.parametrize("closed", ["root.pem", "."])
 def test_a_root_that_the_service_may_not_read_is_refused(closed: str, tmp_path: Path) -> None:
     """The driver says of it what it says of an outage."""

@@ -34,6 +34,7 @@ __all__ = [
     "inspect",
     "open_client",
     "open_publisher",
+    "usable",
 ]
 
 
@@ -42,7 +43,7 @@ async def open_client(
 ) -> ValkeyClient:
     """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
     `patience_seconds`. Raises ConfigurationError for the URL."""
-    client = ValkeyClient(_usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
+    client = ValkeyClient(usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
     await client.open()
     await client.check_persistence()
     return client
@@ -53,21 +54,24 @@ def open_publisher(
 ) -> CommandPublisher:
     """For a command. During an outage it calls `wait` with the reason, which has to take LEASE_SECONDS (see
     core/versions.py). Raises ConfigurationError for the URL."""
-    return CommandPublisher(ValkeyClient(_usable(url), Scripts(), NoObserver(), patience_seconds), wait)
+    return CommandPublisher(ValkeyClient(usable(url), Scripts(), NoObserver(), patience_seconds), wait)
 
 
 async def inspect(url: str, clock: Clock) -> CountersReport:
     """Check the Valkey. Raises Unavailable, and ConfigurationError for the URL."""
-    return await inspection.inspect(_usable(url), clock)
+    return await inspection.inspect(usable(url), clock)
 
 
 async def claim_for(url: str, stage: str) -> str:
     """The stage that the Valkey counts for; see inspection.claim. Raises ConfigurationError for the URL."""
-    return await inspection.claim(_usable(url), stage)
+    return await inspection.claim(usable(url), stage)
 
 
-def _usable(text: str) -> ValkeyUrl:
-    """The URL with a readable CA file: without it every connection would look like an outage."""
+def usable(text: str) -> ValkeyUrl:
+    """The URL with a readable CA file: without it every connection would look like an outage.
+
+    Raises ConfigurationError.
+    """
     url = parse_url(text)
     if url.tls:
         try:

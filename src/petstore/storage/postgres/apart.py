@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,12 +58,15 @@ def _has_loop() -> bool:
 
 
 def check_files(url: str) -> None:
-    """Raise ConfigurationError for a file of the address that can't be read: the driver reports an outage."""
+    """Raise ConfigurationError for a file of the address that can't be used: the driver reports an outage."""
     for name, path in parse_qsl(url.partition("?")[2]):
         if name in _FILES:
             try:
                 Path(path).open("rb").close()
+                if name == "sslrootcert":
+                    ssl.create_default_context(cafile=path)
             except OSError as error:
+                reason = "it holds no certificate" if isinstance(error, ssl.SSLError) else error.strerror
                 raise ConfigurationError(
-                    f"PETSTORE_DATABASE_URL: {path} can't be used as its {name}: {error.strerror}."
+                    f"PETSTORE_DATABASE_URL: {path} can't be used as its {name}: {reason}."
                 ) from error
