@@ -51,6 +51,20 @@ def reload_as_systemd(server: Server, settings: Path) -> int:
     return 0
 
 
+def test_signals_of_other_programs_are_ignored(tmp_path: Path) -> None:
+    """What rotates logs sends SIGUSR1 or SIGUSR2, to the parent or to all processes: none ends."""
+    with running_server(tmp_path) as server:
+        wait_for(lambda: len(server.children()) == 2, "the background process")
+        before = server.children()
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            os.killpg(server.pid, number)
+            wait_for(lambda number=number: f"{number.name} is ignored." in server.log, "the line")  # type: ignore[misc]
+        assert server.request("GET", "/v1/pets").status == 200
+        assert server.children() == before
+        assert server.terminate() == 0
+        assert "ended with" not in server.log
+
+
 class TestSighup:
     """An operator who wants new settings without an interruption, or a terminal that is closed."""
 

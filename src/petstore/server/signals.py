@@ -9,7 +9,9 @@ import socket
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
+# To others they say that a log was moved away. This service ignores them, where the default is an end.
+WITHOUT_MEANING = (signal.SIGUSR1, signal.SIGUSR2)
+TAKEN = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, *WITHOUT_MEANING)
 
 
 class _Readable(Protocol):

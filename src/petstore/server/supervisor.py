@@ -159,6 +159,8 @@ class Supervisor:
             elif number == signal.SIGCHLD:
                 for process, code in self._workers.reap():
                     self._handle_exit(process, code)
+            else:
+                _log.info("signal ignored", signal=number.name, message=f"{number.name} is ignored.")
 
     def _handle_hup(self) -> None:
         self._notifier.reloading()
