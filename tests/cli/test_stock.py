@@ -7,6 +7,9 @@ import errno
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -444,6 +447,22 @@ class TestExport:
             second.write(b"second")
         assert path.read_text() == "first, and longer"
         assert sorted(tmp_path.iterdir()) == [path, like]
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+    def test_a_signal_leaves_nothing(self, tmp_path: Path, number: signal.Signals) -> None:
+        """The program ends by it, and what was half a list is gone."""
+        script = (
+            "import os, pathlib, signal\n"
+            "from petstore.cli.files import whole_file\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "with whole_file(pathlib.Path('out.csv')) as file:\n"
+            "    file.write(b'half')\n"
+            f"    os.kill(os.getpid(), {number:d})\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, list(tmp_path.iterdir())) == (-number, [])
 
     def test_a_device_is_written_to(self, store: Cli) -> None:
         """It is no file that could be replaced."""

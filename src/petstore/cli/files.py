@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +26,33 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
     path = path.resolve()
     # A unique name: two commands may write one file at once, and no existing file is overwritten.
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-    try:
+    with _removed_at_the_end(partial):
         with _made(partial, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+
+
+@contextlib.contextmanager
+def _removed_at_the_end(partial: Path) -> Iterator[None]:
+    """Also where a signal ends the program, unless it takes or ignores that signal."""
+
+    def end(number: int, _frame: object) -> None:
+        partial.unlink(missing_ok=True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    ending = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in ending:
+        signal.signal(number, end)
+    try:
+        yield
     finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
         partial.unlink(missing_ok=True)
 
 
