@@ -17,9 +17,12 @@ def test_environment_chooses_the_prefix(shop: Cli) -> None:
 def test_a_key_of_a_suspended_account_is_said_to_be_refused(shop: Cli) -> None:
     """Before somebody sends it to the customer."""
     assert "suspended" not in shop.run("keys", "issue", "shop").stderr
+    assert "suspended" not in shop.run("keys", "rotate", "1").stderr
     shop.ok("accounts", "suspend", "shop")
     said = shop.run("keys", "issue", "shop").stderr
     assert "which is refused while the account is suspended. It is shown only now" in said
+    said = shop.run("keys", "rotate", "2").stderr
+    assert "the new one is refused while the account is suspended. It is shown only now" in said
 
 
 def test_access_is_chosen_shown_and_kept(shop: Cli) -> None:

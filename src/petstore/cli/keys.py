@@ -138,13 +138,18 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     """
     settings = session.settings
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
-    issued = with_store(
-        session,
-        lambda store: store.keys.rotate(key_id, settings.key_environment, overlap_ms, session.actor),
-    )
+
+    async def rotate(store: Store) -> tuple[str, IssuedKey]:
+        account = await store.accounts.find(str((await store.keys.key(key_id)).account_id))
+        issued = await store.keys.rotate(key_id, settings.key_environment, overlap_ms, session.actor)
+        return account.state, issued
+
+    state, issued = with_store(session, rotate)
     lasts = f"for {format_duration(overlap_ms)} at most" if overlap_ms else "no longer"
     ends = f" (expires {moment(issued.record.expires_at_ms)})" if issued.record.expires_at_ms else ""
     remark = f"Key {issued.record.id}{ends} replaces key {key_id}, which works {lasts}"
+    if state == "suspended":
+        remark += "; the new one is refused while the account is suspended"
     _show_secret(session, issued, as_json, remark)
 
 
