@@ -21,7 +21,11 @@ def refusal(url: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "place", ["127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x", "127.0.0.1:1,/d"]
+    "place",
+    [
+        *("127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x", "127.0.0.1:1,/d"),
+        *("/d?host=127.0.0.1,&port=1", "/d?host=a,b&port=1,2,3", "/d?host=a,b&port"),
+    ],
 )
 def test_what_cannot_be_understood(place: str) -> None:
     """No traceback, and an example of what can be."""

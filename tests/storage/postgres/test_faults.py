@@ -197,14 +197,24 @@ class TestHanging:
         assert [pet and pet.name for pet in found] == ["Rex"] * 4
         assert proxy.accepted >= before + 4
 
+    @pytest.mark.parametrize(
+        ("place", "options"),
+        [
+            ("127.0.0.1:{},127.0.0.1:{}", ""),
+            ("", "host=127.0.0.1:{},127.0.0.1:{}"),
+            ("", "host=127.0.0.1,127.0.0.1&port={},{}"),
+        ],
+    )
     async def test_a_first_server_that_hangs_leaves_time_for_the_second(
-        self, database: str, proxy: Proxy, store: Store
+        self, database: str, proxy: Proxy, store: Store, place: str, options: str
     ) -> None:
         """As after a failover, where the machine of the old primary is gone and refuses nothing."""
         proxy.hold()
         async with open_proxy(place_of(database)) as second:
-            servers = f"127.0.0.1:{proxy.port},127.0.0.1:{second.port}"
-            url = by_way_of(database, second.port).replace(f"127.0.0.1:{second.port}", servers)
+            ports = proxy.port, second.port
+            url = by_way_of(database, second.port).replace(f"127.0.0.1:{second.port}", place.format(*ports))
+            if options:
+                url += f"{'&' if '?' in url else '?'}{options.format(*ports)}"
             both = await asyncio.to_thread(open_store, url, timeout_ms=3_000)
             assert await names(both) == ["Rex"]
             await both.close()

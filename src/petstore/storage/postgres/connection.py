@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
@@ -65,12 +65,28 @@ def _servers_of(url: str) -> list[str]:
     """An address for each server that this one names. Raises ValueError for one without a name."""
     parts = urlsplit(url)
     user, at, named = parts.netloc.rpartition("@")
+    if not named and parts.query:
+        return _servers_of_options(url)
     if "," not in named:
         return [url]
     servers = named.split(",")
     if "" in servers:
         raise ValueError(named)
     return [urlunsplit(parts._replace(netloc=f"{user}{at}{server}")) for server in servers]
+
+
+def _servers_of_options(url: str) -> list[str]:
+    """The same, of `host=A,B` with one port for all or one for each."""
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, strict_parsing=True))
+    hosts, ports = options.get("host", "").split(","), options.get("port", "").split(",")
+    if len(hosts) == 1:
+        return [url]
+    if "" in hosts or len(ports) not in (1, len(hosts)):
+        raise ValueError("host and port")
+    places = zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True)
+    each = [urlencode({**options, "host": host, "port": port}) for host, port in places]
+    return [urlunsplit(parts._replace(query=query)) for query in each]
 
 
 async def _connect_to_one(servers: list[str], seconds: float, **options: Any) -> Connection:
