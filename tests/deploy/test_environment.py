@@ -167,6 +167,18 @@ def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) 
     assert project.interpreter() == os.path.realpath(BASE)
 
 
+def test_the_users_own_mask_closes_nothing(project: Project) -> None:
+    """Root's may be 077, and the service runs as another user."""
+    before = os.umask(0o077)
+    try:
+        project.make("serve", BASE)
+    finally:
+        os.umask(before)
+    made = [path for path in (project.path / ".venv").rglob("*") if not path.is_symlink()]
+    assert len(made) > 10
+    assert [path for path in made if not path.stat().st_mode & 0o004] == []
+
+
 def test_another_program_is_no_interpreter(project: Project) -> None:
     """One sentence says so, without what the program says of itself; an older Python is named."""
     program = project.path / "perl"
