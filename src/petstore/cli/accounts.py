@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
-from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
+from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
 from petstore.cli.customers import customer_command
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import asks, confirm, echo_err, json_option, write_record, write_records, yes_option
@@ -92,7 +92,7 @@ def add_account(
 @click.pass_obj
 def list_accounts(session: Session, as_json: bool) -> None:
     """List all customers, in the order of their ids."""
-    found = with_store(session, lambda store: store.accounts.all())
+    found = read_store(session, lambda store: store.accounts.all())
     write_records(
         [account_record(account) for account in found],
         {
@@ -117,7 +117,7 @@ def show_account(session: Session, account: str, as_json: bool) -> None:
 
     What it has used is shown by `petstore usage`, its keys by `petstore keys list`.
     """
-    _write_account(with_store(session, lambda store: store.accounts.find(account)), as_json)
+    _write_account(read_store(session, lambda store: store.accounts.find(account)), as_json)
 
 
 @accounts.command(

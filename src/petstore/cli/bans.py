@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, moment, write_records
 from petstore.core.limits.usage import BannedKey
@@ -21,7 +21,7 @@ def bans(session: Session, as_json: bool) -> None:
     second. Revoked and expired keys are left out.
     """
     now_ms = session.clock.now_ms()
-    found = with_store(session, lambda store: store.usage.bans(now_ms))
+    found = read_store(session, lambda store: store.usage.bans(now_ms))
     write_records(
         [_record(ban) for ban in found],
         {

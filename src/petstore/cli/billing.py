@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.output import Columns, echo_err, write_line, write_table
 from petstore.cli.records import LIMIT_HEADINGS
 from petstore.core.billing import BilledPeriod, BillRow, row_members
@@ -40,7 +40,7 @@ def write_bill(session: Session, account: str | None, bill: Bill, form: str) -> 
             table.add(rows)
         table.show()
 
-    with_store(session, write)
+    read_store(session, write)
 
 
 def _within(bill: Bill, today: int) -> tuple[Bill, str]:

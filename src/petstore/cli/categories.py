@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import json_option, write_json, write_line, write_records
 from petstore.cli.types import INT64, checked
@@ -29,7 +29,7 @@ def categories() -> None:
 @click.pass_obj
 def list_categories(session: Session, as_json: bool) -> None:
     """List the categories that have a name, by id."""
-    found = with_store(session, lambda store: store.categories.all())
+    found = read_store(session, lambda store: store.categories.all())
     write_records(
         [msgspec.to_builtins(category) for category in found],
         {"ID": "id", "NAME": "name"},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import EXIT_REFUSED, examples
 from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
 from petstore.cli.records import KeyDetails, details_of, key_fields
@@ -49,7 +49,7 @@ def check_key(session: Session, as_json: bool) -> None:
     secret = _read_secret()
     now_ms = session.clock.now_ms()
     if is_wellformed(secret):
-        finding = with_store(session, lambda store: _look_up(store, secret, session.settings.stage, now_ms))
+        finding = read_store(session, lambda store: _look_up(store, secret, session.settings.stage, now_ms))
     else:
         finding = _Finding("not a key: its form or its checksum is wrong, so a character may be missing")
     if as_json:

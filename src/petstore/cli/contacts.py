@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import checked
@@ -130,7 +130,8 @@ def _changed(session: Session, subject: Subject, reference: str, address: str, c
             await store.contacts.remove(*its, session.actor)
         return found
 
-    return with_store(session, work)
+    changes = change.add or change.remove or change.off or change.on
+    return (with_store if changes else read_store)(session, work)
 
 
 async def _contacts_of(store: Store, subject: Subject, reference: str) -> list[Contact]:
@@ -139,7 +140,7 @@ async def _contacts_of(store: Store, subject: Subject, reference: str) -> list[C
 
 
 def _list(session: Session, subject: Subject, reference: str, as_json: bool) -> None:
-    found = with_store(session, lambda store: _contacts_of(store, subject, reference))
+    found = read_store(session, lambda store: _contacts_of(store, subject, reference))
     write_records(
         [_record(contact) for contact in found],
         {"ADDRESS": "address", "OFF": _off, "ADDED": "createdAt", "FAULT": "fault", "FAULT AT": "faultAt"},

@@ -51,11 +51,22 @@ def with_store(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
     Raises OperatorError when there is no database, what `work` raises, ConfigurationError and
     StoreUnavailable. A command never makes a database: in the wrong directory it would make a second one.
     """
+    return _with_store(session, session.backend, work)
+
+
+def read_store(session: Session, work: Callable[[Store], Awaitable[_T]]) -> _T:
+    """`with_store` for work that changes nothing. The file, which may be a backup, stays as it is."""
+    from petstore.wiring import administration
+
+    backend = administration.backend_of(session.settings, reads_only=True)
+    return _with_store(session, backend, work)
+
+
+def _with_store(session: Session, backend: Backend, work: Callable[[Store], Awaitable[_T]]) -> _T:
     import asyncio  # help does without it
 
     from petstore.wiring import administration
 
-    backend = session.backend
     if not backend.schema().exists:
         raise OperatorError(
             f"There is no database {backend.name}; `petstore db migrate` makes one, and so does"

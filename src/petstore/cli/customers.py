@@ -9,7 +9,7 @@ import click
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_record
 from petstore.cli.types import ACCOUNT, clearable, options
@@ -54,5 +54,5 @@ def customer_command(session: Session, /, account: str, as_json: bool, **given: 
         wanted = replace(before, **changes)
         return await store.customers.set(str(found.id), wanted, session.actor, expected=before)
 
-    record = asdict(with_store(session, work))
+    record = asdict((with_store if changes else read_store)(session, work))
     write_record(record, record, as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import EXIT_INTERRUPTED, examples
 from petstore.cli.journal import change_text
 from petstore.cli.output import echo_err, moment, write_json, write_line
@@ -101,7 +101,7 @@ def events(
 
     code = 0
     try:
-        with_store(session, show)
+        read_store(session, show)
     except EventsGone as error:
         reason = error.message.partition(". ")[0]
         raise OperatorError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, moment, write_records
 from petstore.cli.types import ID, Since, limit_option
@@ -81,7 +81,7 @@ def journal(
     more, standard error says how to go on.
     """
     query = JournalQuery(limit, about, actor, since, before)
-    page, people = with_store(session, lambda store: _read(store, query))
+    page, people = read_store(session, lambda store: _read(store, query))
     write_records(
         [_record(entry) for entry in page.entries],
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import examples
 from petstore.cli.output import Columns, json_option, write_records
 from petstore.cli.records import key_record
@@ -46,13 +46,13 @@ def list_keys(session: Session, account: str | None, foreign: bool, as_json: boo
         raise click.UsageError("Name an account, or give --foreign.", click.get_current_context())
     stage, now_ms = session.settings.stage, session.clock.now_ms()
     if account is not None:
-        found = with_store(session, lambda store: store.keys.keys(account))
+        found = read_store(session, lambda store: store.keys.keys(account))
         empty = f"The account has no keys yet: petstore keys issue {account}"
         write_records([key_record(key, now_ms) for key in found], _COLUMNS, as_json, empty=empty)
         return
     if stage is None:
         raise ConfigurationError("--foreign needs a stage: set PETSTORE_STAGE to production or staging.")
-    foreign_keys = with_store(session, lambda store: store.stages.foreign_keys(stage))
+    foreign_keys = read_store(session, lambda store: store.stages.foreign_keys(stage))
     records = [{"account": name, **key_record(key, now_ms)} for name, key in foreign_keys]
     write_records(
         records, {"ACCOUNT": "account", **_COLUMNS}, as_json, empty=f"{stage} refuses no key.".capitalize()

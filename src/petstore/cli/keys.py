@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from petstore.cli.check import check_key
-from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
+from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.key_lists import list_keys
 from petstore.cli.output import (
@@ -109,7 +109,7 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     async def look(store: Store) -> KeyDetails:
         return await details_of(store, await store.keys.key(key_id), now_ms)
 
-    _write_key(with_store(session, look), now_ms, as_json)
+    _write_key(read_store(session, look), now_ms, as_json)
 
 
 @keys.command(

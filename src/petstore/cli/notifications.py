@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_json, write_line, write_records
 from petstore.cli.types import checked
@@ -49,7 +49,7 @@ def list_mails(session: Session, as_json: bool) -> None:
     four days; its contact shows why. At most 100 are shown, and standard error says how many more there are,
     and when mail is late.
     """
-    found, count = with_store(session, lambda store: store.notifications.mails())
+    found, count = read_store(session, lambda store: store.notifications.mails())
     now_ms = session.clock.now_ms()
     ages = {str(mail.id): _age(now_ms - mail.created_at_ms) for mail in found}
     write_records(

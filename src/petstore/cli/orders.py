@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, Given, checked_name, limit_option, read_remark, read_ship_date
@@ -51,7 +51,7 @@ def list_orders(
         page = await store.orders.page(OrderQuery(account_id, limit, wanted, after_id=after or 0))
         return page, {account.id: account.name for account in await store.accounts.all()}
 
-    page, names = with_store(session, read)
+    page, names = read_store(session, read)
     write_records(
         [_record(order, names[order.account_id]) for order in page.orders],
         {
@@ -80,7 +80,7 @@ def show_order(session: Session, order_id: int, as_json: bool) -> None:
     async def read(store: Store) -> Record:
         return await _recorded(store, await store.orders.get(order_id))
 
-    _write(with_store(session, read), as_json)
+    _write(read_store(session, read), as_json)
 
 
 @orders.command("place", epilog=examples("petstore orders place 7 --account shop --reference PO-4711"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
-from petstore.cli.context import Session, with_store, with_store_on_a_full_disk
+from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
     asks,
@@ -69,7 +69,7 @@ def add_person(session: Session, name: str, role: str, addresses: tuple[str, ...
 @click.pass_obj
 def list_people(session: Session, as_json: bool) -> None:
     """List everybody, by name."""
-    found = with_store(session, lambda store: store.people.all())
+    found = read_store(session, lambda store: store.people.all())
     write_records(
         [_record(person) for person in found],
         {"ID": "id", "NAME": "name", "ROLE": "role", "STATE": "state", "CREATED": "createdAt"},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import UNSET
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
     asks,
@@ -100,7 +100,7 @@ def list_pets(
         page = await store.pets.page(query)
         return page, {each.id: f"{each.id} {each.name}" for each in await store.categories.all()}
 
-    page, labels = with_store(session, read)
+    page, labels = read_store(session, read)
     write_records(
         [_record(pet) for pet in page.pets],
         {
@@ -167,7 +167,7 @@ def add_pet(
 @click.pass_obj
 def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
     """Show an animal."""
-    _write_pet(with_store(session, lambda store: store.pets.find(pet_id)), as_json)
+    _write_pet(read_store(session, lambda store: store.pets.find(pet_id)), as_json)
 
 
 @pets.command(

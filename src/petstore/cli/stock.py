@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 import msgspec
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.files import rejects_file, whole_file
 from petstore.cli.groups import examples
 from petstore.cli.output import echo_err, json_option, row_progress, write_json
@@ -263,5 +263,5 @@ def export_pets(
 
     with whole_file(None if to_terminal else file) as kept:
         out = kept or sys.stdout.buffer
-        with_store(session, lambda store: write(store, out))
+        read_store(session, lambda store: write(store, out))
         out.flush()

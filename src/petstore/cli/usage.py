@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from petstore.cli.billing import write_bill
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store
 from petstore.cli.groups import examples
 from petstore.cli.output import (
     Columns,
@@ -131,7 +131,7 @@ def _read_bill(
 
 def _list_callers(session: Session, as_json: bool) -> None:
     now_ms = session.clock.now_ms()
-    use = with_store(session, lambda store: store.usage.deprecated_callers(now_ms))
+    use = read_store(session, lambda store: store.usage.deprecated_callers(now_ms))
     records = [
         {
             "accountId": caller.account_id,
@@ -159,7 +159,7 @@ def _report(session: Session, account: str, days: int, as_json: bool) -> None:
         report = await store.usage.report(found.id, now_ms, days=days)
         return _record(now_ms, found, await store.keys.keys(str(found.id)), report)
 
-    record = with_store(session, read)
+    record = read_store(session, read)
     if as_json:
         write_json(record)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from petstore.cli.context import Session, with_store
+from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.events import read_after
 from petstore.cli.groups import LazyGroup, examples
 from petstore.cli.output import (
@@ -81,7 +81,7 @@ def list_webhooks(
         found = await store.webhooks.page(limit + 1, account_id, after or 0, failing=failing)
         return found, await store.accounts.names({webhook.account_id for webhook in found})
 
-    found, names = with_store(session, read)
+    found, names = read_store(session, read)
     write_records(
         [webhook_record(webhook, names[webhook.account_id]) for webhook in found[:limit]],
         {"ID": "id", "ACCOUNT": "account", "URL": "url", "STATE": "state", "FAILING SINCE": "failingSince"},
@@ -108,7 +108,7 @@ def show_webhook(session: Session, webhook_id: int, limit: int, as_json: bool) -
         page = await store.deliveries.tries(webhook_id, limit, INT64_MAX)
         return webhook, await _account_of(store, webhook), page.tries
 
-    webhook, account, tries = with_store(session, read)
+    webhook, account, tries = read_store(session, read)
     records = [_try_record(each) for each in tries]
     if as_json:
         write_json({**webhook_record(webhook, account), "tries": records})

@@ -36,9 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["Backend", "CheckReport", "Contents", "SqliteBackend", "Store"]
 
 
-def backend_of(settings: Settings) -> Backend:
-    """The database of the settings. Raises ConfigurationError for a URL that is not understood."""
-    return backends.backend_for(settings.database_url, *_options(settings))
+def backend_of(settings: Settings, *, reads_only: bool = False) -> Backend:
+    """The database of the settings, with `reads_only` one whose file stays as it is.
+
+    Raises ConfigurationError for a URL that is not understood.
+    """
+    sqlite, postgres = _options(settings)
+    sqlite = msgspec.structs.replace(sqlite, reads_only=reads_only)
+    return backends.backend_for(settings.database_url, sqlite, postgres)
 
 
 def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
@@ -74,8 +79,8 @@ def cut_production(settings: Settings, url: str, clock: Clock, animals: int) -> 
     that is damaged or not there.
     """
     # Its stage is judged here.
-    sqlite, postgres = _options(msgspec.structs.replace(settings, stage=None))
-    backend = backends.backend_for(url, msgspec.structs.replace(sqlite, reads_only=True), postgres)
+    source = msgspec.structs.replace(settings, stage=None, database_url=url)
+    backend = backend_of(source, reads_only=True)
     try:
         found = backend.schema()
         if not found.exists:

@@ -1,0 +1,90 @@
+"""Commands that only read change nothing: neither a database that is served, nor a backup."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.support.failing_webhooks import add_webhook
+from tests.support.rights import without_rights
+from tools.servers import petstore
+
+# Each on a shop with an animal, an order, a key, a webhook, a contact and a person.
+LINES = [
+    *("accounts list", "accounts show shop", "accounts contacts shop", "accounts customer shop"),
+    *("accounts contacts shop eva@shop.example", "people list", "people contacts anna"),
+    *("keys list shop", "keys list --foreign", "keys show 1", "keys check", "bans", "limits check"),
+    *("usage shop", "usage --deprecated", "usage --all --month 2027-01", "usage shop --month 2027-01 --csv"),
+    *("pets list", "pets show 1", "pets export", "pets export --source-key sku", "categories list"),
+    *("orders list", "orders show 1", "webhooks list", "webhooks show 1"),
+    *("notifications kinds", "notifications list", "journal", "events", "events --after now"),
+    *("config", "openapi", "completion bash", "db check", "db migrate --dry-run"),
+]
+
+
+@pytest.fixture
+def key(shop: Cli) -> str:
+    """Of the shop's program."""
+    return shop.issue("shop")[0]
+
+
+@pytest.fixture
+def backup(shop: Cli, key: str, tmp_path: Path) -> Path:
+    """A backup alone in a folder, every user's to read, which the settings name."""
+    shop.settings["PETSTORE_STAGE"] = "production"
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    shop.ok("orders", "place", "1", "--account", "shop")
+    shop.ok("people", "add", "anna", "--role", "operator")
+    shop.ok("accounts", "contacts", "shop", "eva@shop.example", "--add")
+    shop.with_store(lambda store: add_webhook(store, 1))
+    file = tmp_path / "backups" / "backup.db"
+    file.parent.mkdir()
+    shop.ok("db", "backup", str(file))
+    file.chmod(0o644)
+    shop.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{file}"
+    return file
+
+
+def state(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """The mode, the time of the last change and the content of each file."""
+    return {
+        file.name: (file.stat().st_mode, file.stat().st_mtime_ns, file.read_bytes())
+        for file in folder.iterdir()
+    }
+
+
+def test_a_backup_stays_as_it_is(shop: Cli, key: str, backup: Path) -> None:
+    """Whichever command looks into it; and nothing is made beside it."""
+    before = state(backup.parent)
+    for line in LINES:
+        shop.ok(*shlex.split(line), stdin=key)
+        assert state(backup.parent) == before, line
+
+
+def test_a_backup_that_may_only_be_read(shop: Cli, backup: Path) -> None:
+    """As on a file system that is mounted so, or of another user."""
+    backup.chmod(0o400)
+    backup.parent.chmod(0o500)
+    ended = petstore.run(
+        "pets", "list", settings={"database_url": f"sqlite:///{backup}"}, prefix=without_rights()
+    )
+    backup.parent.chmod(0o700)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Rex" in ended.stdout
+
+
+def test_the_newest_of_a_database_that_is_served(shop: Cli) -> None:
+    """What is in its log alone is shown, and the log stays."""
+    with closing(apsw.Connection(str(shop.database))) as server:
+        server.execute("SELECT count(*) FROM pets").fetchall()
+        shop.ok("pets", "add", "Mia", "--category", "1")
+        log = Path(f"{shop.database}-wal")
+        before = log.read_bytes()
+        assert b"Mia" in before
+        assert [pet["name"] for pet in shop.json("pets", "list")] == ["Mia"]
+        assert log.read_bytes() == before
