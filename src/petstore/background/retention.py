@@ -13,7 +13,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS, HOUR_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.moments import iso_moment
-from petstore.transactions.retention import Retention
+from petstore.transactions.retention import Part, Retention
 
 _EVERY_SECONDS = HOUR_MS / SECOND_MS
 # A rest is so many times as long as the step before it: on SQLite other writes wait for a step.
@@ -38,17 +38,22 @@ async def run(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
 
 async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
     """Remove failed tries of webhooks older than TRIES_KEPT_MS, refused requests older than REFUSALS_KEPT_MS,
-    and with a `keep_ms` entries older than that, and usage older than both that and USAGE_KEPT_MS.
+    with a `keep_ms` entries older than that, and usage older than both that and USAGE_KEPT_MS, and webhooks
+    that have the mark of their removal.
 
     Of several processes the last one that begins goes on. Raises StoreUnavailable.
     """
-    removed = Counter(entries=0, usage_days=0, webhook_tries=0, refusals=0)
+    removed = Counter(entries=0, usage_days=0, webhooks=0, webhook_tries=0, refusals=0)
     now_ms = clock.now_ms()
     try:
         for kind, kept_ms in (("webhook_tries", TRIES_KEPT_MS), ("refusals", REFUSALS_KEPT_MS)):
             await _remove(retention, clock, kind, now_ms - kept_ms, removed)
         if keep_ms is not None:
             await _remove_journal(retention, clock, now_ms - keep_ms, removed)
+        part: Part | None = Part()
+        while part is not None:
+            part = await _gently(clock, retention.remove_webhook(part))
+            removed["webhooks"] += part == Part()
     finally:
         if removed.total():
             kept = {} if keep_ms is None else {"kept_since": iso_moment(now_ms - keep_ms)}

@@ -76,7 +76,7 @@ _PEOPLE = statement(
     lock=" FOR SHARE OF c",
 )
 _KEY = statement("SELECT label, display FROM api_keys WHERE id = $1")
-_WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1")
+_WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1 AND removed_at_ms IS NULL")
 
 _OPEN = statement(
     "SELECT id, said, count FROM mails WHERE contact_id = $1 AND kind = $2 AND tries = 0 AND begun = 0"

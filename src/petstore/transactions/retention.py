@@ -63,8 +63,11 @@ _REMOVE_OLD = {
         " RETURNING 1"
     ),
 }
-# Rows of a webhook that leave in one transaction, far from the timeout of a statement: it may have millions.
-_PART = 5_000
+REMOVED_WEBHOOK = statement(
+    "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL ORDER BY id LIMIT 1", lock=" FOR UPDATE"
+)
+_REMOVE_WEBHOOK = statement("DELETE FROM webhooks WHERE id = $1")
+# It may have millions of rows: up to where a step takes them, and the step.
 _NEXT_TRIES = "SELECT id FROM webhook_tries WHERE"
 PARTS = [
     (
@@ -87,8 +90,9 @@ PARTS = [
 
 
 class Part(NamedTuple):
-    """A place in what a webhook had: of its tries or its repetitions."""
+    """A place in what a webhook had, of its tries or its repetitions; no webhook: behind all of that."""
 
+    webhook_id: int = 0
     of: int = 0
     place: int = 0
 
@@ -146,16 +150,20 @@ class Retention(Repository):
         `refusals` before a time. How many, 0 when none is left."""
         return len((yield _REMOVE_OLD[kind], (before, STEP_MAX)))
 
-
-def remove_part(webhook_id: int, after: Part) -> Script[Part | None]:
-    """Remove some of a webhook's many tries and repetitions, those after a place: PostgreSQL would pass by
-    all that are gone. Up to where; None, and nothing was removed, where few are left."""
-    for at in range(after.of, len(PARTS)):
-        start, (find, remove) = after.place if at == after.of else 0, PARTS[at]
-        for (last,) in (yield find, (webhook_id, start, _PART - 1)):
-            yield remove, (webhook_id, start, last)
-            return Part(at, last)
-    return None
+    @write(NO_EFFECT)
+    def remove_webhook(self, _now_ms: int, after: Part) -> Script[Part | None]:
+        """Remove some rows of the next webhook that has the mark of its removal, those after a place:
+        PostgreSQL would pass by all that are gone. Up to where; None, where there is no such webhook."""
+        for (webhook_id,) in (yield REMOVED_WEBHOOK, ()):
+            begun = after if after.webhook_id == webhook_id else Part(webhook_id)
+            for at in range(begun.of, len(PARTS)):
+                start, (find, remove) = begun.place if at == begun.of else 0, PARTS[at]
+                for (last,) in (yield find, (webhook_id, start, STEP_MAX - 1)):
+                    yield remove, (webhook_id, start, last)
+                    return Part(webhook_id, at, last)
+            yield _REMOVE_WEBHOOK, (webhook_id,)  # with the few rows that are left
+            return Part()
+        return None
 
 
 def _last_before(at_ms: int) -> Script[Position]:

@@ -61,7 +61,7 @@ PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "
 WEBHOOK = Webhook.__struct_fields__
 # Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
 PLACE = ("data_set", "after_transaction", "after_id")
-WEBHOOK_ROW = (*WEBHOOK, "secrets", *PLACE, "failures", "paused_until_ms")
+WEBHOOK_ROW = (*WEBHOOK, "secrets", *PLACE, "failures", "paused_until_ms", "removed_at_ms")
 # How far an index of searches is.
 PROGRESS = ("data_set", "place_transaction", "place_id", "walked", "after_id", "format")
 REPETITION = Repetition.__struct_fields__

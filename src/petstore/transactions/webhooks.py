@@ -21,14 +21,15 @@ from petstore.transactions.events import check_place, newest_place
 from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
-from petstore.transactions.retention import Part, remove_part
 from petstore.transactions.rows import PLACE, WEBHOOK, place_of, places, read_place, read_webhook, select
 from petstore.transactions.script import NO_EFFECT, Script, read, statement, write
 
-_WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks"
-_FIND = statement(f"{_WEBHOOKS} WHERE id = $1", lock=" FOR UPDATE")
-OF_ACCOUNT = statement(f"{_WEBHOOKS} WHERE account_id = $1 ORDER BY id")
-_OF_KEY = statement(f"{_WEBHOOKS} WHERE key_id = $1 ORDER BY id", lock=" FOR UPDATE")
+# Not removed: the rows of the others leave later, by retention.py. They are disabled too.
+IS_THERE = "removed_at_ms IS NULL"
+_WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks WHERE {IS_THERE}"
+_FIND = statement(f"{_WEBHOOKS} AND id = $1", lock=" FOR UPDATE")
+OF_ACCOUNT = statement(f"{_WEBHOOKS} AND account_id = $1 ORDER BY id")
+_OF_KEY = statement(f"{_WEBHOOKS} AND key_id = $1 ORDER BY id", lock=" FOR UPDATE")
 # As the index has it.
 _IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
 FAILING = statement(
@@ -38,7 +39,7 @@ FAILING = statement(
     " ORDER BY failing_since_ms DESC, w.id DESC LIMIT $1"
 )
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
-_COUNT = statement("SELECT count(*) FROM webhooks WHERE account_id = $1")
+_COUNT = statement(f"SELECT count(*) FROM webhooks WHERE account_id = $1 AND {IS_THERE}")
 _ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
 _ADD = statement(f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id")
 _PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
@@ -57,7 +58,9 @@ _ENABLE = statement(
     f" {_TAKEN} WHERE id = $1"
 )
 _DISABLE = statement(f"UPDATE webhooks SET disabled = $2, {_TAKEN} WHERE id = $1")
-_REMOVE = statement("DELETE FROM webhooks WHERE id = $1")
+_REMOVE = statement(
+    f"UPDATE webhooks SET removed_at_ms = $2, disabled = coalesce(disabled, 'owner'), {_TAKEN} WHERE id = $1"
+)
 _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
 
@@ -84,7 +87,7 @@ class Webhooks(Creating):
         """At most `limit`, by id, after `after_id`. `failing`: enabled ones that failed since their last
         success."""
         where = Query()
-        where.add("id > {}", after_id)
+        where.add(f"{IS_THERE} AND id > {{}}", after_id)
         if account_id is not None:
             where.add("account_id = {}", account_id)
         if failing:
@@ -180,25 +183,20 @@ class Webhooks(Creating):
             return replace(after, disabled=reason)
         return after
 
-    async def remove(
-        self, webhook_id: int, actor: str, account_id: int | None = None, match: Tags | None = None
-    ) -> None:
-        """With its tries: many leave before, in transactions of their own. Raises PreconditionFailed, but not
-        once the first have left: a later change leaves with it."""
-        now_ms, done = self._clock.now_ms(), Part()
-
-        def script() -> Script[Part | None]:
-            before, _ = yield from find_webhook(webhook_id, account_id)
-            if done == Part():
-                check_match(match, members_of(before))
-            if part := (yield from remove_part(webhook_id, done)):
-                return part
-            yield _REMOVE, (webhook_id,)
-            yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
-            return None
-
-        while part := await self._database.write(script):
-            done = part
+    @write(NO_EFFECT)
+    def remove(
+        self,
+        now_ms: int,
+        webhook_id: int,
+        actor: str,
+        account_id: int | None = None,
+        match: Tags | None = None,
+    ) -> Script[None]:
+        """Raises PreconditionFailed."""
+        before, _ = yield from find_webhook(webhook_id, account_id)
+        check_match(match, members_of(before))
+        yield _REMOVE, (webhook_id, now_ms)
+        yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
 
     @write(NO_EFFECT)
     def rotate(

@@ -264,7 +264,12 @@ READS = {
     *("notifications.gather", "notifications.next", "notifications.note", "notifications.waiting"),
     *("jobs.take", "jobs.renew", "jobs.release", "jobs.finish"),
     # What leaves is in no entry.
-    *("retention.last_before", "retention.remove_entries", "retention.remove"),
+    *(
+        "retention.last_before",
+        "retention.remove_entries",
+        "retention.remove",
+        "retention.remove_webhook",
+    ),
     # A step writes the index alone: test_search.py.
     *("search.find", "search.step", "events.entries", "accounts.uses", "keys.ending"),
     # Requests that changed nothing.

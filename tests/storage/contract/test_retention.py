@@ -302,11 +302,33 @@ async def test_a_removal_says_once_what_left(
             "event": "removed",
             "entries": 5,
             "usage_days": 0,
+            "webhooks": 0,
             "webhook_tries": 0,
             "refusals": 0,
             "kept_since": "2027-03-26T08:00:00.000Z",
         }
     ]
+
+
+async def test_what_a_removed_webhook_had_leaves_in_steps(
+    store: Store, backend: SharedData, clock: ManualClock
+) -> None:
+    """However young it is; what another one has stays."""
+    hooks = [await webhook(store) for _ in range(2)]
+    for hook in hooks:
+        await note_tries(store, hook, [1_800_000_000_000] * 5)
+        for number in range(5):
+            backend.execute(f"INSERT INTO webhook_repetitions VALUES ({hook}, 'd', {number}, 1, {number})")
+    tables = {"webhooks": "id", "webhook_tries": "webhook_id", "webhook_repetitions": "webhook_id"}
+    before = [backend.execute(f"SELECT count(*) FROM {table}") for table in tables]
+    await store.webhooks.remove(hooks[0], ACTOR)
+    commits: list[int] = []
+    store.hear_commits(lambda: commits.append(1))
+    await remove(store, clock, None)
+    assert len(commits) >= 5
+    for table, column in tables.items():
+        assert backend.execute(f"SELECT DISTINCT {column} FROM {table}") == [(hooks[1],)]
+    assert [backend.execute(f"SELECT 2 * count(*) FROM {table}") for table in tables] == before
 
 
 class TestTries:

@@ -21,18 +21,17 @@ from petstore.core.errors import (
 from petstore.core.events import event_id_of
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import PRO
-from petstore.core.preconditions import encode, tag_of
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import (
     DisabledReason,
     NewWebhook,
     Webhook,
     WebhookChange,
-    members_of,
     mint,
     renewed,
 )
 from petstore.storage.store import Store
+from petstore.transactions.events import OWNER
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
@@ -206,64 +205,42 @@ class TestChange:
         assert (await store.webhooks.get(1)).disabled is DisabledReason.OWNER
         assert (await change(store, enabled=True, after="now")).disabled is None
 
-    async def test_a_removal_takes_what_it_had(self, store: Store, backend: SharedData) -> None:
-        """Repetitions and tries; the webhooks of others stay."""
+    async def test_a_removal_is_one_short_transaction(self, store: Store, backend: SharedData) -> None:
+        """However much it had, which nobody sees any more: that leaves later, in test_retention.py."""
         await create(store)
         await webhook(store, 2, URL)
         for number in (1, 2):
             await store.deliveries.test(number, ACTOR, number)
-        backend.execute(
-            "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer)"
-            " VALUES (1, 'e', 't', 0, 0, ''), (2, 'e', 't', 0, 0, '')"
-        )
-        await store.webhooks.remove(1, ACTOR)
-        for table in ("webhook_tries", "webhook_repetitions"):
-            assert backend.execute(f"SELECT webhook_id FROM {table}") == [(2,)]
-        assert (await store.webhooks.get(2)).id == 2
-
-    async def test_what_it_had_leaves_in_parts(
-        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Others write between them. A removal that is refused takes nothing."""
-        await create(store)
-        for number in range(7):
-            backend.execute(
-                "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer)"
-                " VALUES (1, 'e', 't', 0, 0, '')"
-            )
-            backend.execute(f"INSERT INTO webhook_repetitions VALUES (1, 'd', {number}, 1, {number})")
-        monkeypatch.setattr("petstore.transactions.retention._PART", 3)
+        note_try = "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer) VALUES"
+        backend.execute(f"{note_try} (1, 'e', 't', 0, 0, ''), (2, 'e', 't', 0, 0, '')")
         with pytest.raises(PreconditionFailed):
             await store.webhooks.remove(1, ACTOR, match=frozenset({b'"other"'}))
-        assert backend.execute("SELECT count(*) FROM webhook_tries") == [(7,)]
         commits: list[int] = []
         store.hear_commits(lambda: commits.append(1))
         await store.webhooks.remove(1, ACTOR)
-        assert len(commits) == 5
-        for table in ("webhooks", "webhook_tries", "webhook_repetitions"):
-            assert backend.execute(f"SELECT count(*) FROM {table}") == [(0,)]
-        assert [entry.type for entry in await entries(store, "webhook:1")].count("webhook.removed") == 1
+        assert len(commits) == 1
+        for table in ("webhook_tries", "webhook_repetitions"):
+            assert backend.execute(f"SELECT count(*) FROM {table}") == [(2,)]
+        with pytest.raises(WebhookNotFound):
+            await store.webhooks.remove(1, ACTOR)
 
-    async def test_a_removal_that_has_begun_is_not_refused(
-        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The answer would say that nothing was changed."""
+    async def test_one_that_was_removed_is_nowhere(self, store: Store, backend: SharedData) -> None:
+        """In no list, no count, of no key, and no entry of it is the account's. No deliverer takes it."""
         await create(store)
-        for number in range(2):
-            backend.execute(f"INSERT INTO webhook_repetitions VALUES (1, 'd', {number}, 1, {number + 1})")
-        monkeypatch.setattr("petstore.transactions.retention._PART", 2)
-        match = frozenset({tag_of(encode(members_of(await store.webhooks.get(1))))})
-        write = store.webhooks._database.write
-
-        async def change_after(*arguments: Any) -> Any:
-            found = await write(*arguments)
-            monkeypatch.setattr(store.webhooks._database, "write", write)
-            await store.webhooks.change(1, WebhookChange(description="other"), ACTOR)
-            return found
-
-        monkeypatch.setattr(store.webhooks._database, "write", change_after)
-        await store.webhooks.remove(1, ACTOR, match=match)
-        assert backend.execute("SELECT count(*) FROM webhooks") == [(0,)]
+        await store.webhooks.remove(1, ACTOR)
+        with pytest.raises(WebhookNotFound):
+            await store.webhooks.get(1)
+        assert await store.webhooks.of_account(1) == await store.webhooks.of_key(1) == []
+        assert await store.webhooks.page(10) == await store.webhooks.page(10, 1) == []
+        assert (await store.deliverers.states())[0] == {"healthy": 0, "failing": 0, "disabled": 0}
+        assert not await store.deliverers.is_needed()
+        assert await store.deliveries.receivers(1, "order.placed") == []
+        assert [entry.type for entry in await entries(store, "webhook:1")] == [
+            "webhook.added",
+            "webhook.removed",
+        ]
+        owners = f"SELECT DISTINCT {OWNER} FROM journal WHERE subject = 'webhook'"
+        assert backend.execute(owners) == [(None,)]
 
 
 class TestRotation:
