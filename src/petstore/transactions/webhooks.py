@@ -59,7 +59,8 @@ _ENABLE = statement(
 )
 _DISABLE = statement(f"UPDATE webhooks SET disabled = $2, {_TAKEN} WHERE id = $1")
 _REMOVE = statement(
-    f"UPDATE webhooks SET removed_at_ms = $2, disabled = coalesce(disabled, 'owner'), {_TAKEN} WHERE id = $1"
+    "UPDATE webhooks SET removed_at_ms = $2, secrets = '[]', disabled = coalesce(disabled, 'owner'),"
+    f" {_TAKEN} WHERE id = $1"
 )
 _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
