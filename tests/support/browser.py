@@ -38,8 +38,8 @@ window.refusedByPolicy = [];
 document.addEventListener("securitypolicyviolation",
   (event) => window.refusedByPolicy.push(`${event.violatedDirective}: ${event.blockedURI}`));
 """
-# axe's rules that a dark page can break where the light one keeps them.
-COLOURS = ("color-contrast", "link-in-text-block")
+# axe's rules that a page in the other scheme or size can break where this one keeps them.
+LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable")
 _UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (details.open = true))"
 # Keeps the first part of each list, and of lists that stand in the same kind of place, by names and classes,
 # two of each shape: neighbours, and what an identifier that is there twice would show.
@@ -173,10 +173,14 @@ class Weight(NamedTuple):
     requests: int
 
 
-def weigh(page: Page, address: str) -> Weight:
-    """Open an address and count what does not come from the browser's own cache, the icon included."""
+def weigh(page: Page, address: str, *, first: bool = False) -> Weight:
+    """Open an address and count what does not come from the browser's own cache, the icon included.
+
+    `first`: as a browser that has been nowhere yet.
+    """
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": first})
     asked: set[str] = set()
     sizes: dict[str, int] = {}
 

@@ -42,9 +42,9 @@ def _on_replicas(folder: Path, stack: ExitStack) -> list[Server]:
     ]
 
 
-@pytest.fixture(scope="package", params=["sqlite", "replicas"])
+@pytest.fixture(scope="package")
 def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """The service in both of its shapes, with nothing in it yet."""
+    """The service in the shape that a module names, with nothing in it yet."""
     folder = tmp_path_factory.mktemp("console")
     start = {"sqlite": _on_sqlite, "replicas": _on_replicas}[request.param]
     with ExitStack() as stack:

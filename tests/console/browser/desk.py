@@ -24,11 +24,6 @@ class Servers:
         self.servers = servers
         self.key = next(server.key for server in servers if server.key)
 
-    @property
-    def is_balanced(self) -> bool:
-        """Whether there are several servers."""
-        return len(self.servers) > 1
-
     def command(self, *words: str) -> str:
         """What a command prints, run beside the servers as an operator does."""
         done = run(*words, settings=self.servers[0].settings)

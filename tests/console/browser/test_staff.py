@@ -1,4 +1,4 @@
-"""A day of a member of staff at the console: without JavaScript on one server, with it on replicas."""
+"""A day of a member of staff at the console, with JavaScript, on one server."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.console.browser.conftest import OpenDesk
-from tests.console.browser.desk import PASSWORD, Desk, Servers
+from tests.console.browser.desk import PASSWORD, Desk
 
 pytestmark = [
     pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("console-browser"),
+    pytest.mark.parametrize("shop", ["sqlite"], indirect=True),
 ]  # fmt: skip
 
 
@@ -28,23 +29,21 @@ _LONG_TEXTS = """
 """
 
 
-def test_a_day(open_desk: OpenDesk, shop: Servers) -> None:
+def test_a_day(open_desk: OpenDesk) -> None:
     """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
-    script = shop.is_balanced
-    desk = open_desk(java_script_enabled=script, timezone_id="Asia/Tokyo")
+    desk = open_desk(timezone_id="Asia/Tokyo")
     name = "anna"
     desk.arrive(name, "staff")
     _animals(desk, name)
-    _order(desk, script=script)
+    _order(desk)
     _stock_list(desk)
-    _several(desk, script)
+    _several(desk)
     _category(desk)
-    if script:
-        _unanswered(desk)
-        _signed_out_meanwhile(desk, name)
-        _time_zone(desk)
-        _show_from_memory(desk)
+    _unanswered(desk)
+    _signed_out_meanwhile(desk, name)
+    _time_zone(desk)
+    _show_from_memory(desk)
     desk.leave()
     desk.page.go_back()
     desk.see("Sign in")
@@ -151,26 +150,23 @@ def _animals(desk: Desk, name: str) -> None:
     desk.told("Saved.")
 
 
-def _order(desk: Desk, *, script: bool) -> None:
-    """Sell that animal to an account: choose both by their names, or write them; place, approve, deliver."""
+def _order(desk: Desk) -> None:
+    """Sell that animal to an account: choose both by their names; place, approve, deliver."""
     number = desk.page.url.rpartition("/")[2]
     desk.go("Orders")
     desk.follow("Place an order")
-    desk.fill(account="local", pet=number)
-    if script:
-        field = desk.page.get_by_role("combobox", name="Account")
-        field.fill("")
-        field.press_sequentially("oca")
-        expect(desk.page.get_by_role("option", name="local")).to_be_visible()
-        field.press("ArrowDown")
-        expect(field).to_have_attribute("aria-activedescendant", "account-picks-choice-1")
-        field.press("Enter")
-        expect(field).to_have_value("local")
-        pet = desk.page.get_by_role("combobox", name="Animal")
-        pet.fill(number)
-        desk.page.get_by_role("option").first.click()
-        expect(pet).to_have_value(re.compile(f"{number} · .+"))
-        expect(desk.page.get_by_role("listbox")).to_have_count(0)
+    field = desk.page.get_by_role("combobox", name="Account")
+    field.press_sequentially("oca")
+    expect(desk.page.get_by_role("option", name="local")).to_be_visible()
+    field.press("ArrowDown")
+    expect(field).to_have_attribute("aria-activedescendant", "account-picks-choice-1")
+    field.press("Enter")
+    expect(field).to_have_value("local")
+    pet = desk.page.get_by_role("combobox", name="Animal")
+    pet.fill(number)
+    desk.page.get_by_role("option").first.click()
+    expect(pet).to_have_value(re.compile(f"{number} · .+"))
+    expect(desk.page.get_by_role("listbox")).to_have_count(0)
     desk.press("Place the order")
     desk.step()
     desk.press("Approve")
@@ -213,8 +209,8 @@ def _time_zone(desk: Desk) -> None:
     expect(desk.page.locator("[name=time_zone]")).to_have_value("Asia/Tokyo")
 
 
-def _several(desk: Desk, script: bool) -> None:
-    """Choose animals, with Shift or one by one, sell them at once, and undo it."""
+def _several(desk: Desk) -> None:
+    """Choose animals with Shift, sell them at once, and undo it."""
     desk.go("Animals")
     desk.follow("Add an animal")
     desk.fill(name="Castor", category="1").press("Add, then another one")
@@ -222,16 +218,11 @@ def _several(desk: Desk, script: bool) -> None:
     desk.page.goto(f"{desk.base_url}/console/pets?status=available")
     boxes, every = desk.page.locator(".choose input[name]"), desk.page.locator("[data-all]")
     count = boxes.count()
-    if script:
-        assert desk.page.evaluate(_LONG_TEXTS) == [144, 1]  # 9rem, and one line
-        boxes.first.click()
-        boxes.last.click(modifiers=["Shift"])
-        expect(every).to_be_checked()
-        expect(desk.page.locator("#several output")).to_have_text(f"{count} chosen")
-    else:
-        expect(every).to_be_hidden()
-        for box in boxes.all():
-            box.check()
+    assert desk.page.evaluate(_LONG_TEXTS) == [144, 1]  # 9rem, and one line
+    boxes.first.click()
+    boxes.last.click(modifiers=["Shift"])
+    expect(every).to_be_checked()
+    expect(desk.page.locator("#several output")).to_have_text(f"{count} chosen")
     desk.page.locator("#several").get_by_role("button", name="Mark sold").click()
     desk.told(f"{count} sold.")
     desk.press("Undo")
