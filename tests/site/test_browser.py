@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.site.conftest import OpenPage
 from tests.support.browser import (
     DESKTOP,
+    LOOKS,
     NARROW,
     PHONE,
+    WatchedPage,
     fits,
     thin,
     unfold,
     violations,
     weigh,
 )
+from tests.support.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -35,30 +39,43 @@ _TEXT = """
 """
 
 
+@pytest.fixture(scope="module")
+def reader(browser: Browser, server: Server) -> Iterator[WatchedPage]:
+    """One page for all that is only read: its process starts once, and knows axe from then on."""
+    context = browser.new_context(viewport=DESKTOP)
+    yield WatchedPage(context.new_page(), server.base_url)
+    context.close()
+
+
 class TestEveryPage:
     """What holds for all of them."""
 
     @pytest.mark.parametrize("path", PAGES)
-    def test_it_is_accessible_everywhere(self, open_page: OpenPage, path: str) -> None:
-        """axe has no complaint of any severity, when all is unfolded; at 360 pixels nothing scrolls sideways.
+    def test_it_is_light_and_accessible_everywhere(self, reader: WatchedPage, path: str) -> None:
+        """Few requests and kilobytes, headers included; a second view asks only whether the page changed.
 
-        Nor is there an error in the console, a refusal by the policy, another host, or something missing.
-        Each page is met in both schemes and both sizes, the next one in the other pairs of them.
+        axe has no complaint of any severity, when all is unfolded; at 360 pixels nothing scrolls sideways.
+        Nor is there an error in the console, a refusal by the policy, another host, or something missing. Of
+        two pages one is met wide, one on a phone, and then what may differ in the other size and scheme.
         """
-        watched = open_page()
-        page = watched.open(path)
+        page, address = reader.page, reader.base_url + path
+        reader.complaints.clear()
         page.set_viewport_size(NARROW)
+        first, second = weigh(page, address, first=True), weigh(page, address)
+        assert first.size_bytes < (60_000 if path.endswith("reference") else 30_000)
+        assert first.requests <= 6
+        assert second.size_bytes < 1_000
         assert fits(page)
         unfold(page)
         assert fits(page)
         thin(page)
         sizes = (DESKTOP, PHONE) if PAGES.index(path) % 2 else (PHONE, DESKTOP)
-        for (scheme, paper), size in zip(_PAPER.items(), sizes, strict=True):
+        for (scheme, paper), size, rules in zip(_PAPER.items(), sizes, ((), LOOKS), strict=True):
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size(size)
             assert page.evaluate(_GROUND) == paper
-            assert violations(page) == []
-        assert watched.faults() == []
+            assert violations(page, rules) == []
+        assert reader.faults() == []
 
     def test_the_page_of_an_error_too(self, open_page: OpenPage) -> None:
         """What is not there has a page that leads back."""
@@ -91,11 +108,11 @@ class TestWithoutScript:
     """A script adds comfort, and no text."""
 
     @pytest.mark.parametrize("path", ["/", "/docs/guide", "/docs/reference"])
-    def test_the_text_is_all_there(self, open_page: OpenPage, path: str) -> None:
+    def test_the_text_is_all_there(self, open_page: OpenPage, reader: WatchedPage, path: str) -> None:
         """Each paragraph, heading, row and sample that a reader with a script has."""
         plain = open_page(java_script_enabled=False).open(path).evaluate(_TEXT)
         assert len(plain) > 3
-        assert set(open_page().open(path).evaluate(_TEXT)) <= set(plain)
+        assert set(reader.open(path).evaluate(_TEXT)) <= set(plain)
 
     def test_the_pages_can_be_walked_on_a_phone(self, open_page: OpenPage) -> None:
         """Through the folded menu, to a heading and on to the next page."""
@@ -126,7 +143,7 @@ class TestSearch:
     def test_results_come_while_it_is_typed(self, open_page: OpenPage) -> None:
         """Below the field, for the keyboard too, with the words of now; Escape takes them away."""
         watched = open_page()
-        page = watched.open("/docs/reference")
+        page = watched.open("/docs/quickstart")
         page.get_by_role("searchbox").press_sequentially("409 confl")
         expect(page.locator(".results .found a").first).to_have_attribute("href", re.compile("errors#409$"))
         thin(page)
@@ -190,19 +207,3 @@ class TestWays:
         for part in (".bar", ".side", ".menu", ".pager", ".try"):
             expect(page.locator(part).first).to_be_hidden()
         expect(folded).to_be_visible()
-
-
-class TestWeight:
-    """What a page costs the reader, over the wire."""
-
-    @pytest.mark.parametrize(
-        ("path", "most_kilobytes"), [(path, 60 if path.endswith("reference") else 30) for path in PAGES]
-    )
-    def test_a_first_view_is_light(self, open_page: OpenPage, path: str, most_kilobytes: int) -> None:
-        """Few requests and kilobytes, headers included; a second view asks only whether the page changed."""
-        watched = open_page()
-        first = weigh(watched.page, watched.base_url + path)
-        second = weigh(watched.page, watched.base_url + path)
-        assert first.size_bytes < most_kilobytes * 1_000
-        assert first.requests <= 6
-        assert second.size_bytes < 1_000

@@ -159,13 +159,14 @@ class TestOwnKey:
         expect(field(page)).to_have_value("")
         assert server.key not in page.content()
 
-    @pytest.mark.parametrize("wrong", ["pets_live_short", "pets_live_$(reboot)", "<b>pets_live_</b>"])
-    def test_a_wrong_form_is_told_and_not_shown(self, open_page: OpenPage, wrong: str) -> None:
+    def test_a_wrong_form_is_told_and_not_shown(self, open_page: OpenPage) -> None:
         """A sample that is pasted into a terminal has a key or the placeholder in it, nothing else."""
         page = open_page().open("/docs/quickstart")
-        field(page).fill(wrong)
-        expect(field(page)).to_have_accessible_description(re.compile("This is no API key"))
-        expect(page.get_by_role("status")).to_contain_text("This is no API key")
-        expect(page.locator("pre", has_text="PETSTORE_KEY=pets_live_YourOwnKeyStandsHere")).to_be_visible()
-        field(page).fill("")
-        expect(page.get_by_role("status")).to_be_empty()
+        for wrong in ("pets_live_short", "pets_live_$(reboot)", "<b>pets_live_</b>"):
+            field(page).fill(wrong)
+            expect(field(page)).to_have_accessible_description(re.compile("This is no API key"))
+            expect(page.get_by_role("status")).to_contain_text("This is no API key")
+            shown = page.locator("pre", has_text="PETSTORE_KEY=pets_live_YourOwnKeyStandsHere")
+            expect(shown).to_be_visible()
+            field(page).fill("")
+            expect(page.get_by_role("status")).to_be_empty()
