@@ -1,61 +1,58 @@
 """Schemathesis against our own document, in process, with all of its checks: examples, edges, fuzzing, links.
 
-The same requests on every run (derandomised); `make torture ARGS='contract'` makes others.
+The same requests on every run (derandomised); `make torture ARGS='contract'` makes others, of both databases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
-import schemathesis
-from hypothesis import settings
 
-from tests.support.fuzzing import (
-    Behind,
-    Door,
-    chain_of,
-    config,
-    names_of,
-    schema_of,
-    service_behind,
-    speak_as_a_client,
-)
+from tests.support import contract
 
-# Only here, since it takes half a second to import: `make test-fast` leaves this file out.
-pytest_plugins = ["schemathesis.pytest.plugin"]
+# Schemathesis is imported where it runs, and makes the cases of an operation there: both take seconds, and
+# each worker collects this file.
 pytestmark = pytest.mark.slow
-
-DOOR = Door()
-schema = schema_of(config(25, deterministic=True), DOOR)
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres+valkey"])
-def behind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
-    """The service behind the document."""
-    with service_behind(DOOR, request.param, tmp_path_factory.mktemp("schemathesis")) as opened:
-        yield opened
+OPERATIONS = [
+    operation["operationId"]
+    for methods in contract.document()["paths"].values()
+    for operation in methods.values()
+    if "operationId" in operation
+]
 
 
-def _test_of(name: str) -> Callable[..., None]:
-    @schema.include(operation_id=name).parametrize()  # type: ignore[untyped-decorator]
-    def test(case: schemathesis.Case, behind: Behind) -> None:
-        """Whatever is generated, by the document or against it, is answered as the document says."""
-        speak_as_a_client(case)
-        case.call_and_validate(headers=behind.headers)
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
+    """The document, and the service behind it on the stricter database."""
+    from tests.support import fuzzing
 
-    tested: Callable[..., None] = test
-    return tested
-
-
-# One test for each operation: parametrised ones share a name, and parallel runs would skip some of them.
-globals().update({f"test_{name}": _test_of(name) for name in names_of(schema)})
+    door = fuzzing.Door()
+    schema = fuzzing.schema_of(fuzzing.config(25, deterministic=True), door)
+    with fuzzing.service_behind(door, "postgres+valkey", tmp_path_factory.mktemp("schemathesis")) as behind:
+        yield schema, behind
 
 
-def test_links(behind: Behind) -> None:
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation(opened: tuple[Any, Any], name: str) -> None:
+    """Whatever is generated, by the document or against it, is answered as the document says."""
+    from tests.support.fuzzing import try_all
+
+    try_all(*opened, name)
+
+
+def test_links(tmp_path: Path) -> None:
     """Chains of requests along the document's links: what was created can be read, changed and removed."""
-    chain_of(schema, behind).run(
-        settings=settings(
-            max_examples=10, stateful_step_count=8, derandomize=True, database=None, deadline=None
+    from tests.support import fuzzing
+
+    door = fuzzing.Door()
+    schema = fuzzing.schema_of(fuzzing.config(25, deterministic=True), door)
+    with fuzzing.service_behind(door, "sqlite", tmp_path) as behind:
+        fuzzing.chain_of(schema, behind).run(
+            settings=hypothesis.settings(
+                max_examples=10, stateful_step_count=8, derandomize=True, database=None, deadline=None
+            )
         )
-    )

@@ -6,14 +6,18 @@ import asyncio
 import copy
 import re
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import schemathesis
+from schemathesis.checks import load_all_checks
 from schemathesis.config import SchemathesisConfig
+from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.pytest._test_builder import build_operation_test
+from schemathesis.python._constants.orchestrator import make_constants_value_source
 
 from petstore.api.orders import bind_orders, read_order_query
 from petstore.api.pets import bind_cursor, read_page_query
@@ -190,7 +194,7 @@ class Behind:
 def service_behind(door: Door, backend: str, folder: Path) -> Iterator[Behind]:
     """The service on a fresh database."""
     with ExitStack() as made:
-        url = None if backend == "sqlite" else made.enter_context(fresh_database())
+        url = None if backend == "sqlite" else made.enter_context(fresh_database(migrated=True))
         behind = Behind(door, folder / "petstore.db", url)
         made.enter_context(door.opened(behind.application))
         behind.fill()
@@ -262,7 +266,22 @@ def chain_of(schema: Any, behind: Behind) -> Any:
     return Chain
 
 
-def names_of(schema: Any) -> list[str]:
-    """The operations of a schema."""
-    results: Iterable[Any] = schema.get_all_operations()
-    return [result.ok().definition.raw["operationId"] for result in results]
+def try_all(schema: Any, behind: Behind, name: str) -> None:
+    """Send an operation its examples, its edges and what is drawn, and check each answer.
+
+    As `schema.parametrize` does, which makes the cases of all operations when tests are collected.
+    """
+
+    def check(case: schemathesis.Case) -> None:
+        speak_as_a_client(case)
+        case.call_and_validate(headers=behind.headers)
+
+    load_all_checks()
+    operation = schema.find_operation_by_id(name)
+    build_operation_test(
+        config=schema.config,
+        operation=operation,
+        test_func=check,
+        given_kwargs={},
+        feedback=FeedbackSources(constants_value_source=make_constants_value_source(schema)),
+    )()
