@@ -93,7 +93,7 @@ async def test_other_data_end_a_wait(store_of_each: Shop) -> None:
 
 async def test_a_commit_that_wakes_many_leaves_the_store_to_others(tmp_path: Path) -> None:
     """More than may wait for a connection: each gets its event, also after a change of keys."""
-    with fresh_database() as url:
+    with fresh_database(migrated=True) as url:
         small: dict[str, Any] = {"database_pool": "1", "write_queue": "8"}
         async with open_shop(
             tmp_path, database_url=url, valkey_url=emptied_url(), replicas="1", **small

@@ -25,13 +25,15 @@ LONG = "wait=120"
 
 @pytest.fixture(params=BACKENDS)
 async def store_of_each(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shop]:
-    """A shop on each store, with the counters that go with it."""
+    """A shop on each store, with the counters that go with it. Bans begin soon: Valkey's clock is its own."""
+    bans: dict[str, Any] = {"ban_grace": "1ms", "ban_minimum_rejections": "1"}
     if request.param == "sqlite":
-        async with open_shop(tmp_path) as shop:
+        async with open_shop(tmp_path, **bans) as shop:
             yield shop
         return
-    with fresh_database() as url:
-        async with open_shop(tmp_path, database_url=url, valkey_url=emptied_url(), replicas="1") as shop:
+    with fresh_database(migrated=True) as url:
+        others: dict[str, Any] = {"database_url": url, "valkey_url": emptied_url(), "replicas": "1"}
+        async with open_shop(tmp_path, **others, **bans) as shop:
             yield shop
 
 
