@@ -25,6 +25,8 @@ from petstore.storage.postgres import copying as postgres
 from petstore.transactions.rows import TABLES
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
+from tests.support.backends import make_file
+from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
 
@@ -88,10 +90,11 @@ async def started(store: Store, webhook_id: int) -> Endpoint:
     return {each.id: each for each in (await store.deliverers.owned("deliverer")).endpoints}[webhook_id]
 
 
-@pytest.fixture
-def shop(cli: Cli) -> Cli:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A store with something in every table; the animals with the highest identifiers are gone again."""
-    cli.ok("db", "migrate")
+    cli = Cli(tmp_path_factory.mktemp("filled"), ManualClock())
+    make_file(cli.database)
     cli.ok("accounts", "add", "shop", "--plan", "pro")
     cli.issue("shop")
     cli.issue("shop", "--expires", "30d", "--label", "second")
@@ -109,6 +112,13 @@ def shop(cli: Cli) -> Cli:
         "INSERT INTO facts VALUES (60000, 'key.banned', 1)"
     )
     outside.close()
+    return cli.database.read_bytes()
+
+
+@pytest.fixture
+def shop(cli: Cli, filled: bytes) -> Cli:
+    """That store, of one test alone."""
+    cli.database.write_bytes(filled)
     return cli
 
 
@@ -169,10 +179,9 @@ class TestCopied:
         created = shop.with_store(retry)
         assert (created.pet.id, created.replayed) == (1, True)
 
-    def test_an_empty_store(self, cli: Cli, server: str) -> None:
+    def test_an_empty_store(self, empty: Cli, server: str) -> None:
         """Zero rows everywhere is a copy too."""
-        cli.ok("db", "migrate")
-        assert {table["rows"] for table in cli.json(*copy(cli, server))} == {0}
+        assert {table["rows"] for table in empty.json(*copy(empty, server))} == {0}
 
     def test_what_people_read(self, shop: Cli, server: str) -> None:
         """A table on standard output, and what to do next on standard error."""
@@ -211,16 +220,16 @@ class TestRefused:
         assert "is damaged and was not copied" in message
 
     @pytest.mark.parametrize("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
-    def test_another_pair_of_databases(self, shop: Cli, server: str, pair: tuple[str, str]) -> None:
+    def test_another_pair_of_databases(self, empty: Cli, pair: tuple[str, str]) -> None:
         """Wrong usage: the one way there is, is told."""
-        urls = {"pg": server, "sqlite": f"sqlite:///{shop.database}"}
-        message = shop.refused(2, "db", "copy", *(urls[kind] for kind in pair))
+        urls = {"pg": "postgresql://a/b", "sqlite": f"sqlite:///{empty.database}"}
+        message = empty.refused(2, "db", "copy", *(urls[kind] for kind in pair))
         assert "from a SQLite file to PostgreSQL" in message
 
-    def test_a_server_that_is_not_there(self, shop: Cli, tmp_path: Path) -> None:
+    def test_a_server_that_is_not_there(self, empty: Cli, tmp_path: Path) -> None:
         """Unavailable: to be tried again. The password is not shown."""
         url = f"postgresql://me:secret@/pets?host={tmp_path}"
-        message = shop.refused(75, *copy(shop, url))
+        message = empty.refused(75, *copy(empty, url))
         assert "it can't be reached; check that it runs, and its address in TO." in message
         assert "secret" not in message
 
@@ -233,11 +242,11 @@ class TestRefused:
         ],
     )
     def test_an_address_that_is_none(
-        self, shop: Cli, monkeypatch: pytest.MonkeyPatch, source: str, target: str, told: str
+        self, empty: Cli, monkeypatch: pytest.MonkeyPatch, source: str, target: str, told: str
     ) -> None:
         """Wrong usage: what is at fault is an argument, and no setting."""
-        monkeypatch.chdir(shop.folder)
-        assert told in shop.refused(2, "db", "copy", source, target)
+        monkeypatch.chdir(empty.folder)
+        assert told in empty.refused(2, "db", "copy", source, target)
 
     def test_rows_that_arrive_changed(self, shop: Cli, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """The copy is read back before it is kept; what differs is not."""

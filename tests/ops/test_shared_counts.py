@@ -14,7 +14,7 @@ from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combi
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
-SCRAPES = 250
+SCRAPES = 100
 
 
 def sample(metrics: Metrics, name: str) -> float:
@@ -125,7 +125,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_sums_never_fall(tmp_path: Path) -> None:
-    """250 scrapes of two workers in turn, while both count and others die: not even by a rounding."""
+    """A hundred scrapes of two workers in turn, while both count and others die: not even by a rounding."""
     chance = random.Random(1)
     dead = ended_process()
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(2)]
@@ -149,10 +149,10 @@ class TestFolding:
     """What ended workers have left becomes one file."""
 
     def test_files_do_not_pile_up(self, tmp_path: Path) -> None:
-        """After fifty dead workers there is the sum of them, and the file of the living one."""
+        """After ten dead workers there is the sum of them, and the file of the living one."""
         metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
         dead = ended_process()
-        for number in range(1, 51):
+        for number in range(1, 11):
             leave(tmp_path, dead)
             (tmp_path / f"{dead}-cut-{number}.partial").touch()
             assert sample(metrics, "petstore_bans_total") == number
