@@ -193,22 +193,21 @@ def here(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return cli
 
 
-@pytest.mark.parametrize(("line", "message"), WRONG_USAGE)
-def test_wrong_usage(here: Cli, line: str, message: str) -> None:
+def test_wrong_usage(here: Cli) -> None:
     """Exit code 2, one line, and nothing is made: no database and no key."""
-    assert message in here.refused(2, *shlex.split(line))
-    assert list(here.folder.iterdir()) == []
+    for line, message in WRONG_USAGE:
+        assert message in here.refused(2, *shlex.split(line)), line
+        assert list(here.folder.iterdir()) == [], line
 
 
-@pytest.mark.parametrize("line", NEEDS_A_DATABASE)
-def test_without_a_database_nothing_is_made(here: Cli, line: str) -> None:
+def test_without_a_database_nothing_is_made(here: Cli) -> None:
     """What needs something that is there says that there is no database, and leaves none behind."""
-    assert f"There is no database {here.database}" in here.refused(1, *line.split())
-    assert list(here.folder.iterdir()) == []
+    for line in NEEDS_A_DATABASE:
+        assert f"There is no database {here.database}" in here.refused(1, *line.split()), line
+        assert list(here.folder.iterdir()) == [], line
 
 
-@pytest.mark.parametrize(("line", "message"), REFUSED)
-def test_refused(shop: Cli, line: str, message: str) -> None:
+def test_refused(shop: Cli) -> None:
     """Exit code 1, one line, and no byte of the database changes."""
 
     async def fill(store: Store) -> None:
@@ -224,8 +223,9 @@ def test_refused(shop: Cli, line: str, message: str) -> None:
 
     shop.with_store(fill)
     before = shop.database.read_bytes()
-    assert message in shop.refused(1, *line.split(" "))
-    assert shop.database.read_bytes() == before
+    for line, message in REFUSED:
+        assert message in shop.refused(1, *line.split(" ")), line
+        assert shop.database.read_bytes() == before, line
 
 
 def test_a_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:
