@@ -7,17 +7,18 @@ import pytest
 
 from petstore.cli.types import AccountReference, Duration, WholeNumber
 from petstore.core.values import INT64_MAX, INT64_MIN
+from tests.support.cases import every_case
 
 DAY_MS = 86_400_000
 
 
-@pytest.mark.parametrize("number", [INT64_MIN, -5, 0, 7, INT64_MAX])
+@every_case("number", [INT64_MIN, -5, 0, 7, INT64_MAX])
 def test_a_whole_number(number: int) -> None:
     """Plain digits, up to both bounds, and a minus."""
     assert WholeNumber(INT64_MIN, INT64_MAX).convert(str(number), None, None) == number
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         *("", "x", "1.0", "1e3", "+1", "01", "-0", "1_0", " 1", "\u0661"),
@@ -43,7 +44,7 @@ def test_a_duration(text: str, ms: int) -> None:
     assert Duration().convert(text, None, None) == ms
 
 
-@pytest.mark.parametrize("text", ["", "0", "0s", "-1d", "1", "1.5d", "d", "30 d", "1w", "36501d"])
+@every_case("text", ["", "0", "0s", "-1d", "1", "1.5d", "d", "30 d", "1w", "36501d"])
 def test_what_is_no_duration(text: str) -> None:
     """A key that never worked, or one beyond the calendar, is not issued."""
     with pytest.raises(click.BadParameter):

@@ -22,6 +22,7 @@ from petstore_client import (
 from petstore_client.calls import list_pets
 
 from tests.client.kit import ADDRESS, KEY, PET, Scripted, answer, failure
+from tests.support.cases import every_case
 
 
 @pytest.mark.parametrize("client", [Petstore, AsyncPetstore])
@@ -46,7 +47,7 @@ def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
     assert not key or key.strip() not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("address", "says"),
     [
         ("", "https://"),
@@ -74,7 +75,7 @@ def test_what_is_no_address_is_refused(address: Any, says: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "address",
     [
         "http://localhost",
@@ -91,7 +92,7 @@ def test_addresses_with_and_without_version(address: str) -> None:
     assert shown == f"<Petstore {address.rstrip('/').removesuffix('/v1')}/v1>"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "options",
     [{"tries": 0}, {"seconds": -1}, {"timeout": 0}, {"seconds": float("nan")}, {"timeout": float("inf")}],
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from petstore.core.amounts import amount_fault, read_amount, write_amount
+from tests.support.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "hundredths", "written"),
     [
         ("0", 0, "0.00"),
@@ -24,7 +23,7 @@ def test_an_amount(text: str, hundredths: int, written: str) -> None:
     assert read_amount(written) == hundredths
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["", "-1", "+1", "1.", ".5", "1.005", "1,000", "1 000", "01", "1e3", "1000000000", "\uff11", "1\n"],
 )

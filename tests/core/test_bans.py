@@ -12,6 +12,7 @@ from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide, first_refusal
 from petstore.core.limits.windows import AccountWindows
+from tests.support.cases import every_case
 
 START = 1_800_000_030_000
 POLICY = BanPolicy()
@@ -41,7 +42,7 @@ class Client:
         return decision
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("per_minute", "rejections"),
     [
         (1, 60),  # max(60, 1)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from petstore.core.billing import BilledAccount, BilledDay, PlanChange, row_members, sum_up
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage
+from tests.support.cases import every_case
 
 FIRST, LAST = 20_000, 20_009  # 2024-10-04 to 2024-10-13
 TO_PRO: dict[str, Any] = {"plan": "free", "perMinute": 60, "perDay": 1_000}
@@ -35,7 +34,7 @@ def change(day: float, before: dict[str, Any] = TO_PRO) -> PlanChange:
 class TestPlans:
     """The plan of a day is the one at its end."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("changes", "days_on_free"),
         [
             ([], 0),  # none in the journal: today's plan all along
@@ -76,7 +75,7 @@ class TestPlans:
 class TestDays:
     """From the day on which the account was added to the one on which it was closed, or the bill's."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("created", "closed", "expected"),
         [
             (-5, None, range(10)),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-import pytest
-
 from petstore.core.client_address import (
     UNKNOWN_CLIENT,
     client_address,
@@ -14,11 +12,12 @@ from petstore.core.client_address import (
     network_of,
     parse_address,
 )
+from tests.support.cases import every_case
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("peer", "forwarded_for", "client"),
     [
         ("203.0.113.9", "", "203.0.113.9"),
@@ -45,7 +44,7 @@ def test_the_client_is_the_right_most_hop_that_is_not_trusted(
     assert client_address(peer, forwarded_for, TRUSTED) == client
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other", "same"),
     [
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),  # one /64 is one subscriber
@@ -60,7 +59,7 @@ def test_what_counts_as_one_client(one: str, other: str, same: bool) -> None:
     assert (network_of(one) == network_of(other)) is same
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("hop", "client"),
     [
         ("198.51.100.1:5555", "198.51.100.1"),
@@ -91,7 +90,7 @@ def test_without_trusted_proxies_the_header_means_nothing() -> None:
     assert client_address("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "inside"),
     [
         ("10.255.0.1", True),
@@ -116,9 +115,7 @@ def test_addresses_are_read_as_what_they_are() -> None:
     assert parse_address("localhost") is None
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1:80", "[::1]:80", "[::ffff:127.0.0.1]", "shop.example"]
-)
+@every_case("host", ["localhost", "127.0.0.1:80", "[::1]:80", "[::ffff:127.0.0.1]", "shop.example"])
 def test_hosts_of_ours(host: str) -> None:
     """Names that are ours, addresses, and names without a dot: no page can have them as its host."""
     assert is_host_of_ours(host, frozenset({"shop.example"}))

@@ -16,6 +16,7 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.mails import MailServer
 from petstore.core.stages import Stage
 from petstore.wiring.operations import guard_of
+from tests.support.cases import every_case
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PUBLISHED = datetime(2030, 12, 5, tzinfo=UTC)
@@ -472,7 +473,7 @@ class TestMail:
 
     FROM: ClassVar = {"mail_from": "petstore@example.com"}
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("url", "server"),
         [
             ("smtps://mail.example.com", MailServer("mail.example.com", 465, True)),
@@ -513,7 +514,7 @@ class TestMail:
         ):
             load(smtp_url=url)
 
-    @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "petstore"])
+    @every_case("host", ["0.0.0.0", "::", "192.168.0.1", "petstore"])
     def test_it_needs_the_public_address_where_others_reach_the_service(self, host: str) -> None:
         """A link to the listener's own address would lead nobody anywhere."""
         mail = {"smtp_url": "smtp://mail", "host": host, **self.FROM}
@@ -537,7 +538,7 @@ class TestTogether:
         with pytest.raises(ConfigurationError, match="PETSTORE_BAN_GRACE must be shorter"):
             load(ban_grace=grace, ban_window=window)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("host", "loopback"),
         [
             ("127.0.0.1", True),

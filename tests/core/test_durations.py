@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from petstore.core.durations import DAY_MS, days_left, format_duration, parse_duration
+from tests.support.cases import every_case
 
 NOW = 1_764_000_000_123
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "milliseconds"),
     [
         ("1ms", 1),
@@ -29,7 +30,7 @@ def test_what_is_understood(text: str, milliseconds: int) -> None:
     assert parse_duration(text) == milliseconds
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "",
@@ -56,7 +57,7 @@ def test_what_is_not(text: str) -> None:
         parse_duration(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("milliseconds", "text"),
     [
         (1, "1ms"),
@@ -80,7 +81,7 @@ def test_what_is_shown_is_read_back(number: int, unit: str) -> None:
     assert parse_duration(format_duration(milliseconds)) == milliseconds
 
 
-@pytest.mark.parametrize(("until", "days"), [(-1, 0), (0, 0), (1, 1), (DAY_MS, 1), (DAY_MS + 1, 2)])
+@every_case(("until", "days"), [(-1, 0), (0, 0), (1, 1), (DAY_MS, 1), (DAY_MS + 1, 2)])
 def test_days_that_are_left(until: int, days: int) -> None:
     """A day that has begun counts; none is left from the end on."""
     assert days_left(NOW + until, NOW) == days

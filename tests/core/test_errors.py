@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from petstore.core import errors
 from petstore.core.errors import (
     BY_CODE,
@@ -14,6 +12,7 @@ from petstore.core.errors import (
     StoreUnavailable,
     TooManyTries,
 )
+from tests.support.cases import every_case
 
 CODES = {
     "invalid_request": 400,
@@ -61,7 +60,7 @@ def test_every_error_class_has_a_code_of_the_catalogue() -> None:
     assert StoreUnavailable.code == "unavailable"
 
 
-@pytest.mark.parametrize("code", CODES)
+@every_case("code", CODES)
 def test_the_body_has_exactly_three_members(code: str) -> None:
     """`status` equals the HTTP status; the message is what was given, whatever it is."""
     message = 'a "quoted" message, with\nall'
@@ -79,7 +78,7 @@ def test_when_to_come_back_is_a_default_of_the_class_or_given() -> None:
     assert errors.RateLimited("x", retry_after_seconds=17).retry_after_seconds == 17
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("milliseconds", "seconds", "wait"),
     [
         (0, 1, "1 s"),

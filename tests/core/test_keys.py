@@ -26,6 +26,7 @@ from petstore.core.keys import (
     mint,
     rotated_until,
 )
+from tests.support.cases import every_case
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 # Written by hand once, so that a change of the format shows: 32 characters, then CRC-32 in base 62.
@@ -84,7 +85,7 @@ class TestFormat:
         typed = key[:place] + other + key[place + 1 :]
         assert is_wellformed(typed) is (typed == key)
 
-    @pytest.mark.parametrize(
+    @every_case(
         "text",
         [
             "",
@@ -119,7 +120,7 @@ class TestDigestAndDisplay:
         assert display(key) == f"pets_{environment}_…{key[-4:]}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("expires", "revoked", "now", "state"),
     [
         (None, None, 0, "active"),
@@ -150,12 +151,12 @@ def test_a_key_that_has_ended_is_not_rotated(expires: int | None, revoked: int |
 class TestNames:
     """Account names are safe in a shell, a path and a log, and never look like an id."""
 
-    @pytest.mark.parametrize("name", ["a", "A.b-c_1", "1a", "a1", "-", ".", "x" * 64, "1.0"])
+    @every_case("name", ["a", "A.b-c_1", "1a", "a1", "-", ".", "x" * 64, "1.0"])
     def test_a_good_name(self, name: str) -> None:
         """1 to 64 letters, digits, dots, dashes and underscores."""
         check_account_name(name)
 
-    @pytest.mark.parametrize(
+    @every_case(
         "name", ["", "1", "007", "x" * 65, "a b", "a\n", "ä", "a/b", "\uff11", "a'b", "\x00", "é", "1\n"]
     )
     def test_a_bad_name_is_refused_with_what_to_write(self, name: str) -> None:
@@ -164,12 +165,12 @@ class TestNames:
             check_account_name(name)
         assert refused.value.field == "name"
 
-    @pytest.mark.parametrize("label", ["", "x", "CI für die Kasse", "x" * LABEL_MAX_CHARACTERS])
+    @every_case("label", ["", "x", "CI für die Kasse", "x" * LABEL_MAX_CHARACTERS])
     def test_a_good_label(self, label: str) -> None:
         """Printable, at most 100 characters, none at all."""
         check_label(label)
 
-    @pytest.mark.parametrize("label", ["x" * (LABEL_MAX_CHARACTERS + 1), "a\nb", "\x1b[31m", "\u202e"])
+    @every_case("label", ["x" * (LABEL_MAX_CHARACTERS + 1), "a\nb", "\x1b[31m", "\u202e"])
     def test_a_bad_label_is_refused(self, label: str) -> None:
         """Too long, or able to play tricks on a terminal."""
         with pytest.raises(Invalid, match="100 printable") as refused:

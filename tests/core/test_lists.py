@@ -15,6 +15,7 @@ from petstore.core.lists.listed import Known
 from petstore.core.lists.reading import JsonList, open_list
 from petstore.core.lists.table_lists import TableList
 from petstore.core.stock import StockPlan, StockRow
+from tests.support.cases import every_case
 
 LONGEST = LINE_BYTES_MAX - 1  # and its line end
 
@@ -63,7 +64,7 @@ class TestJsonLines:
 class TestHeader:
     """The first line of a CSV list."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("header", "key_name", "expected"),
         [
             ("", None, "The list is empty; its first line has to name its columns."),

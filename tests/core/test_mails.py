@@ -19,6 +19,7 @@ from petstore.core.errors import ConfigurationError, Invalid
 from petstore.core.mails import BASE_MAX, Letterhead, Mail, compose
 from petstore.core.notifications import BY_NAME, KINDS, SAID_MAX, Kind
 from petstore.core.people import check_person_name
+from tests.support.cases import every_case
 
 NOW_MS = 1_800_000_000_000
 TOKEN = "Qx3-_" + "k" * 17
@@ -242,7 +243,7 @@ class TestAddresses:
         assert message.keys() == NAMES
         assert [each.addr_spec for each in message["To"].addresses] == [address]
 
-    @pytest.mark.parametrize(
+    @every_case(
         "address",
         [
             "=?utf-8?q?eve=40example.com=2C?=@example.com",

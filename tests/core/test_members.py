@@ -12,6 +12,7 @@ from petstore.core.errors import InvalidBody
 from petstore.core.fields import Text
 from petstore.core.members import Schema
 from petstore.core.pets import PetStatus
+from tests.support.cases import every_case
 
 
 class Whole(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,7 +62,7 @@ def test_the_struct_in_a_body(body: bytes, read: Narrow) -> None:
     assert SCHEMA.read(body) == read
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "message"),
     [
         (b"{}", "atMost: required."),
@@ -80,7 +81,7 @@ def test_faults(body: bytes, message: str) -> None:
     assert caught.value.message == message
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "read"),
     [
         (b'{"atMost":9}', Change(9)),
@@ -94,7 +95,7 @@ def test_a_change_has_the_members_that_were_sent(body: bytes, read: Change) -> N
     assert CHANGE.read(body) == read
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("body", "message"),
     [
         (b"{}", "Send at least one of atMost, freeText."),

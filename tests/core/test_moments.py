@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from petstore.core.moments import iso_moment, moment_fault, read_moment
+from tests.support.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "ms"),
     [
         ("1970-01-01T00:00:00Z", 0),
@@ -25,7 +25,7 @@ def test_a_moment_with_any_offset_is_read(text: str, ms: int) -> None:
     assert read_moment(text) == ms
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "",

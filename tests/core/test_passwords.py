@@ -6,9 +6,10 @@ import pytest
 
 from petstore.core.errors import Invalid
 from petstore.core.passwords import check_password, normalized
+from tests.support.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "password",
     [
         "mein hund bellt laut",
@@ -25,7 +26,7 @@ def test_long_ones_are_taken_whatever_their_characters(password: str) -> None:
     check_password(password, "anna")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("password", "fault"),
     [
         ("eleven char", "at least 12"),

@@ -10,6 +10,7 @@ import pytest
 from petstore.core.errors import Conflict
 from petstore.core.pets import Pet, PetStatus, check_transition, shown_pet
 from petstore.core.values import INT64_MIN, NAME, name_fault
+from tests.support.cases import every_case
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -17,7 +18,7 @@ AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOL
 class TestNames:
     """1 to 255 characters, one at least that is not white space, no control characters, no surrogates."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         "name",
         [
             "x",
@@ -36,7 +37,7 @@ class TestNames:
         assert name_fault(name) is None
         assert NAME.fullmatch(name)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("name", "fault"),
         [
             ("", "expected 1 to 255 characters, got 0"),
@@ -70,7 +71,7 @@ class TestNames:
                 assert bool(NAME.fullmatch(name)) is (name_fault(name) is None), ascii(name)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("before", "after", "allowed"),
     [
         (AVAILABLE, AVAILABLE, True),

@@ -6,6 +6,7 @@ import pytest
 
 from petstore.core.errors import Invalid
 from petstore.core.limits.plans import PLAN_NAMES, QUOTA_MAX, Plan, and_list, resolve_plan
+from tests.support.cases import every_case
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_there_are_four_plans() -> None:
     assert PLAN_NAMES == ("free", "pro", "business", "enterprise")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "per_minute", "per_day", "field", "message"),
     [
         (

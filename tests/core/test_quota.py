@@ -18,6 +18,7 @@ from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.quota import decide, view
 from petstore.core.limits.windows import AccountWindows, ceil_seconds, later_windows
 from petstore.limiter.address_limiter import AddressBucket, decide_address
+from tests.support.cases import every_case
 
 # 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.
 NOON = 1_800_000_030_000
@@ -53,7 +54,7 @@ def offsets(decision: Decision) -> tuple[int, int]:
 class TestTables:
     """Rows that a person can check."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("at", "left", "reset"),
         [
             # (moments of the requests, minute's remaining after the last, its reset after NOON)
@@ -85,7 +86,7 @@ class TestTables:
         assert key.take(last - 0.001).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET, 1)
         assert key.take(last).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400, 1)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("per_minute", "per_day", "taken", "binding"),
         [
             # (limits, requests before the look, name of the window that binds)
@@ -110,7 +111,7 @@ class TestTables:
         assert not refused.allowed
         assert (refused.binding.name, refused.retry_after_seconds) == ("minute", 60)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("at", "retry_after"),
         [
             # the window resets at 60: (moment of the refusal, ceil(60 - moment))
@@ -132,7 +133,7 @@ class TestTables:
         assert (refused.binding.remaining, refused.banned) == (0, False)
         assert key.take(at + retry_after).allowed
 
-    @pytest.mark.parametrize(("milliseconds", "seconds"), [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)])
+    @every_case(("milliseconds", "seconds"), [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)])
     def test_ceil_seconds(self, milliseconds: int, seconds: int) -> None:
         """Rounded up, also one below: -1 ms is 0 s away."""
         assert ceil_seconds(milliseconds) == seconds

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.search import Words, fold, grams_of, id_in, key_of
+from tests.support.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "folded"),
     [
         ("  Lady\u00a0 CAPTAIN ", "lady captain"),
@@ -62,7 +63,7 @@ def test_the_grams_of_words_are_among_those_of_every_text_that_they_match() -> N
                 assert set(Words(part).keys) <= keys, (part, text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "number"),
     [("340", 340), (" #0340 ", 340), ("# 7", 7), *dict.fromkeys(("34a", "", "-4", "0", "9" * 19)).items()],
 )

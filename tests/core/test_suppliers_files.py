@@ -22,6 +22,7 @@ from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows
 from petstore.core.lists.listed import Known, Record, StockList
 from petstore.core.lists.reading import open_list
+from tests.support.cases import every_case
 
 KNOWN = Known([Category(1, "Dogs"), Category(2, "Cats"), Category(3, "Birds"), Category(9, "cats ")])
 REX = [("Rex", 1, "sold")]
@@ -159,7 +160,7 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", TEXTS)
+@every_case("kind", TEXTS)
 def test_a_text_is_read(kind: str) -> None:
     """Whatever separates its cells, ends its lines and encodes its letters."""
     content, expected = TEXTS[kind]
@@ -181,7 +182,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@every_case("kind", REFUSED)
 def test_what_is_no_list_is_refused(kind: str) -> None:
     """With what to do about it."""
     content, said = REFUSED[kind]
@@ -428,7 +429,7 @@ class TestExcel:
         monkeypatch.setattr(sheets, "EXPANDED_BYTES_MAX", 200_000)
         assert "Unpacked it would be too large" in refusal(content)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("part", "mark", "bomb"),
         [
             ("sheet1", b"</row>", b"<c/>" * 200_001),
@@ -465,7 +466,7 @@ class TestExcel:
         )
         check(read(content)[1], ["column 1 is a formula without a value"])
 
-    @pytest.mark.parametrize("number", ["-1", "0", "1", "2"])
+    @every_case("number", ["-1", "0", "1", "2"])
     def test_rows_and_cells_in_no_order_are_refused(self, number: str) -> None:
         """None of them is left out in silence."""
         content = workbook(rows(["name", "category"], ["Rex", 1], ["Tom", 2]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ipaddress import ip_address, ip_network
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
 from petstore.core.targets import URL_MAX, Guard
+from tests.support.cases import every_case
 
 ALONE = Guard()
 ALLOWING = Guard((ip_network("10.0.0.0/8"), ip_network("fd12::/16")))
@@ -45,12 +45,12 @@ localhost LOCALHOST. a.localhost %31%32%37.0.0.1 127%2e0.0.1 [::ffff:7f00:1]
 class TestAddresses:
     """What a name, or a URL itself, leads to."""
 
-    @pytest.mark.parametrize("address", PUBLIC.split())
+    @every_case("address", PUBLIC.split())
     def test_public_ones_are_called(self, address: str) -> None:
         """IPv4 and IPv6, and IPv4 behind a translator."""
         assert ALONE.fault_of_address(address) is None
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("kind", "addresses"),
         [
             ("a loopback", "127.0.0.1 127.255.255.255 ::1"),
@@ -83,19 +83,19 @@ class TestAddresses:
             assert fault.startswith(str(ip_address(text)))
             assert fault.endswith(f", {kind} address{SETTING}"), fault
 
-    @pytest.mark.parametrize("address", METADATA.split())
+    @every_case("address", METADATA.split())
     def test_metadata_of_clouds_is_refused(self, address: str) -> None:
         """It has keys. One address of them is public: only a list knows it."""
         assert ALONE.fault_of_address(address) == f"{address}, an address of cloud metadata{SETTING}"
 
-    @pytest.mark.parametrize("address", INSIDE.split())
+    @every_case("address", INSIDE.split())
     def test_ipv4_in_ipv6_is_judged_by_both(self, address: str) -> None:
         """Mapped, compatible, NAT64, 6to4 and Teredo: the refusal has the IPv4 address."""
         fault = ALONE.fault_of_address(address)
         assert fault is not None
         assert fault.endswith(f", which is 10.0.0.5, a private address{SETTING}")
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("address", "is_allowed"),
         [
             ("10.0.0.5", True),
@@ -139,12 +139,12 @@ class TestAddresses:
 class TestUrls:
     """What a customer may give as the URL of a webhook."""
 
-    @pytest.mark.parametrize("url", GOOD.split())
+    @every_case("url", GOOD.split())
     def test_good_ones(self, url: str) -> None:
         """https, a host, and port 443 or a high one."""
         assert ALONE.fault_of_url(url) is None
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("url", "fault"),
         [
             ("https://shop.example/" + "x" * (URL_MAX - 20), "expected at most 2,000 characters"),
@@ -187,7 +187,7 @@ class TestUrls:
         """The refusal says what is expected."""
         assert ALONE.fault_of_url(url) == fault
 
-    @pytest.mark.parametrize("host", SPELLINGS.split())
+    @every_case("host", SPELLINGS.split())
     def test_an_address_in_any_spelling_is_judged(self, host: str) -> None:
         """As inet_aton, browsers and resolvers read it."""
         fault = ALONE.fault_of_url(f"https://{host}/")
@@ -204,7 +204,7 @@ class TestUrls:
             == f"the host {'0' * 100} is 10.0.0.5, a private address{SETTING}"
         )
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("url", "fault"),
         [
             ("http://localhost:3000/hook", None),

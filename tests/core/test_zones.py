@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-import pytest
-
 from petstore.core.durations import HOUR_MS
 from petstore.core.moments import iso_moment, read_moment
 from petstore.core.zones import clock_at, day_at, day_begins_ms, moments_of, place_of, read_zone
+from tests.support.cases import every_case
 
 BERLIN, CAIRO, NEW_YORK = map(ZoneInfo, ("Europe/Berlin", "Africa/Cairo", "America/New_York"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "name", ["", "Berlin", "Europe", "europe/Berlin", "/etc/passwd", "Europe/../Asia/Tokyo", "localtime",
     "right/UTC", "Europe/Berlin/", "Europe//Berlin", "Ä", "A\0", "A" * 999],
 )  # fmt: skip
@@ -28,7 +27,7 @@ def test_a_zone_is_called_as_people_do() -> None:
     assert [place_of(zone) for zone in (BERLIN, NEW_YORK, ZoneInfo("UTC"))] == ["Berlin", "New York", "UTC"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("shown", "expected"),
     [
         ("2026-07-01T12:00", ["2026-07-01T10:00:00.000Z"]),
