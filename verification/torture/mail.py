@@ -39,11 +39,11 @@ _SOONER = (
 _ORDER = re.compile(r"^Order ([0-9]+) for ", re.M)
 
 
-class _Round:
-    """One database, its people, and the server that takes their mail."""
+class Round:
+    """One database, its people, and `server`, which takes their mail."""
 
     def __init__(self, place: Place, server: MailServer, report: Report, seed: int) -> None:
-        self._place, self._server, self._report = place, server, report
+        self.server, self._place, self._report = server, place, report
         self._chance = random.Random(f"{seed} troubles")
         answers = random.Random(f"{seed} answers")
         # Asked in the server's thread alone.
@@ -60,14 +60,21 @@ class _Round:
             while time.monotonic() < ends:
                 next(tended)
         self._writers.close()
-        placed = {number for (number,) in self._place.rows("SELECT id FROM orders")}
         ends = time.monotonic() + _END_SECONDS
-        while any(placed - told.keys() for told in self._told().values()) and time.monotonic() < ends:
+        while any(self._placed() - told.keys() for told in self._told().values()) and time.monotonic() < ends:
             next(tended)
-        self._report.counts["orders"] += len(placed)
+        self._report.counts["orders"] += len(self._placed())
+        self.judge()
+        self._report.counts["mails"] += len(self.server.messages)
+
+    def judge(self) -> None:
+        """Report what a person was not told, or too often."""
+        placed = self._placed()
         for person, told in self._told().items():
             self._judge(person, told, placed)
-        self._report.counts["mails"] += len(self._server.messages)
+
+    def _placed(self) -> set[object]:
+        return {number for (number,) in self._place.rows("SELECT id FROM orders")}
 
     def _judge(self, person: str, told: Counter[object], placed: set[object]) -> None:
         if missing := placed - told.keys():
@@ -79,7 +86,7 @@ class _Round:
     def _told(self) -> dict[str, Counter[object]]:
         """How many mails to each person name each order."""
         told: dict[str, Counter[object]] = {person: Counter() for person in _PEOPLE}
-        for message in list(self._server.messages):
+        for message in list(self.server.messages):
             text = message.get_body(("plain",))
             assert text is not None
             person = message["To"].addresses[0].username
@@ -99,14 +106,16 @@ def play(
     seconds: float = SECONDS,
     kinds: tuple[str, ...] = _TROUBLES,
     every_seconds: float = _KILLED_EVERY_SECONDS,
-) -> None:
+) -> Round:
     """One database; orders come for so long."""
     with serving_mail() as server:
         for replica in place.replicas:
             replica.program = changed_program(place.folder, *_SOONER)
             replica.settings |= {"smtp_url": server.url, "mail_from": "petstore@example.com"}
         place.start()
-        _Round(place, server, report, seed).run(seconds, kinds, every_seconds)
+        round_ = Round(place, server, report, seed)
+        round_.run(seconds, kinds, every_seconds)
+    return round_
 
 
 def run(report: Report, seed: int, seconds: float) -> None:

@@ -36,10 +36,6 @@ _TIMED_OUT = 0.0002
 _KILLED_EVERY_SECONDS = 10.0
 # The last repetitions are a day apart.
 _SOONER = 3_000
-_REPEATING = (
-    "from petstore.core import webhooks",
-    f"webhooks.REPETITIONS_MS = tuple(ms // {_SOONER} for ms in webhooks.REPETITIONS_MS)",
-)
 _END_SECONDS = 900.0
 _TROUBLES = ("service", "background", "parent", "stop")
 _FAULTS = ("500", "503", "429", "reset", "short", "silent")
@@ -116,12 +112,12 @@ class Receiver:
                 self.faults.append(f"{path}: {error}")
 
 
-class _Round:
-    """One database with webhooks of two accounts."""
+class Round:
+    """One database with webhooks of two accounts, and `receiver`, which gets them."""
 
     def __init__(self, place: Place, receiver: Receiver, port: int, report: Report, seed: int) -> None:
         self._place = place
-        self._receiver = receiver
+        self.receiver = receiver
         self._report = report
         self._keys = keys_of_accounts(place.url)
         self._chance = random.Random(f"{seed} troubles")
@@ -148,13 +144,17 @@ class _Round:
             importing.join()
         self._writers.close()
         ends = time.monotonic() + _END_SECONDS
-        while (missing := self._missing()) and time.monotonic() < ends:
+        while self._missing() and time.monotonic() < ends:
             next(tended)
-        for path, ids in missing.items():
+        self.judge()
+        self._count()
+
+    def judge(self) -> None:
+        """Report what was not accepted."""
+        for path, ids in self._missing().items():
             self._report.fault(
                 f"{self._place.url.partition(':')[0]}: {path} lacks {len(ids)}: {sorted(ids)[:3]}"
             )
-        self._count()
 
     def _import(self, events: int, over: threading.Event) -> None:
         """Lists of new animals, by commands."""
@@ -175,7 +175,7 @@ class _Round:
         pets = self._ids("subject = 'pet'")
         orders = self._ids("subject = 'order' AND subject_id IN (SELECT id FROM orders WHERE account_id = 2)")
         expected = {f"/{n}": pets if n < _WEBHOOKS - 1 else orders for n in range(_WEBHOOKS)}
-        missing = {p: ids - self._receiver.accepted.get(p, Counter()).keys() for p, ids in expected.items()}
+        missing = {p: ids - self.receiver.accepted.get(p, Counter()).keys() for p, ids in expected.items()}
         self._expected = expected
         return {path: ids for path, ids in missing.items() if ids}
 
@@ -186,7 +186,7 @@ class _Round:
         return {f"evt_{identity}_{number}" for (number,) in rows}
 
     def _count(self) -> None:
-        report, receiver = self._report, self._receiver
+        report, receiver = self._report, self.receiver
         for path, accepted in receiver.accepted.items():
             if strange := accepted.keys() - self._expected[path]:
                 report.fault(f"{path} was told of what is not its own: {sorted(strange)[:3]}")
@@ -205,16 +205,19 @@ def play(
     events: int = EVENTS,
     kinds: tuple[str, ...] = _TROUBLES,
     every_seconds: float = _KILLED_EVERY_SECONDS,
-    failing: float = _FAILING,
-) -> None:
-    """One database, and the events of its animals and orders; so many of the tries fail."""
-    receiver = Receiver(seed, failing)
-    program = changed_program(place.folder, *_REPEATING)
+    sooner: int = _SOONER,
+) -> Round:
+    """One database, and the events of its animals and orders, repeated so many times sooner."""
+    receiver = Receiver(seed, _FAILING)
+    pauses = f"webhooks.REPETITIONS_MS = tuple(ms // {sooner} for ms in webhooks.REPETITIONS_MS)"
+    program = changed_program(place.folder, "from petstore.core import webhooks", pauses)
     for replica in place.replicas:
         replica.program = program
     with receiver.at_work() as port:
         place.start()
-        _Round(place, receiver, port, report, seed).run(events, kinds, every_seconds)
+        round_ = Round(place, receiver, port, report, seed)
+        round_.run(events, kinds, every_seconds)
+    return round_
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
