@@ -65,8 +65,13 @@ def names() -> frozenset[str]:
     return frozenset(module.name for module in modules())
 
 
-def imports(module: Module) -> Iterator[tuple[str, int]]:
+@cache
+def imports(module: Module) -> tuple[tuple[str, int], ...]:
     """What a module imports, wherever in it, as (full name of a module, line)."""
+    return tuple(_imports(module))
+
+
+def _imports(module: Module) -> Iterator[tuple[str, int]]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
