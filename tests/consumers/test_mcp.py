@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from petstore.core.keys import Access
 from tests.docs.documents import ROOT, fences, text_of
 from tests.support.outside import python_program, run_tool
-from tests.support.server import Server, issue_key
+from tests.support.server import Server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("consumers-python")]
 
-ANIMALS = 250
+ANIMALS = 5
 # Calls every tool once or more, and meets refusals.
 AGENT = """
 import asyncio, json
@@ -34,8 +33,8 @@ async def use(agent):
         return found["result"] if found and found.keys() == {"result"} else found
 
     pages, after = [], {}
-    while not pages or len(pages[-1]) == 100:
-        pages.append(await call("listPets", categoryId=250, limit=100, **after))
+    while not pages or len(pages[-1]) == 2:
+        pages.append(await call("listPets", categoryId=5, limit=2, **after))
         after = {"after": pages[-1][-1]["id"]}
     print([len(page) for page in pages], len({pet["id"] for page in pages for pet in page}))
     first = await call("createPet", name="Rex", categoryId=1)
@@ -52,7 +51,7 @@ async def use(agent):
     assert [each["id"] for each in await call("listOrders")] == [order["id"]]
     await call("cancelOrder", orderId=order["id"])
     assert (await call("getUsage"))["plan"] == "enterprise"
-    assert len(await call("listEvents", limit=100)) == 100
+    assert len(await call("listEvents", limit=7)) == 7
     hook = await call("createWebhook", url="https://shop.example/hook")
     assert (await call("getWebhook", webhookId=hook["id"]))["id"] == hook["id"]
     assert (await call("updateWebhook", webhookId=hook["id"], description="of an agent"))["enabled"]
@@ -66,54 +65,37 @@ async def use(agent):
     assert "not_found" in await call("rehearseEvent", type="pet.created")  # of staging alone
     assert called == {tool.name for tool in await agent.list_tools()}, called
 
-async def look(agent):
-    try:
-        await agent.call_tool("createPet", {"name": "Rex", "categoryId": 1})
-    except ToolError as error:
-        print(error)
-
 async def main():
-    for name, do in ("manage", use), ("read", look):
-        async with Client(json.load(open(f"{name}.json"))) as agent:
-            await do(agent)
+    async with Client(json.load(open("agent.json"))) as agent:
+        await use(agent)
 
 asyncio.run(main())
 """
 
 
 def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> None:
-    """It reads 250 animals by `after`, and sees our messages; a `read` key changes nothing. Neither program
-    logs anything of values that it could not take."""
+    """It reads a list by `after`, and sees our messages. Neither program logs anything of values that it
+    could not take."""
     for _ in range(ANIMALS):
         assert server.post({"name": "Rex", "categoryId": ANIMALS}).status == 201
     [program, configuration] = (
         code for _, code in fences(text_of(ROOT / "src" / "petstore" / "site" / "documents" / "mcp.md"))
     )
     (tmp_path / "petstore_mcp.py").write_text(program)
-    for level, key in (
-        ("manage", server.key),
-        ("read", issue_key(server.database, name="agent", access=Access.READ)),
-    ):
-        told = json.loads(configuration)
-        petstore = told["mcpServers"]["petstore"]
-        assert petstore["command"] == "python"
-        petstore["command"] = str(python_program("python"))
-        petstore["env"] = {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": key}
-        petstore["env"]["FASTMCP_CHECK_FOR_UPDATES"] = "off"
-        (tmp_path / f"{level}.json").write_text(json.dumps(told))
+    told = json.loads(configuration)
+    petstore = told["mcpServers"]["petstore"]
+    assert petstore["command"] == "python"
+    petstore["command"] = str(python_program("python"))
+    petstore["env"] = {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": server.key}
+    petstore["env"]["FASTMCP_CHECK_FOR_UPDATES"] = "off"
+    (tmp_path / "agent.json").write_text(json.dumps(told))
     (tmp_path / "agent.py").write_text(AGENT)
     done = run_tool([python_program("python"), "agent.py"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    pages, missing, refused, forbidden = done.stdout.splitlines()
-    assert pages == "[100, 100, 50] 250"
-    told = [
-        "404",
-        "There is no such animal.",
-        "400",
-        "name: expected 1 to 255 characters, got 0.",
-        "403",
-        "forbidden",
-    ]
-    answers = [missing, missing, refused, refused, forbidden, forbidden]
-    assert [text for text, answer in zip(told, answers, strict=True) if text not in answer] == []
+    pages, missing, refused = done.stdout.splitlines()
+    assert pages == "[2, 2, 1] 5"
+    assert "404" in missing
+    assert "There is no such animal." in missing
+    assert "400" in refused
+    assert "name: expected 1 to 255 characters, got 0." in refused
     assert "coercible" not in done.stderr
