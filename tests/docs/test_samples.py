@@ -439,6 +439,7 @@ console.log(refused.status, refused.answer, taken.status);
 
 @pytest.mark.e2e
 @pytest.mark.xdist_group("docs-samples")
+@pytest.mark.parametrize("server", ["by path"], indirect=True)
 @pytest.mark.parametrize(
     ("language", "opening", "driver", "expected"),
     [
