@@ -11,7 +11,7 @@ from verification.simulation.scenarios import OMITTED, Omitted, seen
 from verification.simulation.virtual import EPOCH_MS
 from verification.simulation.world import Outage, Result, Setup, World
 
-_LIMITED = Setup(limited=True, requests=200.0, seconds=25.0, accounts=40)
+_LIMITED = Setup(limited=True, requests=100.0, seconds=25.0, accounts=20)
 _WRITTEN = Setup(
     requests=200.0, seconds=12.0, accounts=20, pages=10, writes=4.0, key_changes=1.0, deaths=0.02
 )
@@ -74,7 +74,7 @@ def test_a_step_of_the_protocol_left_out_is_seen(omitted: Omitted) -> None:
 @pytest.mark.slow
 def test_the_formula_for_kept_pages_agrees_with_the_simulation() -> None:
     """Decision 0022 calculates with it."""
-    result = _run(Setup(processes=4, requests=400.0, seconds=20.0, writes=2.0, pages=50))
+    result = _run(Setup(processes=4, requests=400.0, seconds=10.0, writes=2.0, pages=50))
     assert result.page_hits == pytest.approx(result.page_hits_by_formula, abs=0.06)
 
 
