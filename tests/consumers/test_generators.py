@@ -12,7 +12,12 @@ from tests.support.machine import program
 from tests.support.outside import NODE_MODULES, node_program, python_program, run_tool
 from tests.support.server import Server
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("consumers-generators")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("consumers-generators"),
+    pytest.mark.timeout(600),  # the first one generates and compiles for all: 40 s of processor time
+]
 
 # All in one category, and no page of two holds them.
 ANIMALS = 5
