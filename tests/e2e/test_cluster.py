@@ -21,6 +21,7 @@ from tests.support.cluster import (
     Client,
     Followers,
     Load,
+    address,
     counters,
     issue_key,
     metric,
@@ -32,6 +33,7 @@ from tests.support.cluster import (
     workers,
 )
 from tests.support.day import play_day, use_up
+from tests.support.postgres import run
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
 
@@ -113,8 +115,8 @@ class TestEveryReplica:
             for change, status in (("suspend", 403), ("resume", 200)):
                 cluster.petstore("accounts", change, "leaked")
                 assert [client("GET", "/v1/pets?limit=1").status for client in made] == [status] * len(made)
-            number = cluster.petstore("keys", "list", "leaked").splitlines()[-1].split()[0]
-            cluster.petstore("keys", "revoke", number)
+            ((number,),) = run(address(cluster), "SELECT max(id) FROM api_keys")
+            cluster.petstore("keys", "revoke", str(number))
             assert [client("GET", "/v1/pets?limit=1").status for client in made] == [401] * len(made)
 
     def test_an_added_animal_is_in_the_next_list(self, clients: list[Client]) -> None:
@@ -158,22 +160,6 @@ class TestEvents:
                 wait_for(lambda: followers.seen == [[added]] * 8, "the event")  # noqa: B023
             assert followers.failed == []
 
-    def test_a_rolling_restart_fails_no_wait_and_loses_no_event(self, cluster: Cluster, key: str) -> None:
-        """Each follower learns of every animal once, all in the same order, whichever replica they ask."""
-        with Followers(cluster, key, 8) as followers:
-            wait_for(lambda: waiting(cluster) == 8, "all of them to wait")
-            with Load(cluster.ports.front, key) as load:
-                load.wait_for_more(50)
-                for replica in cluster.replicas:
-                    cluster.restart(replica)
-                    load.wait_for_more(50)
-            assert load.failed == []
-            wait_for(lambda: {len(seen) for seen in followers.seen} == {len(load.added)}, "all events")
-        assert followers.failed == []
-        first, *others = followers.seen
-        assert len(set(first)) == len(first)
-        assert others == [first] * 7
-
 
 def waiting(cluster: Cluster) -> float:
     return sum(metric(replica, "petstore_events_waiting") for replica in cluster.replicas)
@@ -182,68 +168,47 @@ def waiting(cluster: Cluster) -> float:
 class TestWithoutAnInterruption:
     """Restarts and reloads under load: no request of any kind fails, and nothing is stored twice."""
 
-    def test_a_rolling_restart_of_both_replicas(self, cluster: Cluster, key: str) -> None:
-        """One after the other, each with SIGTERM; a POST without an Idempotency-Key is not lost either."""
-        with Load(cluster.ports.front, key) as load:
-            load.wait_for_more(100)
-            for replica in cluster.replicas:
-                before = replica.child.pid
-                cluster.restart(replica)
-                assert replica.child.pid != before
-                load.wait_for_more(100)
-        assert load.failed == []
+    def test_a_rolling_restart_and_a_reload(self, cluster: Cluster, key: str) -> None:
+        """SIGTERM to one replica after the other, then SIGHUP, which replaces workers one by one; a POST
+        without an Idempotency-Key is not lost either. No wait for events fails: each follower learns of every
+        animal once, all in the same order, whichever replica they ask."""
+        with Followers(cluster, key, 8) as followers:
+            wait_for(lambda: waiting(cluster) == 8, "all of them to wait")
+            with Load(cluster.ports.front, key) as load:
+                load.wait_for_more(60)
+                for replica in cluster.replicas:
+                    before = replica.child.pid
+                    cluster.restart(replica)
+                    assert replica.child.pid != before
+                    load.wait_for_more(60)
+                replaced = set(workers(replica))
+                os.kill(replica.child.pid, signal.SIGHUP)
+                wait_for(
+                    lambda: len(now := set(workers(replica))) == 2 and not now & replaced, "the new workers"
+                )
+                load.wait_for_more(60)
+            wait_for(lambda: {len(seen) for seen in followers.seen} == {len(load.added)}, "all events")
+        assert (load.failed, followers.failed) == ([], [])
         assert min(load.answered[kind] for kind in ("list", "plain", "keyed")) > 50
         assert stored(cluster, key, load.added) == Counter(load.added)
-
-    def test_a_reload(self, cluster: Cluster, key: str) -> None:
-        """SIGHUP replaces the workers of a replica one by one, each beside its successor."""
-        replica = cluster.replicas[0]
-        before = set(workers(replica))
-        with Load(cluster.ports.front, key) as load:
-            load.wait_for_more(100)
-            os.kill(replica.child.pid, signal.SIGHUP)
-            wait_for(lambda: len(now := set(workers(replica))) == 2 and not now & before, "the new workers")
-            load.wait_for_more(100)
-        assert load.failed == []
-        assert stored(cluster, key, load.added) == Counter(load.added)
+        first, *others = followers.seen
+        assert len(set(first)) == len(first)
+        assert others == [first] * 7
 
 
 class TestDeath:
     """A worker that is killed with SIGKILL."""
 
-    def test_it_is_started_again_and_metrics_go_on(self, cluster: Cluster, key: str) -> None:
-        """What it had counted stays in the sum of its replica; the other worker serves meanwhile."""
-        replica = cluster.replicas[1]
-
-        def count() -> float:
-            return metric(replica, "petstore_requests_total")
-
-        def ask(times: int) -> None:
-            for _ in range(times):
-                client = Client(replica.port, key)
-                assert client("GET", "/v1/pets?limit=1").status == 200
-                client.close()
-
-        ask(40)
-        wait_for(lambda: count() >= 40, "the first counts")
-        began = wait_until_still(count)
-        killed, _ = old_worker([replica])
-        os.kill(killed, signal.SIGKILL)
-        wait_for_another(killed, replica)
-        ask(40)
-        wait_for(lambda: count() >= began + 40, "the counts of both")
-        assert wait_until_still(count) == began + 40
-
     def test_no_sum_falls(self, cluster: Cluster, key: str) -> None:
-        """Scrapes of whichever worker answers, under load: while one is killed, while all are replaced, and
-        for a while before and after."""
+        """Scrapes of whichever worker answers, under load: while one is killed and started again, while all
+        are replaced, and for a while before and after."""
         replica = cluster.replicas[0]
         killed, _ = old_worker([replica])
         seen: dict[str, float] = {}
         falls: list[tuple[str, float, float]] = []
 
         def scrape_until_gone(*pids: int) -> None:
-            more = 50
+            more = 20
             while more:
                 try:
                     now = counters(replica)
@@ -255,7 +220,7 @@ class TestDeath:
                 more -= len(there) == 2 and not set(pids) & set(there)
 
         with Load(replica.port, key, clients=2) as load:
-            load.wait_for_more(400)  # a third of them lists
+            load.wait_for_more(100)  # a third of them lists
             scrape_until_gone()
             os.kill(killed, signal.SIGKILL)
             scrape_until_gone(killed)
@@ -264,30 +229,24 @@ class TestDeath:
             scrape_until_gone(*before)
             load.wait_for_more(1)
         assert falls == []
-        assert seen['petstore_requests_total{operation="listPets",status="200"}'] > 100
+        assert seen['petstore_requests_total{operation="listPets",status="200"}'] > 20
         wait_for_another(killed, replica)
 
-    @pytest.mark.parametrize("window", ["minute", "day"])
-    def test_the_quota_is_exact_meanwhile(self, cluster: Cluster, window: str) -> None:
-        """One account over all four workers, two windows in a row, a worker that dies in the second one: as
-        many are admitted as the limit says, but for those that it had counted and not answered."""
+    def test_the_quota_is_exact_meanwhile(self, cluster: Cluster) -> None:
+        """One account over all four workers uses up its minute, then its day, while a worker dies: as many
+        are admitted as the limits say, but for those that it had counted and not answered."""
         for attempt in range(5):
-            name = f"{window}-{attempt}"
-            limit, roomy = 600, 10**6
-            secret = (
-                issue_key(cluster, name, per_minute=limit)
-                if window == "minute"
-                else issue_key(cluster, name, per_minute=roomy, per_day=limit)
-            )
+            name, minute, day = f"used-up-{attempt}", 500, 900
+            secret = issue_key(cluster, name, per_minute=minute, per_day=day)
             outages = lost_counters(cluster)
-            first = demand(cluster, secret, limit, kill=False)
-            pass_time(cluster, name, 60_000 if window == "minute" else 86_400_000)
-            second = demand(cluster, secret, limit, kill=True)
+            first = demand(cluster, secret, minute, kill=False)
+            pass_time(cluster, name, 60_000)
+            second = demand(cluster, secret, day - minute, kill=True)
             if wait_until_still(lambda: lost_counters(cluster)) > outages:
                 continue  # a busy machine did not answer in time: each worker had its share meanwhile
-            assert first == (limit, 0)
+            assert first == (minute, 0)
             admitted, unanswered = second
-            assert admitted <= limit <= admitted + unanswered
+            assert admitted <= day - minute <= admitted + unanswered
             assert unanswered <= CONNECTIONS
             return
         pytest.fail("Valkey did not answer in time in any of five attempts.")
@@ -314,7 +273,7 @@ def demand(cluster: Cluster, secret: str, limit: int, *, kill: bool) -> tuple[in
     """Clients at all workers ask until each is refused, while one may be killed. Admitted, unanswered."""
     seen: Counter[int] = Counter()
     half = threading.Event()
-    victim, replica = old_worker(cluster.replicas)
+    victim, replica = old_worker(cluster.replicas) if kill else (0, cluster.replicas[0])
 
     def ask(port: int) -> None:
         client, last = Client(port, secret), 0

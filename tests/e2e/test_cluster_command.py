@@ -10,14 +10,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from click.testing import CliRunner
 
 from petstore.core.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
 from tests.support import machine
 from tests.support.waiting import wait_for
-from tools.servers.child import Child, family, status_of
+from tools.cluster.__main__ import main
+from tools.servers.child import Child, family
 from tools.servers.ports import free_ports, is_free
 
 pytestmark = [
@@ -69,8 +72,8 @@ def shell(line: str) -> str:
 
 
 def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
-    """Each line for curl, the command line and psql; a rolling restart; SIGTERM ends all in order, and a
-    second start finds what the first one left."""
+    """Each line for curl, the command line and psql; a rolling restart. SIGTERM ends all in order, and a
+    second start finds what it left; at a SIGKILL to that the kernel tells its children to stop (Linux)."""
     machine.program("curl")
     with command() as running:
         key = re.search(KEY_PATTERN, running.said)
@@ -105,19 +108,26 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         assert [pid for pid in before | children if Path(f"/proc/{pid}").exists()] == []
         assert all(is_free(port) for port in range(running.port, running.port + 5))
 
-        again = Command(running.data, "--for", "100ms")
-        assert again.process.wait() == 0
-        assert re.search(KEY_PATTERN, again.said) is None
-        assert "The data of the last time is there." in again.said
+        again = Command(running.data)
+        try:
+            again.wait_until(lambda: "Ctrl+C" in again.said)
+            assert re.search(KEY_PATTERN, again.said) is None
+            assert "The data of the last time is there." in again.said
+            left = again.children()
+        finally:
+            again.kill()
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left), "all to end")
 
 
-def test_a_kill_leaves_nothing_behind_either() -> None:
-    """SIGKILL to the command: the kernel tells its children to stop (Linux)."""
-    with command("--for", "50s") as running:
-        children = running.children()
-        wait_for(lambda: status_of(running.port, "/healthz") == 200, "an answer")
-        running.kill()
-        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all to end")
+def test_it_stops_after_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--for`."""
+    cluster = Mock()
+    monkeypatch.setattr("tools.cluster.__main__.Cluster", lambda *_: cluster)
+    monkeypatch.setattr("tools.cluster.__main__._explain", Mock())
+    monkeypatch.setattr(signal, "signal", Mock())  # pytest has its own
+    done = CliRunner().invoke(main, ["--data", str(tmp_path / "data"), "--for", "10ms"])
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "Stopped; nothing runs any more.")
+    assert [name for name, _, _ in cluster.mock_calls if name != "tend"] == ["start", "stop"]
 
 
 def test_a_port_that_is_taken_is_told() -> None:

@@ -19,9 +19,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
-from petstore.core.keys import KEY_PATTERN
 from tests.support import machine
+from tests.support.postgres import run
 from tests.support.server import Response
+from tests.support.server import issue_key as key_in
 from tests.support.valkey import Client as ValkeyClient
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster, Ports
@@ -45,12 +46,13 @@ def running_cluster(program: Path = PROGRAM, **settings: str) -> Iterator[Cluste
 
 
 def issue_key(cluster: Cluster, name: str, *, per_minute: int = 10**6, per_day: int = 10**7) -> str:
-    """A key of a new Enterprise account, made by the command line as an operator would."""
-    limits = ("--per-minute", str(per_minute), "--per-day", str(per_day))
-    cluster.petstore("accounts", "add", name, "--plan", "enterprise", *limits)
-    found = re.search(KEY_PATTERN, cluster.petstore("keys", "issue", name))
-    assert found is not None
-    return found[0]
+    """A key of a new Enterprise account."""
+    return key_in(address(cluster), name, per_minute=per_minute, per_day=per_day)
+
+
+def address(cluster: Cluster) -> str:
+    """Of its database."""
+    return cluster.postgres.url_file.read_text().strip()
 
 
 class Client:
@@ -257,8 +259,7 @@ def wait_for_another(dead: int, replica: Petstore) -> None:
 def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
     """As if the account's windows had opened so much earlier: the next request opens new ones."""
     client = ValkeyClient(cluster.valkey.url_file.read_text())
-    accounts = cluster.petstore("accounts", "list").splitlines()
-    (number,) = [line.split()[0] for line in accounts if line.split()[1:2] == [name]]
+    ((number,),) = run(address(cluster), f"SELECT id FROM accounts WHERE name = '{name}'")
     place = f"{{petstore}}:windows:{number}"
     opened, used, day, day_used, epoch = map(int, client("GET", place).split())
     days = milliseconds // 86_400_000
