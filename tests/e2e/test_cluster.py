@@ -40,6 +40,7 @@ from tools.cluster.cluster import Cluster
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
 
 CONNECTIONS = 6  # to each replica, so that every worker has some
+PAUSE = 0.01  # of a client: all of them together ask hundreds of times in a second
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +136,8 @@ class TestEveryReplica:
     ) -> None:
         """Pages by turns from either replica, while animals are added through both: each that was there
         before the first page exactly once, each other one at most once, in ascending order."""
-        with Load(cluster.ports.front, key) as load:
-            load.wait_for_more(300)
+        with Load(cluster.ports.front, key, pause_seconds=PAUSE) as load:
+            load.wait_for_more(100)
             for _ in range(3):
                 before = {pet["id"] for pet in walk(clients)}
                 found = [pet["id"] for pet in walk(clients, limit=20)]
@@ -174,7 +175,7 @@ class TestWithoutAnInterruption:
         animal once, all in the same order, whichever replica they ask."""
         with Followers(cluster, key, 8) as followers:
             wait_for(lambda: waiting(cluster) == 8, "all of them to wait")
-            with Load(cluster.ports.front, key) as load:
+            with Load(cluster.ports.front, key, pause_seconds=PAUSE) as load:
                 load.wait_for_more(60)
                 for replica in cluster.replicas:
                     before = replica.child.pid
@@ -219,7 +220,7 @@ class TestDeath:
                 there = workers(replica)
                 more -= len(there) == 2 and not set(pids) & set(there)
 
-        with Load(replica.port, key, clients=2) as load:
+        with Load(replica.port, key, clients=2, pause_seconds=PAUSE) as load:
             load.wait_for_more(100)  # a third of them lists
             scrape_until_gone()
             os.kill(killed, signal.SIGKILL)

@@ -112,13 +112,13 @@ class _Clients:
 
 
 class Load(_Clients):
-    """Clients on connections of their own that list and add without a pause, until the block ends.
+    """Clients on connections of their own that list and add until the block ends, each after a pause.
 
     `failed` are the requests that were not answered as they should; `added` the names of the acknowledged;
     `slowest` the longest time to an answer, in seconds.
     """
 
-    def __init__(self, port: int, key: str, clients: int = 4) -> None:
+    def __init__(self, port: int, key: str, clients: int = 4, pause_seconds: float = 0.0) -> None:
         self.failed: list[Any] = []
         self.added: list[str] = []
         self.answered: Counter[str] = Counter()
@@ -126,6 +126,7 @@ class Load(_Clients):
         self._name = secrets.token_hex(4)  # an id() may be that of a load before it, whose names are stored
         self._port = port
         self._key = key
+        self._pause_seconds = pause_seconds
         super().__init__()
         self._progress = threading.Condition()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
@@ -133,7 +134,7 @@ class Load(_Clients):
     def _run(self, number: int) -> None:
         client = Client(self._port, self._key)
         for turn in count():
-            if self._over.is_set():
+            if self._over.wait(self._pause_seconds):
                 break
             kind, name = ("list", "plain", "keyed")[turn % 3], f"{self._name}-{number}-{turn}"
             began = time.monotonic()
