@@ -10,11 +10,8 @@ from tests.support.cluster import Load
 from tests.support.flood import CONNECTIONS, READINESS, Flood, unknown_keys
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, issue_key, running_server
-from tests.support.waiting import pause
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-flood")]
-
-_SECONDS = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +38,7 @@ def test_a_crowd_without_keys_takes_nobodys_place(
     stays ready. The clients' address is the crowd's: what that used up is nothing to a valid key."""
     flood = Flood(server.port, requests)
     with flood.going_on(), Load(server.port, server.key) as load:
-        pause(_SECONDS)
+        load.wait_for_more(12)
         assert server.request("GET", "/readyz", key="").status == 200
     assert load.failed == []
     assert set(load.answered) == {"list", "plain", "keyed"}

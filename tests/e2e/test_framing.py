@@ -84,6 +84,7 @@ class Test2xx:
         assert answers[2].body == b""
         assert answers[2].headers["content-length"] == str(len(answers[3].body))
         assert all("content-length" in answer.headers for answer in answers)
+        assert not any("server" in answer.headers for answer in answers)
 
     @pytest.mark.parametrize("pieces", [[5, 29], [1, 2, 3, 29], [29]])
     def test_a_chunked_body_is_one_body(self, server: Server, head: bytes, pieces: list[int]) -> None:

@@ -19,6 +19,7 @@ import pytest
 from tests.deploy.files import unit
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, issue_key, running_server
+from tests.support.stalled import stalled_clients
 from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, run
@@ -252,12 +253,16 @@ class TestEnds:
             assert "its worker died twice within seconds" in server.log
 
     def test_a_killed_parent_leaves_its_port_to_the_next_one(self, tmp_path: Path) -> None:
-        """Its workers end without the drain, since nobody would balance load to them; a start that follows at
-        once waits for that moment."""
+        """Its workers end without the drain, since nobody would balance load to them, and without waiting for
+        who does not read; a start that follows at once waits for that moment."""
         with fresh_database() as database:
             shared = {"database_url": database, "valkey_url": emptied_url(), "workers": "2"}
-            with running_server(tmp_path, drain="60s", **shared) as server:
+            with (
+                running_server(tmp_path, drain="60s", **shared) as server,
+                stalled_clients(server.port, 4) as clients,
+            ):
                 wait_for(lambda: len(server.workers()) == 2, "all workers")
+                wait_for(lambda: all(client.is_answered() for client in clients), "the stalled answers")
                 orphans = server.workers()
                 server.process.kill()
                 server.process.wait()
@@ -268,8 +273,7 @@ class TestEnds:
 
     def test_a_start_that_fails_is_told(self, tmp_path: Path) -> None:
         """The reason stands in the log, also when it is found only in the worker."""
-        with running_server(tmp_path):
-            pass
+        issue_key(tmp_path / "petstore.db")
         connection = apsw.Connection(str(tmp_path / "petstore.db"))
         connection.execute("DROP TABLE key_standings")
         connection.close()
