@@ -18,7 +18,7 @@ from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-kill")]
 
-KILLS = 4
+KILLS = 3
 
 
 def test_every_acknowledged_animal_is_there_after_each_kill(tmp_path: Path) -> None:

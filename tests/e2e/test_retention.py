@@ -41,6 +41,7 @@ def animals(url: str) -> list[str]:
     return asyncio.run(read())
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_older_changes_leave_where_it_is_set(url: str, tmp_path: Path) -> None:
     """Without it everything stays."""
     asyncio.run(fill(url))
