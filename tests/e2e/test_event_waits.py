@@ -36,11 +36,16 @@ def serving(backend: str, folder: Path, **settings: str) -> Iterator[tuple[Serve
         if backend != "sqlite":
             url = opened.enter_context(fresh_database())
             settings |= {"valkey_url": emptied_url(), "workers": "2"}
-        keys = [issue_key(url, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
+        keys = keys_in(url)
         server = opened.enter_context(running_server(folder, database_url=url, **settings))
         server.key = keys[0]
         wait_for(lambda: len(server.workers()) == int(settings.get("workers", "1")), "all workers")
         yield server, keys
+
+
+def keys_in(database: Path | str) -> list[str]:
+    """Of as many new accounts as all waiters need."""
+    return [issue_key(database, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
 
 
 def head(key: str, target: str = WAIT, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
@@ -94,10 +99,9 @@ class TestStops:
             assert server.process.wait(20) == 0
             assert complaints(server) == ""
 
-    @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
-    def test_sighup(self, tmp_path: Path, backend: str) -> None:
-        """The next workers go on from the bookmarks."""
-        with serving(backend, tmp_path) as (server, keys):
+    def test_sighup(self, tmp_path: Path) -> None:
+        """The next worker goes on from the bookmarks; test_cluster.py has several."""
+        with serving("sqlite", tmp_path) as (server, keys):
             waiters = begin(server, keys)
             server.process.send_signal(signal.SIGHUP)
             (bookmark,) = assert_answered(waiters)
@@ -133,19 +137,18 @@ class TestClientsThatGo:
     """Their places are free at once."""
 
     @pytest.mark.slow
-    def test_all_at_once(self, tmp_path: Path) -> None:
+    def test_all_at_once(self, server: Server, folder: Path) -> None:
         """Nobody waits any more, and the log has no word of it. Who only ends its side is answered."""
-        with serving("sqlite", tmp_path) as (server, keys):
-            for how in ("close", "end", "reset"):
-                waiters = begin(server, keys)
-                for waiter in waiters:
-                    getattr(waiter, how)()
-                await_waiting(server, 0)
-                if how == "end":
-                    assert_answered(waiters)
-                wait_for(lambda: sample(server, "petstore_connections") == 1, "the end of the connections")
-            assert server.terminate() == 0
-            assert complaints(server) == ""
+        keys = keys_in(folder / "petstore.db")
+        for how in ("close", "end", "reset"):
+            waiters = begin(server, keys)
+            for waiter in waiters:
+                getattr(waiter, how)()
+            await_waiting(server, 0)
+            if how == "end":
+                assert_answered(waiters)
+            wait_for(lambda: sample(server, "petstore_connections") == 1, "the end of the connections")
+        assert complaints(server) == ""
 
     def test_the_next_one_may_wait(self, tmp_path: Path) -> None:
         """Of an account that has one place."""

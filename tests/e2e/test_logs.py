@@ -70,8 +70,8 @@ class TestAccessLog:
         assert all(datetime.fromisoformat(line["time"]).tzinfo is not None for line in lines)
 
     def test_it_can_be_text(self, tmp_path: Path) -> None:
-        """PETSTORE_LOG_FORMAT=text: for people."""
-        with running_server(tmp_path, log_format="text") as server:
+        """PETSTORE_LOG_FORMAT=text: for people. No priority: JOURNAL_STREAM is not standard error."""
+        with running_server(tmp_path, log_format="text", variables={"JOURNAL_STREAM": "1:1"}) as server:
             server.request("GET", "/v1/pets", headers={"X-Request-Id": "mine-1"})
             assert server.terminate() == 0
             (line,) = [line for line in server.log.splitlines() if "mine-1" in line]
@@ -116,43 +116,31 @@ class TestEvents:
         assert started["address"] == server.base_url
         assert (ended["worker"], ended["pid"], ended["code"], ended["level"]) == (0, first, -9, "warning")
 
-    def test_text_has_the_sentences(self, tmp_path: Path) -> None:
-        """PETSTORE_LOG_FORMAT=text: what happened, for people. PETSTORE_ACCESS_LOG=off: no request."""
+    def test_text_has_the_sentences_and_the_journal_priorities(self, tmp_path: Path) -> None:
+        """PETSTORE_LOG_FORMAT=text: what happened, for people, and no key. PETSTORE_ACCESS_LOG=off: no
+        request. JOURNAL_STREAM names standard error."""
+        path = tmp_path / "stream"
+        path.touch()
         issue_key(tmp_path / "petstore.db")
-        with running_server(tmp_path, log_format="text", access_log="off") as server:
+        status = path.stat()
+        stream = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+        how = {"stdout": subprocess.DEVNULL}
+        with running_server(
+            tmp_path, log=path, log_format="text", access_log="off", variables=stream, how=how
+        ) as server:
             (first,) = server.workers()
             os.kill(first, signal.SIGKILL)
             wait_for(lambda: server.workers() not in ([], [first]), "the next worker")
             server.wait_until_ready()
             server.request("GET", "/v1/pets")
             assert server.terminate() == 0
-            lines = server.log.splitlines()
-        assert "/v1/pets" not in "".join(lines[1:])
-        assert lines[0].startswith(f"Pet Store Service at {server.base_url}/v1, documentation at ")
-        assert "Worker 0 ended with -9; starting another one." in lines
-        assert lines[-1] == "Stopped."
-
-    @pytest.mark.parametrize(("log_format", "is_stream"), [("json", True), ("text", True), ("text", False)])
-    def test_the_journal_is_told_priorities_and_no_key(
-        self, tmp_path: Path, log_format: str, is_stream: bool
-    ) -> None:
-        """Where JOURNAL_STREAM names standard error. Where it names something else, that does not count."""
-        path = tmp_path / "stream"
-        path.touch()
-        status = path.stat()
-        named = f"{status.st_dev}:{status.st_ino if is_stream else status.st_ino + 1}"
-        started = {"variables": {"JOURNAL_STREAM": named}, "how": {"stdout": subprocess.DEVNULL}}
-        with running_server(tmp_path, log=path, log_format=log_format, **started) as server:
-            (worker,) = server.workers()
-            os.kill(worker, signal.SIGKILL)
-            wait_for(lambda: "ended" in server.log, "the line")
-            server.wait_until_ready()
-            assert server.terminate() == 0
         lines = server.log.splitlines()
+        assert "/v1/pets" not in "".join(lines[1:])
         assert KEY_PATTERN.search(server.log) is None
-        assert all(re.match("<[46]>", line) for line in lines) is is_stream
-        if is_stream:
-            assert [line[:3] for line in lines if "ended" in line] == ["<4>"]
+        assert lines[0].startswith(f"<6>Pet Store Service at {server.base_url}/v1, documentation at ")
+        assert "<4>Worker 0 ended with -9; starting another one." in lines
+        assert lines[-1] == "<6>Stopped."
+        assert all(re.match("<[46]>", line) for line in lines)
 
 
 def misuse(server: Server, key: str) -> None:

@@ -46,23 +46,16 @@ def test_connections_are_those_of_clients(server: Server) -> None:
     wait_for(lambda: sample(server, "petstore_connections") == 1, "their end")
 
 
-def test_the_time_of_the_last_backup(tmp_path: Path) -> None:
-    """0 before the first one; then the time, also after a restart."""
-    name = "petstore_backup_timestamp_seconds"
+def test_numbers_go_on_when_the_worker_is_another_one(tmp_path: Path) -> None:
+    """Counters and the time of the last backup, after SIGHUP and after a death; nothing is left then."""
+    name = 'petstore_requests_total{operation="listPets",status="200"}'.replace("{", r"\{")
+    backup = "petstore_backup_timestamp_seconds"
     with running_server(tmp_path) as server:
-        assert sample(server, name) == 0
+        assert sample(server, backup) == 0
         settings = environment({"database_url": f"sqlite:///{server.database}"})
         began = SystemClock().now_ms() / 1_000
         subprocess.run([PROGRAM, "db", "backup", tmp_path / "copy.db"], env=settings, check=True)
-        assert began - 1 < sample(server, name) < SystemClock().now_ms() / 1_000 + 1
-    with running_server(tmp_path) as server:
-        assert sample(server, name) > 0
-
-
-def test_counters_go_on_when_the_worker_is_another_one(tmp_path: Path) -> None:
-    """After SIGHUP and after its death, as where there are several; nothing is left at the end."""
-    name = 'petstore_requests_total{operation="listPets",status="200"}'.replace("{", r"\{")
-    with running_server(tmp_path) as server:
+        assert began - 1 < sample(server, backup) < SystemClock().now_ms() / 1_000 + 1
         for kill in (signal.SIGHUP, signal.SIGKILL):
             (worker,) = server.workers()
             assert server.request("GET", "/v1/pets").status == 200
@@ -71,6 +64,7 @@ def test_counters_go_on_when_the_worker_is_another_one(tmp_path: Path) -> None:
             os.kill(server.pid if kill == signal.SIGHUP else worker, kill)
             wait_for(lambda: bool(now := server.workers()) and worker not in now, "another worker")  # noqa: B023
             assert sample(server, name) == shown
+            assert sample(server, backup) > began - 1
         (worker,) = server.workers()
         directory = left_by(worker)
         server.terminate()

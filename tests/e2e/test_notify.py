@@ -74,7 +74,6 @@ def started(folder: Path, manager: Manager, **surroundings: str) -> Iterator[Ser
         server.kill()
 
 
-@pytest.mark.parametrize("manager", ["path", "abstract"], indirect=True)
 def test_a_life(tmp_path: Path, manager: Manager) -> None:
     """Ready when the worker serves; reloading, and ready again, also when that was refused; stop."""
     with started(tmp_path, manager) as server:
@@ -107,6 +106,7 @@ def is_stopped(pid: int) -> bool:
     return set(states) == {"T"}
 
 
+@pytest.mark.parametrize("manager", ["abstract"], indirect=True)
 def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
     """A sign twice in the time of the watchdog; none from a process that is not meant."""
     with started(tmp_path, manager, WATCHDOG_USEC="600000") as server:

@@ -17,7 +17,6 @@ import pytest
 
 from petstore.core.keys import KEY_PATTERN
 from tests.architecture.sources import ROOT
-from tests.support.browser import running_browser
 from tests.support.contract import table
 from tests.support.receiver import receiving
 from tests.support.server import Server
@@ -91,6 +90,9 @@ class TestBoth:
         assert staging.startswith(" of staging: ")
         assert f"staging: Pet Store Service at http://127.0.0.1:{both.second.port}/v1" in production
         assert (both.first.key[:10], both.second.key[:10]) == ("pets_live_", "pets_test_")
+        for service, link in zip((both.first, both.second), _LINK.findall(both.said), strict=True):
+            assert link.startswith(service.base_url)
+            assert service.request("GET", link.removeprefix(service.base_url), key="").status == 200
         assert both.first.request("GET", "/v1/pets").json() == []
         assert len(both.second.request("GET", "/v1/pets?limit=100").json()) == 50
 
@@ -139,22 +141,6 @@ class TestBoth:
                 assert answer.status == 200 or row.name == "listEvents", row.name
                 answers[row.name] = answer.body.decode()
         return answers
-
-    @pytest.mark.browser
-    def test_one_browser_is_signed_in_at_both(self, both: Both) -> None:
-        """Cookies of a host are sent to all its ports: those of one do not replace the other's."""
-        links = _LINK.findall(both.said)
-        with running_browser() as browser:
-            page = browser.new_page()
-            for link in links:
-                page.goto(link)
-                for field in ("password", "again"):
-                    page.locator(f"input[name={field}]").fill("four pets and a fish")
-                page.get_by_role("button", name="Set the password and sign in").click()
-            for service in (both.first, both.second):
-                page.goto(f"{service.base_url}/console")
-                assert page.get_by_role("button", name="Sign out").is_visible()
-                assert page.locator("p.staging").count() == (service is both.second)
 
     def test_ctrl_c_stops_both(self, both: Both) -> None:
         """The last of this class. In order, with production's exit code."""
