@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 
 import petstore.server  # noqa: F401  first, as in the service: with rich each logged traceback takes 100 ms
-from tests.support.backends import repeated_through_pgbouncer
 from tests.support.clock import ManualClock
 from tests.support.distribution import keep_groups_together, keep_status
 from tests.support.machine import forget_settings, memory, needing_others
@@ -40,8 +39,8 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what repeats others, and what would skip; keep groups together."""
-    left_out = {*repeated_through_pgbouncer(items), *needing_others(items)}
+    """Take out what would skip; keep groups together."""
+    left_out = set(needing_others(items))
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
     keep_groups_together(config, items)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache, partial
 from pathlib import Path
@@ -35,27 +35,14 @@ from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
 
 STORES: list[Any] = ["sqlite", "postgres"]
-if system_program("pgbouncer") or os.environ.get("CI"):  # else test_pgbouncer.py skips all
-    # The same database by another road.
-    STORES.append(pytest.param("pgbouncer", marks=pytest.mark.slow))
+_POOLED = [pytest.param("pgbouncer", marks=pytest.mark.slow)]
+if not system_program("pgbouncer") and not os.environ.get("CI"):
+    _POOLED = []  # test_pgbouncer.py skips all
+of_each_store = pytest.mark.parametrize("backend", STORES, indirect=True)
+# The same database by another road, where each transaction gets the next session: for tests that between them
+# use each part of a store. What may be kept in a session at all: test_pgbouncer.py.
+through_pgbouncer_too = pytest.mark.parametrize("backend", [*STORES, *_POOLED], indirect=True)
 Execute = Callable[[str], list[tuple[object, ...]]]
-
-
-def repeated_through_pgbouncer(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Cases beyond the first of a test through PgBouncer: they send the same statements with other values."""
-    seen: set[str] = set()
-    repeated: list[pytest.Item] = []
-    for item in items:
-        name = item.nodeid.partition("[")[0]
-        if isinstance(item, pytest.Function) and _is_through_pgbouncer(item):
-            if name in seen:
-                repeated.append(item)
-            seen.add(name)
-    return repeated
-
-
-def _is_through_pgbouncer(item: pytest.Function) -> bool:
-    return hasattr(item, "callspec") and item.callspec.params.get("backend") == "pgbouncer"
 
 
 class SharedData:
@@ -116,10 +103,10 @@ def database() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=STORES)
-async def backend(
+async def opened_backend(
     request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock
 ) -> AsyncIterator[SharedData]:
+    """The body of a fixture with kinds of STORES as its parameters."""
     with ExitStack() as made:
         if request.param == "sqlite":
             path = tmp_path / "contract.db"
@@ -130,10 +117,14 @@ async def backend(
             url = made.enter_context(fresh_database(migrated=True))
             is_pooled = request.param == "pgbouncer"
             options = PostgresOptions(prepared=not is_pooled)
-            chosen = backend_for(pgbouncer.pooled(url) if is_pooled else url, postgres=options)
+            through = pgbouncer.pooled(url, in_turns=True) if is_pooled else url
+            chosen = backend_for(through, postgres=options)
             opened = SharedData(url, chosen, clock, made.enter_context(shell(url)), exact_versions=False)
         yield opened
         await opened.close()
+
+
+backend = pytest.fixture(params=STORES)(opened_backend)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.storage.store import Store
 from petstore.transactions import account_pages
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -68,6 +68,7 @@ class TestOrder:
 class TestFilters:
     """The beginning of the name, the state and the plan combine."""
 
+    @through_pgbouncer_too
     async def test_what_matches(self, store: Store, clock: ManualClock) -> None:
         """By pages; what can't begin a name finds nothing."""
         for query, found in (

@@ -8,7 +8,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 
 ACTOR = "cli:tests"
@@ -67,6 +67,7 @@ async def test_counts_of_these_days_and_accounts(
     ]
 
 
+@through_pgbouncer_too
 async def test_closed_accounts_and_those_from_before_the_journal(
     backend: SharedData, store: Store, clock: ManualClock
 ) -> None:

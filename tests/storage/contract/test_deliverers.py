@@ -16,7 +16,7 @@ from petstore.storage.store import Store
 from petstore.transactions.deliverers import REPETITIONS_READ
 from petstore.transactions.script import Effect, Script
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, followed
 from tests.support.webhooks import INT64_MAX, account, add, feed, tries, webhook
@@ -59,6 +59,7 @@ def settles(endpoint: Endpoint, **members: object) -> Settled:
 
 
 class TestLeases:
+    @through_pgbouncer_too
     async def test_shares_are_fair_and_only_idle_ones_are_given_back(self, store: Store) -> None:
         """Of one, two and three deliverers; a busy one stays where it is until it is idle."""
         await hooks(store, 9)
@@ -170,6 +171,7 @@ class TestNotes:
         assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[later], over=[first]))
         assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
 
+    @through_pgbouncer_too
     async def test_of_very_many_the_next_ones_are_read(self, store: Store) -> None:
         """Of each webhook for itself: who asks for any number takes no memory, and nothing from others."""
         await hooks(store, 2)

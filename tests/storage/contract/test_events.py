@@ -18,7 +18,7 @@ from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.store import Store
 from petstore.transactions import events as transactions
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.journal import ACTOR, followed
 from tests.support.waiting import PATIENCE_SECONDS
 
@@ -334,6 +334,7 @@ async def shown(store: Store) -> dict[int, dict[str, Any]]:
     }
 
 
+@through_pgbouncer_too
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_mirror_that_follows_shows_what_the_store_shows(backend: SharedData, seed: int) -> None:
     """I23: of the whole journal, where nothing is changed before it is created; and by the recipe: a

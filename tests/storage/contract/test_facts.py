@@ -22,7 +22,7 @@ from petstore.limiter.memory import MemoryLimiter
 from petstore.storage.store import Store
 from petstore.transactions import facts
 from tests.storage.contract.test_events import all_after
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 
@@ -184,6 +184,7 @@ async def test_a_refusal_by_a_minute_that_ends_on_the_next_day(service: Service,
     assert await told(service.store) == ["account.limit_approaching"]
 
 
+@through_pgbouncer_too
 async def test_the_last_seconds_of_a_day_are_told_on_the_next(service: Service, clock: ManualClock) -> None:
     """When the windows of the new day have taken their place, and the key was refused again since."""
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", PER_DAY, PER_DAY), ACTOR)

@@ -22,7 +22,7 @@ from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS, Job
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import entries
@@ -199,6 +199,7 @@ class TestStore:
         is_alone = isinstance(store.stock, SqliteStock)
         assert [each.actor for each in await store.journal.beside(one_more)] == ([] if is_alone else [OTTO])
 
+    @through_pgbouncer_too
     async def test_two_who_store_at_once(self, store: Store, backend: SharedData) -> None:
         """One of two clicks counts, also on two processes; without source keys it would add all twice."""
         upload = await sent_and_checked(store, REX, key_name=None)
@@ -400,6 +401,7 @@ class TestNeighbours:
 
 
 class TestPurge:
+    @through_pgbouncer_too
     async def test_after_24_hours(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
         """The list, its parts and its report are gone, whatever has become of them; younger ones stay."""
         old = await send(store)

@@ -13,7 +13,7 @@ from petstore.background.jobs import ATTEMPTS_MAX, Progress, carry_out_next
 from petstore.core.errors import StoreUnavailable
 from petstore.storage.store import Store
 from petstore.transactions.jobs import LEASE_MS, Job
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 
 KIND = "test"
@@ -121,6 +121,7 @@ class TestLoop:
         assert work.done == [7, 8]
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
+    @through_pgbouncer_too
     async def test_a_lost_job_is_left_to_its_new_owner(
         self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -24,7 +24,7 @@ from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.script import Repository
 from petstore.transactions.store import Parts
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, Audit, entries, history_faults, written
 from tests.support.stock import stock_row
@@ -277,6 +277,7 @@ READS = {
 }
 
 
+@through_pgbouncer_too
 async def test_each_change_has_one_entry_and_nothing_else_has_any(backend: SharedData) -> None:
     """I22: all methods one after the other: entries are written for exactly the objects that changed, one
     each; repetitions, refusals and what changes nothing write none."""
@@ -304,6 +305,7 @@ async def test_the_walk_knows_every_method(backend: SharedData) -> None:
     assert methods == {name for name, _, _ in WALK} | READS
 
 
+@through_pgbouncer_too
 async def test_many_at_once_are_recorded_each(backend: SharedData) -> None:
     """I22: the same animals ordered, cancelled, sold and renamed by many at once, through two stores."""
     one, other = backend.open(), backend.open()

@@ -16,7 +16,7 @@ from petstore.core.errors import Conflict, NotFound
 from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus, PublicPet
 from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
 
@@ -142,6 +142,7 @@ class TestGetAndPage:
         asked = (PageQuery(), PageQuery(category_id=0), PageQuery(category_id=1), PageQuery(status=SOLD))
         assert [await store.pets.count(query) for query in asked] == [4, 4, 3, 2]
 
+    @through_pgbouncer_too
     async def test_many_pages_at_once(self, store: Store) -> None:
         """Each query gets its own page: the first, the last, an empty or a repeated one, in any order."""
         pets = await fill(store, 80)
@@ -219,6 +220,7 @@ _steps = st.lists(
 class TestModel:
     """Any list of operations against a dictionary (the beginning of I9)."""
 
+    @through_pgbouncer_too
     @given(steps=_steps)
     @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_the_store_answers_as_a_dictionary_would(

@@ -8,6 +8,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.refusals import KEPT, Refusal
 from petstore.storage.store import Store
 from tests.storage.contract.test_retention import remove
+from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -20,6 +21,7 @@ async def account(store: Store, name: str) -> None:
     await store.keys.issue(name, "live", ACTOR)
 
 
+@through_pgbouncer_too
 async def test_the_last_twenty_of_each_account_are_kept(store: Store) -> None:
     """Newest first, with the key's end, whole or with what may be unknown; however many come at once."""
     for name in "ab":

@@ -25,7 +25,7 @@ from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
 from tests.storage.contract.test_events import all_after, settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, followed, written
 
@@ -334,6 +334,7 @@ async def test_what_a_removed_webhook_had_leaves_in_steps(
 class TestTries:
     """What came of deliveries."""
 
+    @through_pgbouncer_too
     @pytest.mark.parametrize("keep_ms", [None, KEEP_MS])
     async def test_failed_tries_leave_after_thirty_days(
         self, store: Store, clock: ManualClock, keep_ms: int | None

@@ -20,7 +20,7 @@ from petstore.storage.store import Store
 from petstore.transactions import search
 from petstore.transactions.search import Found, SearchQuery
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -116,6 +116,7 @@ async def test_accounts_and_orders_are_found_by_name_and_reference(store: Store)
     assert await found(store, "paws", Kind.ACCOUNTS) == ()
 
 
+@through_pgbouncer_too
 async def test_pages_go_both_ways_and_conditions_are_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from petstore.core.errors import LinkGone, TooManyTries
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS_SUBJECT, SESSIONS_MAX, Attempt
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
 
@@ -163,6 +163,7 @@ class TestSessions:
         clock.advance(60)
         assert await names() == []
 
+    @through_pgbouncer_too
     async def test_sessions_are_ended_one_by_one_and_everywhere(
         self, backend: SharedData, store: Store, anna: str
     ) -> None:
@@ -351,6 +352,7 @@ class TestTries:
         assert all("secret" not in str(row) for row in backend.execute("SELECT subject FROM sign_in_tries"))
 
 
+@through_pgbouncer_too
 async def test_what_has_ended_is_purged(
     backend: SharedData, store: Store, anna: str, clock: ManualClock
 ) -> None:

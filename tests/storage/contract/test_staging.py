@@ -13,7 +13,7 @@ from petstore.core.staging import Content, seeded
 from petstore.core.webhooks import NewWebhook
 from petstore.storage.store import Store
 from petstore.transactions.rows import TABLES
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.journal import ACTOR
 
 PRODUCTION = Content(
@@ -34,6 +34,7 @@ async def staging_at_work(store: Store) -> int:
     return key.id
 
 
+@through_pgbouncer_too
 async def test_what_is_replaced_and_what_stays(store: Store) -> None:
     """Animals and names come with production's identifiers, orders go; the account gets the plan of its
     namesake, and its key and webhook stay. No identifier is given out a second time."""

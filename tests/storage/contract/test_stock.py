@@ -16,7 +16,7 @@ from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
 from petstore.core.stock import StockPlan, StockRow
 from petstore.storage.store import Store
 from petstore.transactions.journal import encode
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.journal import ACTOR, entries
 from tests.support.stock import stock_row
 
@@ -264,6 +264,7 @@ class TestOthersMeanwhile:
             assert await load.plan() == StockPlan(0, 0, 0, 1)
         assert [pet[3] for pet in await animals(store)] == ["pending"]
 
+    @through_pgbouncer_too
     async def test_a_list_is_stored_however_often_its_animals_change(
         self, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:

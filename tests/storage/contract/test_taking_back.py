@@ -20,7 +20,7 @@ from petstore.transactions import taking_back
 from petstore.transactions.jobs import LEASE_MS
 from petstore.transactions.script import Script
 from petstore.transactions.taking_back import TAKING_BACK
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import ACTOR, entries, history_faults
@@ -131,6 +131,7 @@ async def test_none_when_one_was_changed_since(store: Store, what: str) -> None:
     assert (found.is_running, await pets(store)) == (False, before)
 
 
+@through_pgbouncer_too
 async def test_a_process_that_was_taken_for_dead(store: Store, clock: ManualClock) -> None:
     """Another one takes the list back in its place; when it goes on, it does nothing and says nothing."""
     finished = await imported_second(store)

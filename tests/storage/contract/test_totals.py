@@ -19,7 +19,7 @@ from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.totals import NAMED_MAX, NearLimit, Sales, Totals, weeks_at
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -31,6 +31,7 @@ async def add_accounts(store: Store, count: int) -> None:
         await store.accounts.add(f"a{number}", FREE, ACTOR)
 
 
+@through_pgbouncer_too
 async def test_an_empty_store_has_a_zero_for_everything(store: Store, clock: ManualClock) -> None:
     """Each state is there, so that a page needs no other case."""
     assert await store.totals.count(clock.now_ms(), _UTC) == Totals(

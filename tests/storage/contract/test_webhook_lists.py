@@ -8,6 +8,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.webhooks import DisabledReason, Webhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions import keys as keys_of_store
+from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.failing_webhooks import add_webhook, let_fail, note_tries
 from tests.support.journal import ACTOR, entries
@@ -34,6 +35,7 @@ async def test_pages_by_id(store: Store, made: list[Webhook]) -> None:
     assert await store.webhooks.page(2, 1, 1) == made[2:]
 
 
+@through_pgbouncer_too
 async def test_those_that_fail(store: Store, made: list[Webhook], clock: ManualClock) -> None:
     """Since their last success, and enabled: others get no tries."""
     for webhook in made[:3]:

@@ -11,6 +11,7 @@ from petstore.core.pets import NewPet
 from petstore.core.webhooks import DisabledReason, NewWebhook, Standing, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
+from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -45,6 +46,7 @@ async def waited(store: Store) -> float:
     return (await store.deliverers.states())[1]
 
 
+@through_pgbouncer_too
 async def test_webhooks_are_counted_by_how_they_do(store: Store) -> None:
     """One that fails and is disabled is disabled."""
     assert await store.deliverers.states() == ({"healthy": 0, "failing": 0, "disabled": 0}, 0)

@@ -33,7 +33,7 @@ from petstore.core.webhooks import (
 from petstore.storage.store import Store
 from petstore.transactions.events import OWNER
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 from tests.support.webhooks import account, add, feed, webhook
@@ -205,6 +205,7 @@ class TestChange:
         assert (await store.webhooks.get(1)).disabled is DisabledReason.OWNER
         assert (await change(store, enabled=True, after="now")).disabled is None
 
+    @through_pgbouncer_too
     async def test_a_removal_is_one_short_transaction(self, store: Store, backend: SharedData) -> None:
         """However much it had, which nobody sees any more: that leaves later, in test_retention.py."""
         await create(store)

@@ -1,14 +1,17 @@
-"""PgBouncer: the contract runs through its transaction mode as [pgbouncer]; here is what only it shows."""
+"""PgBouncer: the contract uses each part of a store through its transaction mode, in cases that are called
+[pgbouncer]; here is what only it shows."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
 import pytest
 
+from petstore import storage
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
@@ -31,6 +34,28 @@ _LOCKS = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
     " WHERE locktype = 'advisory' AND datname = current_database()"
 )
+# Of PostgreSQL what a session keeps after its transaction.
+_OF_A_SESSION = re.compile(
+    r'"SET (?!LOCAL)|set_config\(|pg_(?:try_)?advisory_lock\w*\(|LISTEN |\bTEMP |PREPARE |WITH HOLD'
+)
+
+
+def test_little_is_kept_in_a_session() -> None:
+    """Somebody else's transaction would have it, and ours not. These have sessions of their own or, for the
+    tables of an import, one transaction where statements are not prepared."""
+    sources = Path(storage.__file__).parents[1]
+    found = {
+        (path.relative_to(sources).as_posix(), said)
+        for path in sources.rglob("*.py")
+        for said in _OF_A_SESSION.findall(path.read_text())
+    }
+    assert found == {
+        ("storage/postgres/connection.py", '"SET '),
+        ("storage/postgres/upkeep.py", '"SET '),
+        ("storage/postgres/upkeep.py", "set_config("),
+        ("storage/postgres/upkeep.py", "pg_advisory_lock("),
+        ("transactions/stock.py", "TEMP "),
+    }
 
 
 async def test_many_clients_take_turns_on_few_connections() -> None:
