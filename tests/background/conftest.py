@@ -14,14 +14,18 @@ from petstore.core.targets import Guard
 from petstore.core.webhooks import Webhook
 from petstore.storage.store import Store
 from tests.support import machine
-from tests.support.backends import backend, store
+from tests.support.backends import opened_backend, store
 from tests.support.clock import ManualClock
 from tests.support.mail import MailServer, serving_mail
 from tests.support.webhooks import Process, Receiver, Recorder, account, opened_receiver, webhook
 
-__all__ = ["backend", "store"]
+__all__ = ["store"]
 
 Speaks = Callable[[str], ssl.SSLContext]
+
+# The contract shows that every store does the same: tests of what happens between processes, and of places in
+# a journal, ask for more.
+backend = pytest.fixture(params=["sqlite"])(opened_backend)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What arrives at a receiver, when, and in which order: real requests, both databases, a steered clock."""
+"""What arrives at a receiver, when, and in which order: real requests, a steered clock."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from petstore.core.events import EventQuery, read_event_id
 from petstore.core.webhooks import REPETITIONS_MS, WebhookChange, entries_of
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import all_after, settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.webhooks import Got, Process, Receiver, Recorder, account, add, webhook
@@ -171,6 +171,7 @@ async def other(store: Store) -> None:
     await account(store, "other")
 
 
+@of_each_store
 @pytest.mark.slow
 @given(st.lists(_moves, min_size=5, max_size=18))
 @settings(

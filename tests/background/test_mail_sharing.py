@@ -22,7 +22,7 @@ from petstore.transactions.notifications import LEASE_MS
 from tests.background.post import Post, contact, recipients, words
 from tests.background.test_takeovers import Flaky
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.mail import MailServer
@@ -63,6 +63,7 @@ def orders_in(mail: MailServer) -> dict[str, list[int]]:
 class TestSharing:
     """Two processes on one store."""
 
+    @through_pgbouncer_too
     async def test_each_fact_is_in_one_mail_and_each_mail_is_sent_once(
         self, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock, staff: None
     ) -> None:
@@ -113,6 +114,7 @@ class Backup:
 class TestAnotherJournal:
     """Than that of the last look."""
 
+    @of_each_store
     @pytest.mark.parametrize("is_new", [False, True])
     async def test_after_a_restore_what_waited_in_the_backup_comes_again_and_no_more(
         self, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock, staff: None, is_new: bool

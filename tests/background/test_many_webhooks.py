@@ -17,7 +17,7 @@ from petstore.storage.store import Store
 from petstore.transactions.deliverers import Owned
 from petstore.transactions.events import RENEW
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.waiting import until
@@ -205,6 +205,7 @@ async def test_a_stop_waits_for_all_together(
     assert not any(each._task for each in process.deliverer._deliveries.values())
 
 
+@of_each_store
 @pytest.mark.usefixtures("many")
 async def test_in_a_copy_nothing_is_left_out(
     store: Store, backend: SharedData, process: Process, sender: Recorder, receiver: Receiver,

@@ -1,4 +1,4 @@
-"""Which mail comes of what happens, to whom, and what it says: real facts, a real server, both databases."""
+"""Which mail comes of what happens, to whom, and what it says: real facts, a real server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from petstore.core.webhooks import DisabledReason, WebhookChange
 from petstore.storage.store import Store
 from tests.background.post import Post, contact, recipients, words
 from tests.storage.contract.test_facts import PER_DAY, SMALL, Service
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import ACTOR
@@ -308,6 +308,7 @@ class TestNobodyElse:
 class TestOtherReleases:
     """Entries that a program of another release wrote."""
 
+    @of_each_store
     @pytest.mark.parametrize("members", [{}, {"list": None, "state": 7}, {"petId": None}, None])
     async def test_what_it_does_not_know_stops_no_mail(
         self, world: World, backend: SharedData, members: dict[str, object] | None

@@ -22,7 +22,7 @@ from petstore.transactions.notifications import LEASE_MS
 from tests.background.post import Post, contact, recipients, words
 from tests.background.test_takeovers import Flaky
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.mail import CLOSE, CONNECT, RCPT, Answer, Held, MailServer, says, takes
@@ -196,6 +196,7 @@ class TestRefused:
         assert await faults(store) == ["It answered 451 4.2.0 Full", None, None]
         assert Counter(post.came) == {"sent": 2, "failed": len(REPETITIONS_MS), "given_up": 1}
 
+    @of_each_store
     async def test_by_bytes_that_are_no_text(
         self, store: Store, post: Post, mail: MailServer, clock: ManualClock
     ) -> None:

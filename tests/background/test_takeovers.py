@@ -23,7 +23,7 @@ from petstore.core.limits.plans import PRO
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Webhook, renewed
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.waiting import until
@@ -70,6 +70,7 @@ class Flaky:
 class TestSharing:
     """Processes on the same store."""
 
+    @of_each_store
     async def test_two_share_and_the_other_goes_on_when_one_dies(
         self, backend: SharedData, sender: Recorder, receiver: Receiver, clock: ManualClock
     ) -> None:

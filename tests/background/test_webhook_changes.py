@@ -15,7 +15,7 @@ from petstore.core.sealing import Seal
 from petstore.core.webhooks import Webhook, WebhookChange, mint
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.waiting import until
@@ -164,6 +164,7 @@ class TestChanges:
         await process.work()
         assert [got.path for got in receiver.got] == ["/second"]
 
+    @of_each_store
     async def test_a_restored_store_goes_on_at_the_restore(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
     ) -> None:
@@ -256,6 +257,7 @@ class TestTurns:
 class TestReading:
     """Of events, while others come."""
 
+    @of_each_store
     async def test_what_is_being_read_is_not_passed_by(
         self,
         store: Store,
@@ -300,6 +302,7 @@ class TestReading:
         await Process(store, process.sender, process.clock).work()
         assert set((await feed(store))[1:]) <= set(receiver.taken())
 
+    @of_each_store
     async def test_who_is_ahead_of_a_look_is_not_moved_back(
         self,
         store: Store,
@@ -330,6 +333,7 @@ class TestReading:
         await process.work()
         assert receiver.taken() == await feed(store)
 
+    @of_each_store
     async def test_what_was_read_ends_before_a_gap_is_left(
         self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
@@ -356,6 +360,7 @@ class TestReading:
 class TestOutOfTurn:
     """Tests, and events that are sent again."""
 
+    @of_each_store
     async def test_a_test_comes_at_once_and_once(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
