@@ -15,7 +15,7 @@ from petstore.core.keys import ApiKey, Caller, IssuedKey
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.people import Role
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -124,25 +124,19 @@ class TestClosing:
         await store.accounts.close("shop", WHO)
         assert (await caller_of(store, kept)).revoked_at_ms is None
 
-    @pytest.mark.parametrize(
-        "change",
-        [
-            another_key,
-            lambda store: store.accounts.set_plan("shop", PRO, WHO),
-            lambda store: store.accounts.suspend("shop", WHO),
-            lambda store: store.accounts.resume("shop", WHO),
-            lambda store: store.contacts.add("account", "shop", "a@zoo", WHO),
-        ],
-        ids=["issue", "set_plan", "suspend", "resume", "add_contact"],
-    )
-    async def test_a_closed_account_takes_no_change(
-        self, store: Store, backend: SharedData, change: Callable[[Store], Awaitable[object]]
-    ) -> None:
+    async def test_a_closed_account_takes_no_change(self, store: Store, backend: SharedData) -> None:
         """A Conflict that says what to do; nothing changes."""
         await store.accounts.close("shop", ACTOR)
         before = tables(backend)
-        with pytest.raises(Conflict, match="'shop' is closed for good; add another account"):
-            await change(store)
+        for change in (
+            another_key(store),
+            store.accounts.set_plan("shop", PRO, WHO),
+            store.accounts.suspend("shop", WHO),
+            store.accounts.resume("shop", WHO),
+            store.contacts.add("account", "shop", "a@zoo", WHO),
+        ):
+            with pytest.raises(Conflict, match="'shop' is closed for good; add another account"):
+                await change
         with pytest.raises(Conflict, match="Key 1 is revoked"):
             await store.keys.rotate(1, "test", 1_000, ACTOR)
         assert tables(backend) == before
@@ -183,11 +177,11 @@ class TestNaming:
         assert (await caller_of(store, issued)).actor == "api:zoo/key 3"
         assert entries(backend) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
 
-    @pytest.mark.parametrize("name", ["", "12", "a b", "x" * 65, "ä"])
-    async def test_what_can_not_be_a_name(self, store: Store, name: str) -> None:
+    async def test_what_can_not_be_a_name(self, store: Store) -> None:
         """Invalid, as when an account is added."""
-        with pytest.raises(Invalid, match="can't name an account"):
-            await store.accounts.rename("shop", name, WHO)
+        for name in ("", "12", "a b", "x" * 65, "ä"):
+            with pytest.raises(Invalid, match="can't name an account"):
+                await store.accounts.rename("shop", name, WHO)
 
     async def test_a_name_is_taken_once(self, backend: SharedData, store: Store) -> None:
         """Of renamings and an addition that want one name at once, through several stores, one gets it."""
@@ -211,6 +205,7 @@ def entries_of_names(backend: SharedData) -> list[tuple[object, ...]]:
 class TestNames:
     """Names for the identifiers on a page."""
 
+    @through_pgbouncer_too
     async def test_those_that_there_are(self, store: Store) -> None:
         """In one query, also for a hundred or for one."""
         for number in range(4):
@@ -234,12 +229,12 @@ class TestRepetition:
         assert await again == first
         assert tables(backend) == before
 
-    @pytest.mark.parametrize("name", CHANGES)
-    async def test_an_unknown_account(self, store: Store, backend: SharedData, name: str) -> None:
+    async def test_an_unknown_account(self, store: Store) -> None:
         """NotFound."""
         await store.accounts.rename("shop", "other", ACTOR)
-        with pytest.raises(AccountNotFound):
-            await CHANGES[name](store)
+        for change in CHANGES.values():
+            with pytest.raises(AccountNotFound):
+                await change(store)
 
 
 class TestAtOnce:
@@ -279,25 +274,19 @@ class TestAtOnce:
             assert all(key.revoked_at_ms is not None for key in await store.keys.keys(f"a{turn}"))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda store: store.accounts.add("7", FREE, WHO),
-        lambda store: store.accounts.rename("shop", "7", WHO),
-        lambda store: store.keys.issue("shop", "test", WHO, label="\n"),
-        lambda store: store.categories.name(1, "", WHO),
-        lambda store: store.people.add("7", Role.STAFF, WHO),
-    ],
-    ids=["account", "new name", "label", "category", "person"],
-)
-async def test_a_bad_name_needs_no_transaction(
-    store: Store, monkeypatch: pytest.MonkeyPatch, change: Callable[[Store], Awaitable[object]]
-) -> None:
+async def test_a_bad_name_needs_no_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is refused as such where the store takes no write at the moment, and takes no slot of one."""
 
     def refuse(*_: object) -> None:
         raise StoreUnavailable("Too many writes are waiting.")
 
     monkeypatch.setattr(store._database, "start", refuse)
-    with pytest.raises(Invalid):
-        await change(store)
+    for change in (
+        store.accounts.add("7", FREE, WHO),
+        store.accounts.rename("shop", "7", WHO),
+        store.keys.issue("shop", "test", WHO, label="\n"),
+        store.categories.name(1, "", WHO),
+        store.people.add("7", Role.STAFF, WHO),
+    ):
+        with pytest.raises(Invalid):
+            await change

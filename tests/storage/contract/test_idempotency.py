@@ -17,7 +17,7 @@ from petstore.storage.store import Store
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.pets import add_pet
 from petstore.transactions.script import CATALOGUE, Database, Script
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -80,27 +80,24 @@ class TestReplay:
         other = await store.pets.add(NewPet("Tom", 2), ACTOR, Idempotency(2, KEY.key))
         assert (other.pet.id, other.replayed) == (2, False)
 
-    @pytest.mark.parametrize("key", ["a", "A", "a ", "é", "'", "x" * 255])
-    async def test_keys_are_compared_exactly(self, store: Store, key: str) -> None:
+    async def test_keys_are_compared_exactly(self, store: Store) -> None:
         """Case and every character count."""
-        for text in ("a", "A", "a ", "é", "'", "x" * 255):
-            created = await store.pets.add(REX, ACTOR, Idempotency(1, text))
-            assert not created.replayed
-        assert (await store.pets.add(REX, ACTOR, Idempotency(1, key))).replayed
+        for is_there in (False, True):
+            for text in ("a", "A", "a ", "é", "'", "x" * 255):
+                assert (await store.pets.add(REX, ACTOR, Idempotency(1, text))).replayed is is_there
 
 
 @by_the_system_clock
 class TestReuse:
     """The same key for another animal is a mistake of the client's."""
 
-    @pytest.mark.parametrize(
-        "other", [NewPet("Rex ", 1), NewPet("Rex", 2), NewPet("Rex", 1, PetStatus.SOLD), NewPet("rex", 1)]
-    )
-    async def test_it_is_refused_and_nothing_is_added(self, store: Store, other: NewPet) -> None:
+    async def test_it_is_refused_and_nothing_is_added(self, store: Store) -> None:
         """Every member of the animal counts; the key goes on to mean the first."""
         await store.pets.add(REX, ACTOR, KEY)
-        with pytest.raises(IdempotencyKeyReused, match="another request"):
-            await store.pets.add(other, ACTOR, KEY)
+        sold = NewPet("Rex", 1, PetStatus.SOLD)
+        for other in (NewPet("Rex ", 1), NewPet("Rex", 2), sold, NewPet("rex", 1)):
+            with pytest.raises(IdempotencyKeyReused, match="another request"):
+                await store.pets.add(other, ACTOR, KEY)
         assert await count(store) == 1
         assert (await store.pets.add(REX, ACTOR, KEY)).replayed
 
@@ -156,6 +153,7 @@ class TestRace:
         assert await count(store) == 1
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == created[0].pet
 
+    @through_pgbouncer_too
     async def test_several_processes_add_one_animal(self, backend: SharedData, store: Store) -> None:
         """Five stores on the same data, ten each, one after the other: all get the same animal, if not at
         once, then when they ask again."""

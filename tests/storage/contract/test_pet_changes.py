@@ -85,22 +85,22 @@ class TestChange:
         assert await store.pets.change(3, change, "staff") == pets[2]
         assert entries(backend) == []
 
-    @pytest.mark.parametrize("before", list(PetStatus))
     @pytest.mark.parametrize("after", list(PetStatus))
     async def test_every_pair_of_states_follows_the_table(
-        self, backend: SharedData, store: Store, before: PetStatus, after: PetStatus
+        self, backend: SharedData, store: Store, after: PetStatus
     ) -> None:
         """A refused change leaves all as it was, and names the states that are allowed."""
-        pet = next(pet for pet in await fill(store, 3) if pet.status is before)
-        change = PetChange(name="x", status=after)
-        if (before, after) == (SOLD, PENDING):
-            with pytest.raises(Conflict, match="is sold: it can become available, not pending"):
-                await store.pets.change(pet.id, change, "staff")
-            assert (await store.pets.get(pet.id), entries(backend)) == (pet, [])
-        else:
-            assert await store.pets.change(pet.id, change, "staff") == Pet(
-                pet.id, "x", pet.category_id, after
-            )
+        change, changed = PetChange(name="x", status=after), 0
+        for pet in await fill(store, 3):
+            if (pet.status, after) == (SOLD, PENDING):
+                with pytest.raises(Conflict, match="is sold: it can become available, not pending"):
+                    await store.pets.change(pet.id, change, "staff")
+                assert await store.pets.get(pet.id) == pet
+            else:
+                expected = Pet(pet.id, "x", pet.category_id, after)
+                assert await store.pets.change(pet.id, change, "staff") == expected
+                changed += 1
+            assert len(entries(backend)) == changed
 
     async def test_an_animal_that_is_not_there(self, backend: SharedData, store: Store) -> None:
         """Neither changed nor removed."""

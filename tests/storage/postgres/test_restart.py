@@ -55,23 +55,20 @@ async def test_a_restart_under_load_loses_nothing_that_was_acknowledged(
     assert load.faults(database) == []
 
 
-async def test_identifiers_go_on_after_a_crash(server: PostgresServer, store: Store) -> None:
-    """I3: the newest animal is removed, the server crashes: no identifier is used again."""
+async def test_identifiers_go_on_after_a_crash_and_versions_are_others(
+    server: PostgresServer, store: Store
+) -> None:
+    """I3: the newest animal is removed, the server crashes: no identifier is used again. What was kept before
+    it is read again: the new server may count on with the same numbers."""
     created = [(await store.pets.add(NewPet("x", 1), ACTOR)).pet.id for _ in range(5)]
     await store._database.write_rows("DELETE FROM pets")  # type: ignore[attr-defined]
-    await asyncio.to_thread(server.stop, signal.SIGQUIT)
-    await started_again(server)
-    assert (await store.pets.add(NewPet("x", 1), ACTOR)).pet.id > max(created)
-
-
-async def test_versions_after_a_crash_are_others(server: PostgresServer, store: Store) -> None:
-    """What was kept before it is read again: the new server may count on with the same numbers."""
     before = await store.versions.current()
     await asyncio.to_thread(server.stop, signal.SIGQUIT)
     with pytest.raises(StoreUnavailable):
         await store.versions.current()
     await started_again(server)
     assert await store.versions.current() != before
+    assert (await store.pets.add(NewPet("x", 1), ACTOR)).pet.id > max(created)
 
 
 async def test_nothing_is_kept_over_a_killed_process(

@@ -69,18 +69,13 @@ async def proxys_tls(certificate: Path) -> AsyncIterator[str]:
             yield by_way_of(url, proxy.port)
 
 
-@pytest.fixture(params=[own_tls, proxys_tls])
-def speaking(request: pytest.FixtureRequest) -> Speaking:
-    """A PostgreSQL that speaks TLS with the given certificate."""
-    return request.param  # type: ignore[no-any-return]
-
-
 async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
     """In a thread, since a proxy may live on this event loop."""
     asked = f"{url}{'&' if '?' in url else '?'}sslmode={sslmode}" + (f"&sslrootcert={root}" if root else "")
     return await asyncio.to_thread(backend_for(asked).open, ManualClock())
 
 
+@pytest.mark.parametrize("speaking", [own_tls, proxys_tls])
 async def test_the_right_certificate_is_spoken_to(speaking: Speaking, certificates: dict[str, Path]) -> None:
     """sslmode=verify-full, with the root that signed it: every connection of the pool is encrypted."""
     async with speaking(certificates["mine"]) as url:
@@ -92,21 +87,17 @@ async def test_the_right_certificate_is_spoken_to(speaking: Speaking, certificat
         await store.close()
 
 
-async def test_a_certificate_of_somebody_else_is_refused(
-    speaking: Speaking, certificates: dict[str, Path]
-) -> None:
+async def test_a_certificate_of_somebody_else_is_refused(certificates: dict[str, Path]) -> None:
     """Another root did not sign it."""
-    async with speaking(certificates["mine"]) as url:
+    async with proxys_tls(certificates["mine"]) as url:
         with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
             await open_store(url, "verify-full", certificates["others"])
 
 
-async def test_a_certificate_for_another_address_is_refused(
-    speaking: Speaking, certificates: dict[str, Path]
-) -> None:
+async def test_a_certificate_for_another_address_is_refused(certificates: dict[str, Path]) -> None:
     """The right root, and another name in it; verify-ca asks for the root alone."""
     root = certificates["elsewhere"]
-    async with speaking(root) as url:
+    async with proxys_tls(root) as url:
         with pytest.raises(StoreUnavailable, match="certificate is not the one that PETSTORE_DATABASE_URL"):
             await open_store(url, "verify-full", root)
         await (await open_store(url, "verify-ca", root)).close()
