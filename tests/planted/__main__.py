@@ -27,7 +27,7 @@ _PASSED, _FAILED = 0, 1  # pytest's exit codes; any other means that the test di
 _TIMEOUT_SECONDS = 600
 # The seed gives tests of many examples the same ones each time. Without Schemathesis pytest starts in a third
 # of the time.
-_PYTEST = ("-qx", "-n0", "--no-cov", "--tb=short", "--timeout=30", "--hypothesis-seed=1", "-pno:schemathesis")
+_PYTEST = ("-qx", "-n0", "--no-cov", "--tb=short", "--timeout=90", "--hypothesis-seed=1", "-pno:schemathesis")
 
 
 def main() -> int:

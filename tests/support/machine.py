@@ -89,7 +89,8 @@ def program(name: str) -> Path:
 
 def make_certificate(certificate: Path, key: Path, address: str) -> None:
     """A certificate that signed itself, for an address such as IP:127.0.0.1 or DNS:localhost."""
-    made = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=petstore")
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")  # RSA takes half a second
+    made = ("-x509", *kind, "-nodes", "-days", "2", "-subj", "/CN=petstore")
     files = ("-addext", f"subjectAltName={address}", "-keyout", key, "-out", certificate)
     command: list[str | Path] = [program("openssl"), "req", *made, *files]
     subprocess.run(command, check=True, capture_output=True, timeout=30)
