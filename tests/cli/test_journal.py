@@ -15,7 +15,6 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
-from tests.cli.test_reads import LINES
 from tests.cli.test_root import LEAVES
 from tests.support.backends import execute_in_file
 from tests.support.journal import Audit
@@ -91,6 +90,17 @@ WALK: list[tuple[str, list[str]]] = [
     ("db check", []),
     ("db backup {folder}/backup.db", []),
 ]
+# These change nothing; in tests/cli/test_reads.py an animal, an order, a key, a webhook and so on are there.
+READS = [
+    *("accounts list", "accounts show shop", "accounts contacts shop", "accounts customer shop"),
+    *("accounts contacts shop eva@shop.example", "people list", "people contacts anna"),
+    *("keys list shop", "keys list --foreign", "keys show 1", "keys check", "bans", "limits check"),
+    *("usage shop", "usage --deprecated", "usage --all --month 2027-01", "usage shop --month 2027-01 --csv"),
+    *("pets list", "pets show 1", "pets export", "pets export --source-key sku", "categories list"),
+    *("orders list", "orders show 1", "webhooks list", "webhooks show 1"),
+    *("notifications kinds", "notifications list", "journal", "events", "events --after now"),
+    *("config", "openapi", "completion bash", "db check", "db migrate --dry-run"),
+]
 # Tested in tests/cli/test_serve.py, tests/storage/sqlite/test_restore.py, tests/cli/test_events.py,
 # tests/cli/test_db_copy.py, tests/storage/contract/test_people.py, tests/cli/test_webhooks.py and
 # tests/cli/test_notifications.py.
@@ -114,7 +124,7 @@ def test_each_change_by_a_command_has_one_entry(cli: Cli, tmp_path: Path) -> Non
 def test_the_walk_knows_every_command() -> None:
     """A new command is put into the walk, or among those that only read."""
     walked = {path for path in LEAVES if any(f"{line} ".startswith(f"{path} ") for line, _ in WALK)}
-    read = {path for path in LEAVES if any(f"{line} ".startswith(f"{path} ") for line in LINES)}
+    read = {path for path in LEAVES if any(f"{line} ".startswith(f"{path} ") for line in READS)}
     assert set(LEAVES) == walked | read | ELSEWHERE
     assert (walked | read) & ELSEWHERE == set()
 

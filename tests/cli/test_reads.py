@@ -10,21 +10,10 @@ import apsw
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_journal import READS
 from tests.support.failing_webhooks import add_webhook
 from tests.support.rights import without_rights
 from tools.servers import petstore
-
-# Each on a shop with an animal, an order, a key, a webhook, a contact and a person.
-LINES = [
-    *("accounts list", "accounts show shop", "accounts contacts shop", "accounts customer shop"),
-    *("accounts contacts shop eva@shop.example", "people list", "people contacts anna"),
-    *("keys list shop", "keys list --foreign", "keys show 1", "keys check", "bans", "limits check"),
-    *("usage shop", "usage --deprecated", "usage --all --month 2027-01", "usage shop --month 2027-01 --csv"),
-    *("pets list", "pets show 1", "pets export", "pets export --source-key sku", "categories list"),
-    *("orders list", "orders show 1", "webhooks list", "webhooks show 1"),
-    *("notifications kinds", "notifications list", "journal", "events", "events --after now"),
-    *("config", "openapi", "completion bash", "db check", "db migrate --dry-run"),
-]
 
 
 @pytest.fixture
@@ -61,7 +50,7 @@ def state(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 def test_a_backup_stays_as_it_is(shop: Cli, key: str, backup: Path) -> None:
     """Whichever command looks into it; and nothing is made beside it."""
     before = state(backup.parent)
-    for line in LINES:
+    for line in READS:
         shop.ok(*shlex.split(line), stdin=key)
         assert state(backup.parent) == before, line
 

@@ -23,7 +23,7 @@ class Row(NamedTuple):
 _TEXT = """
 # What the service does
 The service is a pet store inventory service over HTTP with JSON bodies.
-    e2e/test_start.py::TestFirstStart::test_the_curl_line_works_as_pasted
+    e2e/test_start.py::TestFirstStart::test_it_prints_a_key_once_and_the_second_start_prints_none
 It manages animals (pets) offered by a store.
     storage/contract/test_pets.py::TestModel::test_the_store_answers_as_a_dictionary_would
 Clients list animals, optionally filtered by availability status.
