@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -77,3 +79,24 @@ def test_the_newest_of_a_database_that_is_served(shop: Cli) -> None:
         assert b"Mia" in before
         assert [pet["name"] for pet in shop.json("pets", "list")] == ["Mia"]
         assert log.read_bytes() == before
+
+
+def test_a_database_that_is_not_served(shop: Cli) -> None:
+    """Its header says that it has a log: SQLite's files beside it go again. Another user of its group would
+    own them, and the service could not start."""
+    before = state(shop.database.parent)
+    assert f"{shop.database.name}-wal" not in before
+    shop.ok("pets", "list")
+    assert state(shop.database.parent) == before
+
+
+def test_what_a_killed_process_left(shop: Cli) -> None:
+    """A log with something in it stays, and the file as well."""
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    write = f"import apsw; c = apsw.Connection({str(shop.database)!r}); c.execute('PRAGMA user_version = 1')"
+    subprocess.run([sys.executable, "-c", f"{write}; {kill}"], check=False)
+    before = {name: found for name, found in state(shop.database.parent).items() if "-shm" not in name}
+    assert before[f"{shop.database.name}-wal"][2] != b""
+    shop.ok("pets", "list")
+    after = state(shop.database.parent)
+    assert {name: after[name] for name in before} == before

@@ -92,3 +92,15 @@ def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
         connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")
         connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
         return connection
+
+
+def remove_empty_log(path: str) -> None:
+    """Have SQLite remove its files beside a database that no process uses. Connections for reads make them
+    and can't remove them, and the service might not be allowed to write those of another user.
+
+    A log with something in it stays: its content would move into the file.
+    """
+    with contextlib.suppress(OSError, apsw.Error):  # there may be none
+        if Path(f"{Path(path).resolve()}-wal").stat().st_size == 0:
+            with contextlib.closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+                connection.execute("PRAGMA user_version").fetchall()

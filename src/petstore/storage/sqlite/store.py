@@ -12,7 +12,12 @@ from petstore.core.clock import Clock
 from petstore.storage.observer import Committed, StoreLoad
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import reserve
-from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.storage.sqlite.connection import (
+    open_reader,
+    open_writer,
+    remove_empty_log,
+    translated,
+)
 from petstore.storage.sqlite.counters import SqliteCounters
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.keys import SqliteKeys
@@ -33,6 +38,7 @@ class SqliteStore(Store):
         self, path: str, clock: Clock, options: SqliteOptions, committed: Committed = lambda *_: None
     ) -> None:
         busy_timeout_ms = options.busy_timeout_ms
+        self._path_of_reads = path if options.reads_only else None
         prepare(path, options)
         self._reader = open_reader(path, busy_timeout_ms)
         open_for_writes = open_reader if options.reads_only else open_writer
@@ -83,3 +89,5 @@ class SqliteStore(Store):
         self._reader.close()
         # The writing connection last: its close moves the log into the file.
         self.writer.close()
+        if self._path_of_reads is not None:
+            remove_empty_log(self._path_of_reads)
