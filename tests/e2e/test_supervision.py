@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import apsw
@@ -64,6 +64,20 @@ def test_signals_of_other_programs_are_ignored(tmp_path: Path) -> None:
         assert server.children() == before
         assert server.terminate() == 0
         assert "ended with" not in server.log
+
+
+def test_signals_of_other_programs_are_ignored_during_a_start(tmp_path: Path) -> None:
+    """Which takes minutes where it migrates. Here it waits for another writer."""
+    server = Server(tmp_path, ops_networks="0.0.0.0/0")
+    run("db", "migrate", settings=server.settings)
+    with closing(apsw.Connection(str(server.database))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        server.launch()
+        wait_for(lambda: "start check" in server.log, "the first line")
+        server.process.send_signal(signal.SIGUSR1)
+        other.execute("ROLLBACK")
+    server.wait_until_ready()
+    assert server.terminate() == 0
 
 
 class TestSighup:

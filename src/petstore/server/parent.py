@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import signal
 import socket
 import sys
 import traceback
@@ -28,6 +29,7 @@ from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import BACKGROUND, Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
+from petstore.server.signals import WITHOUT_MEANING
 from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, ops
@@ -54,6 +56,8 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_first: Show
 
     Raises OperatorError, PetstoreError and OSError. Any other exception is logged, and the ending FAILED.
     """
+    for number in WITHOUT_MEANING:  # also before the supervisor takes signals, and after
+        signal.signal(number, signal.SIG_IGN)
     output = ops.start_log_of_parent(settings)
     try:
         ending = _serve(settings, configured, clock, show_first if output.is_terminal else None)
