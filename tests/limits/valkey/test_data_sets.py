@@ -380,7 +380,7 @@ class TestTheEpoch:
         assert (await replica.take(CALLER)).windows[0].remaining == 398
         assert replicas.counters.loads == asked + 1
 
-    @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0x1p9", "9" * 40])
+    @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0x1p9", "007", "9" * 16, "9" * 40])
     async def test_what_others_write_there_begins_another(
         self, server: ValkeyServer, replicas: Replicas, text: str
     ) -> None:

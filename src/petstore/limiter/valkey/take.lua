@@ -31,7 +31,8 @@ local now = time[1] * 1000 + floor(time[2] / 1000)
 
 local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[5], unpack(KEYS, 6))
 local catalogue, keyring, epoch = tonumber(held[1]), tonumber(held[2]), held[3]
-if not epoch or #epoch > 16 or not match(epoch, '^%d+$') then -- emptied, evicted, or not ours
+-- Emptied, evicted, or not ours: a text that is none of an exact number would never be equal to it.
+if not epoch or #epoch > 16 or not match(epoch, '^%d+$') or format('%.0f', epoch) ~= epoch then
   epoch = format('%.0f', time[1] * 1000000 + time[2])
   redis.call('SET', KEYS[5], epoch)
 end
