@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from petstore.cli.groups import EXIT_CONFIGURATION
 from tests.cli.conftest import Cli
 from tests.cli.test_journal import READS
 from tests.support.failing_webhooks import add_webhook
@@ -100,3 +101,19 @@ def test_what_a_killed_process_left(shop: Cli) -> None:
     shop.ok("pets", "list")
     after = state(shop.database.parent)
     assert {name: after[name] for name in before} == before
+
+
+def test_a_log_without_its_index_that_may_only_be_read(shop: Cli, backup: Path) -> None:
+    """A copy of a file and its log: SQLite would have to make the index. Trying again does not help."""
+    with closing(apsw.Connection(str(backup))) as server:
+        server.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 1").fetchall()
+        copy = backup.with_name("copy.db")
+        for end in ("", "-wal"):
+            Path(f"{copy}{end}").write_bytes(Path(f"{backup}{end}").read_bytes())
+    copy.chmod(0o400)
+    backup.parent.chmod(0o500)
+    settings = {"database_url": f"sqlite:///{copy}"}
+    ended = petstore.run("pets", "list", settings=settings, prefix=without_rights())
+    backup.parent.chmod(0o700)
+    assert (ended.returncode, ended.stdout) == (EXIT_CONFIGURATION, "")
+    assert "Let this user write the file and its directory" in ended.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def _use_log(connection: apsw.Connection, busy_timeout_ms: int) -> None:
 
 def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection for reads, which can't write."""
+    try:
+        return _opened_for_reads(path, busy_timeout_ms)
+    except StoreUnavailable as error:
+        is_refused = isinstance(error.__cause__, apsw.CantOpenError)
+        if is_refused and not os.access(Path(path).resolve().parent, os.W_OK):  # for the index of the log
+            raise translate(apsw.ReadOnlyError()) from error
+        raise
+
+
+def _opened_for_reads(path: str, busy_timeout_ms: int) -> apsw.Connection:
     with translated():
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(busy_timeout_ms)
