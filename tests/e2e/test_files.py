@@ -97,7 +97,7 @@ class TestModes:
         """Whatever the umask says: the database, the lock, a backup, what is restored and what is kept."""
 
         def petstore(*arguments: str) -> None:
-            ended = run("petstore.db", *arguments, folder=tmp_path, umask=0o277)
+            ended = run("petstore.db", *arguments, folder=tmp_path, umask=0o200)
             assert ended.returncode == 0, ended.stderr
 
         petstore("db", "migrate")

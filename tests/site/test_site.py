@@ -271,9 +271,11 @@ class TestErrors:
 
     @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
-        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out."""
+        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser guesses
+        what it is."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
         assert head.status == 200
+        assert head.headers["x-content-type-options"] == "nosniff"
         assert head.headers.keys() == whole.headers.keys()
 
     async def test_the_site_needs_no_key_and_costs_nothing(self, shop: Shop) -> None:
