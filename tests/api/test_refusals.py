@@ -70,7 +70,7 @@ async def test_refused(world: World, operation: str) -> None:
     was = world.fingerprint()
     alike = groupby(sorted((row for row in rows() if row.operation == operation), key=str), key=str)
     for _, group in alike:  # of one status and code
-        world.shop.clock.advance(60)  # a minute that nobody has used; all of them together are less than a day
+        world.shop.clock.advance(60)  # a minute that nobody has used; all together are less than a day
         asked = [(row, call) for row in group for call in row.calls]
         for count, (row, call) in enumerate(asked, 1):
             answer = await world.ask(call._replace(headers=(*call.headers, *MINE)))

@@ -82,13 +82,22 @@ class TestAccessLog:
         )
 
 
+def to_the_journal(path: Path) -> dict[str, Any]:
+    """Start a server with standard error as systemd does: JOURNAL_STREAM names it."""
+    path.touch()
+    status = path.stat()
+    stream = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+    return {"log": path, "variables": stream, "how": {"stdout": subprocess.DEVNULL}}
+
+
 class TestEvents:
     """What the program tells about itself."""
 
     def test_every_line_of_a_whole_life_has_one_form(self, tmp_path: Path) -> None:
-        """Parent and worker, from the first start to the stop: JSON, with the time to the microsecond."""
+        """Parent and worker, from the first start to the stop: JSON, with the time to the microsecond, and
+        the priority before it for the journal."""
         issue_key(tmp_path / "petstore.db")
-        with running_server(tmp_path, log_level="debug") as server:
+        with running_server(tmp_path, log_level="debug", **to_the_journal(tmp_path / "stream")) as server:
             wait_for(lambda: '"ready"' in server.log, "the whole program")  # a worker answers before
             (first,) = server.workers()
             os.kill(first, signal.SIGKILL)
@@ -97,9 +106,11 @@ class TestEvents:
             server.process.send_signal(signal.SIGHUP)
             wait_for(lambda: '"reloaded"' in server.log, "the one after it")
             assert server.terminate() == 0
-            lines = [json.loads(line) for line in server.log.splitlines()]
-        for line in lines:
+            said = server.log.splitlines()
+        lines = [json.loads(line[3:]) for line in said]
+        for line, text in zip(lines, said, strict=True):
             assert list(line)[:3] == ["time", "level", "event"]
+            assert text[:3] == {"debug": "<7>", "info": "<6>", "warning": "<4>"}[line["level"]]
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["time"])
         events = [line["event"] for line in lines if line["event"] != "request"]
         assert [name for name in events if name != "drain"] == [
@@ -119,15 +130,9 @@ class TestEvents:
     def test_text_has_the_sentences_and_the_journal_priorities(self, tmp_path: Path) -> None:
         """PETSTORE_LOG_FORMAT=text: what happened, for people, and no key. PETSTORE_ACCESS_LOG=off: no
         request. JOURNAL_STREAM names standard error."""
-        path = tmp_path / "stream"
-        path.touch()
         issue_key(tmp_path / "petstore.db")
-        status = path.stat()
-        stream = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
-        how = {"stdout": subprocess.DEVNULL}
-        with running_server(
-            tmp_path, log=path, log_format="text", access_log="off", variables=stream, how=how
-        ) as server:
+        journal = to_the_journal(tmp_path / "stream")
+        with running_server(tmp_path, log_format="text", access_log="off", **journal) as server:
             (first,) = server.workers()
             os.kill(first, signal.SIGKILL)
             wait_for(lambda: server.workers() not in ([], [first]), "the next worker")

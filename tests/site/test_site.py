@@ -271,8 +271,8 @@ class TestErrors:
 
     @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
-        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser guesses
-        what it is."""
+        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser
+        guesses what it is."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
         assert head.status == 200
         assert head.headers["x-content-type-options"] == "nosniff"
