@@ -103,11 +103,14 @@ def test_metrics_for_every_address_are_warned_of(service: Service, networks: str
 
 
 class TestFirstStart:
-    def test_prints_a_key_that_works(self, service: Service) -> None:
+    @pytest.mark.parametrize("environment", ["live", "test"])
+    def test_prints_a_key_that_works(self, service: Service, environment: str) -> None:
         """On a loopback address: an account `local` on the Free plan, and a curl line to paste."""
+        service.settings["PETSTORE_ENVIRONMENT"] = environment
         told = service.start()
         key, again = KEY_PATTERN.findall(told)
         assert key == again
+        assert key.startswith(f"pets_{environment}_")
         base = f"http://127.0.0.1:{service.settings['PETSTORE_PORT']}/v1"
         assert f"curl -i -H 'Authorization: Bearer {key}' {base}/pets" in told
         assert "account  local (id 1)" in service.ok("keys", "check", stdin=key)

@@ -36,7 +36,8 @@ _LOCKS = (
 )
 # Of PostgreSQL what a session keeps after its transaction.
 _OF_A_SESSION = re.compile(
-    r'"SET (?!LOCAL)|set_config\(|pg_(?:try_)?advisory_lock\w*\(|LISTEN |\bTEMP |PREPARE |WITH HOLD'
+    r'"SET (?!LOCAL)|set_config\(|pg_(?:try_)?advisory_lock\w*\(|LISTEN |add_listener'
+    r"|\bTEMP(?:ORARY)? |PREPARE |WITH HOLD"
 )
 
 
