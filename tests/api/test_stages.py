@@ -8,6 +8,8 @@ import pytest
 
 from petstore.core.keys import mint
 from petstore.core.limits.plans import FREE
+from petstore.core.people import Role
+from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
@@ -103,12 +105,18 @@ async def test_the_contract_has_both_addresses(
 
 
 async def test_cookies_of_both_on_one_machine(tmp_path: Path) -> None:
-    """Cookies ignore ports: a form of staging's console sets other ones than production's."""
+    """Cookies ignore ports: staging's console, its form and its session, sets other ones."""
     names = []
     for stage in ("production", "staging"):
         folder = tmp_path / stage
         folder.mkdir()
         async with open_shop(folder, stage=stage) as shop:
-            answer = await shop.call("GET", "/console/sign-in", [("host", "127.0.0.1")])
-            names.append(answer.headers["set-cookie"].partition("=")[0])
-    assert names == ["petstore-form", "petstore-form-staging"]
+            anna, words = Visitor(shop), "four pets and a fish"
+            link = (await shop.store.people.add("anna", Role.STAFF, ACTOR)).token
+            page = await anna.get(f"link/{link}")
+            names.append(set(anna.cookies))
+            assert (await anna.submit(page, "", password=words, again=words)).address == "/console"
+            names[-1] |= set(anna.cookies)
+    assert names[0] >= {"petstore-form", "petstore-session"}
+    assert names[1] >= {"petstore-form-staging", "petstore-session-staging"}
+    assert names[0].isdisjoint(names[1])
