@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,6 +16,9 @@ from typing import Any
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.support.loops import serving_beside
+
+# A log that a test before has opened would have this server's complaints among what a command prints.
+logging.getLogger("mail.log").propagate = False
 
 # In place of an answer: the connection ends.
 CLOSE = ""
