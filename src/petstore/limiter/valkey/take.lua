@@ -30,12 +30,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 
 local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[5], unpack(KEYS, 6))
-local catalogue, keyring, epoch = tonumber(held[1]), tonumber(held[2]), held[3]
--- Emptied, evicted, or not ours: a text that is none of an exact number would never be equal to it.
-if not epoch or #epoch > 16 or not match(epoch, '^%d+$') or format('%.0f', epoch) ~= epoch then
-  epoch = format('%.0f', time[1] * 1000000 + time[2])
-  redis.call('SET', KEYS[5], epoch)
-end
+local catalogue, keyring, epoch = tonumber(held[1]), tonumber(held[2]), held[3] or ''
 if not catalogue or not keyring or redis.call('EXISTS', KEYS[3], KEYS[4]) > 0 then
   -- A missing version starts with the time, so that an emptied server never repeats one. A writer that is
   -- overdue is dead: it is removed, and the version moves.
@@ -69,6 +64,11 @@ for at = 1, (#KEYS - 5) / 2 do repeat
   local key, key_epoch = match(written[key_name] or held[2 * at + 3] or '', '^(.-) (%d+)$')
   local account_changed, key_changed = epoch_then ~= epoch, key_epoch ~= epoch
   if (account_changed or key_changed) and read_in ~= epoch then
+    -- Emptied, evicted, or not ours: a text that is none of an exact number. No record is ever of such a one.
+    if #epoch > 16 or not match(epoch, '^%d+$') or format('%.0f', epoch) ~= epoch then
+      epoch = format('%.0f', time[1] * 1000000 + time[2])
+      redis.call('SET', KEYS[5], epoch)
+    end
     replies[at] = {1, tonumber(epoch)}
     break
   end
