@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, UriTooLong
+from petstore.core import request_targets
+from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError
 from petstore.core.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
-_TARGET_MAX_BYTES = 8 * 1024  # as under /v1
 _HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store", "vary": "accept"}
 
 _NOTHING_HERE = NotFound("There is nothing here; / says where to go, the interface is under /v1.")
@@ -48,11 +48,10 @@ class _Bounded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(scope["raw_path"]) + len(scope["query_string"]) <= _TARGET_MAX_BYTES:
+        if len(scope["raw_path"]) + len(scope["query_string"]) <= request_targets.MAX_BYTES:
             await self._app(scope, receive, send)
         else:
-            error = UriTooLong(f"The request target is longer than {_TARGET_MAX_BYTES} bytes.")
-            await _as_json(error)(scope, receive, send)
+            await _as_json(request_targets.too_long())(scope, receive, send)
 
 
 class _Errors:

@@ -14,9 +14,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from petstore.core import request_targets
 from petstore.core.client_address import Networks, client_address
 from petstore.core.digests import digest
-from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound, UriTooLong
+from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
@@ -26,7 +27,6 @@ from petstore.core.values import read_id
 
 Parameters = list[tuple[str, str, str]]
 
-TARGET_MAX_BYTES = 8 * 1024
 HEAD_MAX_BYTES = 16 * 1024
 
 # RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
@@ -175,8 +175,8 @@ class Request(msgspec.Struct, gc=False):
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
         target_size = len(self.path) + len(self.query)
-        if target_size > TARGET_MAX_BYTES:
-            raise UriTooLong(f"The request target is longer than {TARGET_MAX_BYTES} bytes.")
+        if target_size > request_targets.MAX_BYTES:
+            raise request_targets.too_long()
         if target_size + self.head.size > HEAD_MAX_BYTES:
             raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
         if not self.head.has_host:
