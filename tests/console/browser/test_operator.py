@@ -140,20 +140,12 @@ def _order(desk: Desk, account: str) -> None:
     desk.go("Orders")
     desk.follow("Place an order")
     desk.fill(account=account, pet="1").press("Place the order")
-    desk.step()
-    desk.press("Approve")
-    desk.step()
-    desk.press("Deliver")
-    expect(desk.page.locator(".badge").first).to_have_text("delivered")
+    desk.deliver()
 
 
 def _stock_list(desk: Desk) -> None:
     """The page of a list goes on by itself."""
-    desk.go("Stock lists")
-    rows = b"name,categoryId,status\nMinka,1,\nNobody,seven,\n"
-    desk.page.set_input_files("[name=list]", {"name": "stock.csv", "mimeType": "text/csv", "buffer": rows})
-    desk.press("Send and check")
-    desk.wait_for("Rejected rows")
+    desk.send_list()
     desk.step()
     desk.press("Store the good row")
     desk.wait_for("See the entries in the journal")

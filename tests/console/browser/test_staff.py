@@ -168,22 +168,14 @@ def _order(desk: Desk) -> None:
     expect(pet).to_have_value(re.compile(f"{number} · .+"))
     expect(desk.page.get_by_role("listbox")).to_have_count(0)
     desk.press("Place the order")
-    desk.step()
-    desk.press("Approve")
-    desk.step()
-    desk.press("Deliver")
-    expect(desk.page.locator(".badge").first).to_have_text("delivered")
+    desk.deliver()
     desk.page.goto(f"{desk.base_url}/console/pets/{number}")
     expect(desk.page.locator(".badge").first).to_have_text("sold")
 
 
 def _stock_list(desk: Desk) -> None:
     """Send a list with a bad row, read what would happen, store the good ones, keep the bad one."""
-    desk.go("Stock lists")
-    rows = b"name,categoryId,status\nMinka,1,\nNobody,seven,\n"
-    desk.page.set_input_files("[name=list]", {"name": "stock.csv", "mimeType": "text/csv", "buffer": rows})
-    desk.press("Send and check")
-    desk.wait_for("Rejected rows")
+    desk.send_list()
     expect(desk.row("Nobody")).to_contain_text("categoryId")
     desk.step()
     desk.press("Store the good row")
