@@ -69,7 +69,7 @@ class Pets extends Resource {
 
   /** One animal; `not_found`. read. */
   get(petId: number, options?: CallOptions): Promise<Tagged<Pet>> {
-    const call = { operation: "listPets", query: { id: petId }, options } as const;
+    const call = { operation: "listPets", query: { id: [petId] }, options } as const;
     return only(this.connection, call, `There is no animal ${petId}.`);
   }
 
@@ -115,7 +115,7 @@ class Orders extends Resource {
 
   /** One order of the account; `not_found`. read. */
   get(orderId: number, options?: CallOptions): Promise<Tagged<Order>> {
-    const call = { operation: "listOrders", query: { id: orderId }, options } as const;
+    const call = { operation: "listOrders", query: { id: [orderId] }, options } as const;
     return only(this.connection, call, `There is no order ${orderId}.`);
   }
 

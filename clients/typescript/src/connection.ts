@@ -79,9 +79,10 @@ export class Connection {
   }
 
   #url({ operation, path = {}, query = {} }: Call): string {
-    const at = ROUTES[operation][1].replace(/\{(\w+)\}/g, (_, name: string) => segment(name, path[name] ?? ""));
-    const given = Object.entries(query).flatMap(([name, value]) => [value].flat().map((each) => [name, each] as const));
-    const pairs = given.filter(([, value]) => value !== undefined);
+    const at = ROUTES[operation][1].replace(/\{(\w+)\}/g, (_, name: string) => segment(name, path[name]));
+    const given = Object.entries(query).filter(([, value]) => value !== undefined);
+    // An undefined item of a list is sent, to be refused: without it the list might be that of all.
+    const pairs = given.flatMap(([name, value]) => [value].flat().map((each) => [name, each] as const));
     const written = pairs.map(([name, value]) => [name, typeof value === "string" ? value : exact(name, value)]);
     const search = new URLSearchParams(written).toString();
     return `${this.#address}${at}${search && `?${search}`}`;
@@ -99,9 +100,10 @@ export class Connection {
 }
 
 /** No text may name another path, such as "../store/orders/5". */
-function segment(name: string, value: number | string): string {
-  if (typeof value === "number" ? !Number.isSafeInteger(value) : !/^evt_[\w-]{1,100}$/.test(value)) {
-    throw new TypeError(`${name}: ${value} is none.`);
+function segment(name: string, value: number | string | undefined): string {
+  if (typeof value === "number" ? !Number.isSafeInteger(value) : !/^evt_[\w-]{1,100}$/.test(String(value))) {
+    const expected = name === "eventId" ? "the id of an event" : "an integer";
+    throw new TypeError(`${name}: expected ${expected}, got ${typeof value === "string" ? `"${value}"` : value}.`);
   }
   return String(value);
 }

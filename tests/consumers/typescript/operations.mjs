@@ -43,6 +43,16 @@ await fails(petstore.pets.create({ name: "", categoryId: 5 }), "invalid_body");
 await fails(petstore.pets.page({ cursor: "AAAAAAAAAAAAAAAB" }), "invalid_parameter");
 await fails(new Petstore({ baseUrl: BASE, apiKey: `pets_test_${"0".repeat(38)}` }).usage(), "unauthorized");
 
+// What is no identifier finds nothing, never the first of all.
+for (const absent of [undefined, null]) {
+  await fails(petstore.pets.get(absent), "invalid_parameter");
+  await fails(petstore.orders.get(absent), "invalid_parameter");
+  await fails(petstore.pets.getMany([absent]), "invalid_parameter");
+  await fails(all(petstore.pets.list({ ids: [absent] })), "invalid_parameter");
+}
+await assert.rejects(petstore.pets.delete("7"), { name: "TypeError", message: 'petId: expected an integer, got "7".' });
+await assert.rejects(petstore.webhooks.redeliver(1, "7"), { message: 'eventId: expected the id of an event, got "7".' });
+
 // An integer above 2^53 is exact, both ways, and never rounded.
 const huge = 9_007_199_254_740_993n;
 assert.equal((await petstore.pets.create({ name: '"categoryId":9007199254740993', categoryId: huge })).categoryId, huge);
