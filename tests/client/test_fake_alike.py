@@ -158,6 +158,11 @@ async def test_types_of_bodies(minute: Twins) -> None:
         for call in (GOOD["createPet"], GOOD["updatePet"]):
             await minute.ask(call._replace(headers=headers), all_day=False)
 
+    for coding in ("", "Identity", "gzip"):
+        headers = (("content-encoding", coding),)
+        for call in (GOOD["createPet"], GOOD["updatePet"]):
+            await minute.ask(call._replace(headers=headers), all_day=False)
+
 
 @pytest.mark.parametrize("name", [*OPERATIONS, "none"])
 async def test_rehearsals_outside_staging(minute: Twins, name: str) -> None:
@@ -216,6 +221,20 @@ async def test_conditions(minute: Twins) -> None:
         for header in (f"W/{tag}", f'"x", {tag}', tag):
             call = Call("PATCH", f"{target}/{its_id}", change, headers=(("if-match", header),))
             await minute.ask(call, all_day=False)
+
+
+async def test_answers_asked_for_again(minute: Twins) -> None:
+    """304 where the tag is of all that an answer shows; a star is one only alone."""
+    for target in (
+        f"{PETS}?id=1",
+        f"{ORDERS}?id=1",
+        f"{ORDERS}?id=1&scope=all",
+        f"{ORDERS}?id=999&scope=all",
+    ):
+        real, _ = await minute.ask(Call("GET", target), all_day=False)
+        for known in (real.headers["etag"], " *", '"*"', f'"*", W/{real.headers["etag"]}'):
+            again = Call("GET", target, headers=(("if-none-match", known),))
+            await minute.ask(again, all_day=False)
 
 
 @pytest.mark.parametrize(

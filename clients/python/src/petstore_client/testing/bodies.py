@@ -124,7 +124,7 @@ def check_type(headers: Mapping[str, str], *, patch: bool) -> None:
     """Raise unsupported_media_type unless the body is plain JSON."""
     taken = PATCH_TYPES[: 1 + patch]
     accept = {"accept_patch": ", ".join(taken)} if patch else {}
-    if headers.get("content-encoding", "identity").lower() != "identity":
+    if headers.get("content-encoding", "").lower() not in {"", "identity"}:
         message = "Send the body as it is, without a Content-Encoding."
         raise Refusal("unsupported_media_type", message, **accept)
     given = headers.get("content-type", "")

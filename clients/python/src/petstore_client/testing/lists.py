@@ -109,7 +109,8 @@ def list_resources(call: Call, store: Store) -> Answer:
         link = f'<{call.path}?limit={limit}{filters}&cursor={cursor}>; rel="next", {link}'
     content = encode([each | ({"account": owner} if is_all else {}) for each, owner in page])
     tagged = encode(page[0][0]) if len(ids) == len(page) == 1 else content + link.encode()
-    return Answer(200, {"link": link, "etag": tag_of(tagged)}, content)
+    is_named_by_tag = not (is_all and len(ids) == 1)  # the order's own tag leaves out the account's name
+    return Answer(200, {"link": link, "etag": tag_of(tagged)}, content, is_named_by_tag)
 
 
 def _cursor(last_id: int, bound: int) -> str:

@@ -65,6 +65,7 @@ class Answer:
     status: int
     headers: dict[str, str] = field(default_factory=dict)
     content: bytes = b""
+    is_named_by_tag: bool = True  # its tag is of all that it shows
 
 
 class Refusal(Exception):

@@ -66,7 +66,8 @@ class Operations:
         answer = self._read(call)
         answer.headers.setdefault("etag", tag_of(answer.content))
         known = call.headers.get("if-none-match", "")
-        if _TAGS.fullmatch(known) and ("*" in known or answer.headers["etag"] in known):
+        is_known = known.strip(" \t") == "*" or answer.headers["etag"] in known
+        if answer.is_named_by_tag and _TAGS.fullmatch(known) and is_known:
             return Answer(304, answer.headers)
         return answer
 
