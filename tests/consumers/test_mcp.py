@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,9 @@ async def use(agent):
     assert len(await call("listWebhooks")) == 1
     await call("deleteWebhook", webhookId=hook["id"])
     assert "not_found" in await call("rehearseEvent", type="pet.created")  # of staging alone
-    assert called == {tool.name for tool in await agent.list_tools()}, called
+    tools = await agent.list_tools()
+    assert called == {tool.name for tool in tools}, called
+    print(sum(len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools))
 
 async def main():
     async with Client(json.load(open("agent.json"))) as agent:
@@ -74,13 +77,12 @@ asyncio.run(main())
 
 
 def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> None:
-    """It reads a list by `after`, and sees our messages. Neither program logs anything of values that it
-    could not take."""
+    """It reads a list by `after`, and sees our messages; its tools are as long as the page says. Neither
+    program logs anything of values that it could not take."""
     for _ in range(ANIMALS):
         assert server.post({"name": "Rex", "categoryId": ANIMALS}).status == 201
-    [program, configuration] = (
-        code for _, code in fences(text_of(ROOT / "src" / "petstore" / "site" / "documents" / "mcp.md"))
-    )
+    text = text_of(ROOT / "src" / "petstore" / "site" / "documents" / "mcp.md")
+    [program, configuration] = (code for _, code in fences(text))
     (tmp_path / "petstore_mcp.py").write_text(program)
     told = json.loads(configuration)
     petstore = told["mcpServers"]["petstore"]
@@ -92,7 +94,9 @@ def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> 
     (tmp_path / "agent.py").write_text(AGENT)
     done = run_tool([python_program("python"), "agent.py"], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    pages, missing, refused = done.stdout.splitlines()
+    pages, missing, refused, characters = done.stdout.splitlines()
+    [stated] = re.findall(r"about ([0-9,]+) characters", text)
+    assert int(characters) == pytest.approx(int(stated.replace(",", "")), rel=0.1)
     assert pages == "[2, 2, 1] 5"
     assert "404" in missing
     assert "There is no such animal." in missing
