@@ -185,7 +185,7 @@ def test_a_change_of_nothing_is_refused_before_it_is_sent(service: Served) -> No
     """The error names what may be given; a ship date needs a time zone."""
     petstore = service.client("sync")
     before = len(service.seen)
-    with pytest.raises(ValueError, match="name, categoryId, status"):
+    with pytest.raises(ValueError, match="name, category_id, status"):
         petstore.pets.update(1)
     with pytest.raises(ValueError, match="time zone"):
         petstore.orders.update(1, ship_date=datetime(2026, 1, 1))  # noqa: DTZ001

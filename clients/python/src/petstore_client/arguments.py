@@ -81,7 +81,8 @@ def some_members(nullable: Mapping[str, object] | None = None, /, **given: objec
     nullable = nullable or {}
     document = members(**given) | {name: value for name, value in nullable.items() if value is not NOT_GIVEN}
     if not document:
-        raise ValueError(f"Give at least one of {', '.join((*given, *nullable))}.")
+        arguments = re.sub("(?=[A-Z])", "_", ", ".join((*given, *nullable))).lower()
+        raise ValueError(f"Give at least one of {arguments}.")
     return document
 
 
