@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from petstore.core.events import WAIT_MAX_SECONDS
 from tests.docs.documents import ROOT, fences, text_of
 from tests.support.outside import python_program, run_tool
 from tests.support.server import Server
@@ -103,3 +104,9 @@ def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> 
     assert "400" in refused
     assert "name: expected 1 to 255 characters, got 0." in refused
     assert "coercible" not in done.stderr
+
+
+def test_the_agents_program_waits_as_long_as_an_answer_may_be_held_back() -> None:
+    """Else an agent that waits for events is told of a lost answer, and asks again for ever."""
+    [seconds] = re.findall(r"timeout=([0-9]+)", text_of(ROOT / "docs" / "mcp.md"))
+    assert int(seconds) > WAIT_MAX_SECONDS
