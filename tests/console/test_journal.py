@@ -167,7 +167,8 @@ def test_what_the_service_finds_by_itself_is_an_entry_of_its_own() -> None:
 
 
 def test_entries_of_mail_are_in_words() -> None:
-    """The owner of an address acts by its mail; kinds are a list, and no kind is none."""
+    """The owner of an address acts by its mail; kinds are a list, and no kind is none. A list that was
+    checked is not said to be stored."""
     shown = lines(
         [
             Entry(1, 5, "console:anna", "account", 1, "contact_added", None, {"contact": "a@example.com"}),
@@ -176,7 +177,10 @@ def test_entries_of_mail_are_in_words() -> None:
                 {"contact": "a@example.com", "off": []},
                 {"contact": "a@example.com", "off": ["order.created", "list.finished"]},
             ),
-            Entry(3, 5, "console:anna", "store", 0, "list_finished", None, {"list": "a.csv", "added": 2}),
+            Entry(
+                3, 5, "console:anna", "store", 0, "list_finished", None,
+                {"list": "a.csv", "state": "checked"},
+            ),
             Entry(
                 4, 5, "service", "account", 1, "deprecated_used", None,
                 {"operation": "GET /v1/pets/{petId}", "since": "2027-01-01", "calls": 9},
@@ -186,7 +190,7 @@ def test_entries_of_mail_are_in_words() -> None:
     assert [(line.who, line.place, line.what, line.about) for line in shown] == [
         ("anna", "console", "Account contact added", "account 1"),
         ("contact 3", "mail", "Person contact changed", "person 4"),
-        ("anna", "console", "Store list finished", "store"),
+        ("anna", "console", "Stock list checked", "store"),
         ("service", "", "Account deprecated used", "account 1"),
     ]
     assert [(change.member, change.values) for change in shown[1].changes] == [

@@ -141,8 +141,8 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     subject = _NAMES.get(entry.subject, entry.subject)
     if animals := animals_of_list(entry):
         return _line_of_list(entry, animals, name, place)
-    action = entry.action.replace("_", " ")
     before, after = entry.before or {}, entry.after or {}
+    action = entry.action.replace("_", " ").replace("finished", str(after.get("state")))
     is_person = entry.subject == "person"
     # A person's name never changes and is never reused.
     number: object = people.get(entry.subject_id) if is_person else entry.subject_id
@@ -150,7 +150,8 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
         entry=entry,
         who=name.replace("/", ", ") or entry.actor,
         place=_PLACES.get(place, "") if name else "",
-        what=f"{subject} {action}".capitalize(),
+        # A list that was checked is not stored yet.
+        what=f"{subject} {action}".replace("store list", "stock list").capitalize(),
         about=subject if entry.subject == STORE else f"{subject} {number or entry.subject_id}",
         page=_PAGES.get(entry.subject, "").format(number) if number else "",
         shown_to=Role.OPERATOR if is_person else Role.VIEWER,
