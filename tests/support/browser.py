@@ -21,6 +21,8 @@ expect.set_options(timeout=30_000)  # as for what a page does; the default is sh
 DESKTOP: ViewportSize = {"width": 1_360, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 800}
 NARROW: ViewportSize = {"width": 360, "height": 800}
+NARROWEST: ViewportSize = {"width": 320, "height": 640}
+ENLARGED: ViewportSize = {"width": 180, "height": 400}  # the narrow one at 200 %
 
 # The first has no windows, and takes half of the others' time.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

@@ -14,8 +14,10 @@ from petstore.core.clock import SystemClock
 from petstore.storage.backend import backend_for
 from tests.support.browser import (
     DESKTOP,
+    ENLARGED,
     LOOKS,
     NARROW,
+    NARROWEST,
     PHONE,
     WatchedPage,
     fits,
@@ -110,8 +112,9 @@ def test_a_page_is_light_and_accessible_everywhere(
     """axe has no complaint of any severity at a desk or on a phone, nor of what may differ in the other size
     and scheme, which change from place to place.
 
-    A first view is less than 100 kB over the wire. At 360 pixels nothing scrolls sideways. There is no error
-    in the browser's console, no refusal by the policy, no other host, nothing missing.
+    A first view is less than 100 kB over the wire. At 360 pixels nothing scrolls sideways, with everything
+    twice as large either. There is no error in the browser's console, no refusal by the policy, no other
+    host, nothing missing.
     """
     for number, place in enumerate(places(PLACES[path], full[1]), _PATHS.index(path)):
         if path in WITHOUT_SESSION:
@@ -124,7 +127,9 @@ def test_a_page_is_light_and_accessible_everywhere(
         assert weigh(page, watched.base_url + place, first=True).size_bytes < _MOST_BYTES
         assert page.locator("h1").count() == 1
         unfold(page)
-        assert fits(page)
+        for size in (NARROW, ENLARGED):
+            page.set_viewport_size(size)
+            assert fits(page)
         thin(page)
         schemes = _SCHEMES if number % 2 else _SCHEMES[::-1]
         sizes = (DESKTOP, PHONE) if number // 2 % 2 else (PHONE, DESKTOP)
@@ -140,8 +145,8 @@ def test_a_page_is_light_and_accessible_everywhere(
 @pytest.mark.parametrize("path", ["pets", "orders?state=all", "accounts", "journal"])
 def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path: str) -> None:
     """On a phone the first row stands in the upper half, filters unfold, and axe has no complaint; a desk has
-    them without that. On paper there is no menu and no form, and nothing is cut. Focus is an outline, which
-    forced colours keep."""
+    them without that. On paper there is no menu, no form and nothing to choose, and nothing is cut. Focus is
+    an outline, which forced colours keep."""
     watched = open_page()
     page = watched.page
     page.set_viewport_size(PHONE)
@@ -161,9 +166,37 @@ def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path:
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.emulate_media(media="print", forced_colors="none")
     page.set_viewport_size(_A4)
-    for gone in ("nav.side", "form.filters", ".actions"):
+    for gone in ("nav.side", "form.filters", ".actions", "th.links", "td.links", ".choose"):
         expect(page.locator(gone).first).to_be_hidden()
     assert fits(page)
+
+
+def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: Open) -> None:
+    """At 320 pixels what a row offers stands within the screen, whatever scrolls. The end of a list with
+    chosen rows is above their actions. The menu closes with Escape, and when the focus goes elsewhere."""
+    watched = open_page()
+    page = watched.page
+    page.set_viewport_size(NARROWEST)
+    watched.open("/console/orders?state=all")
+    table = page.get_by_role("region", name="Orders")
+    assert table.evaluate("table => table.scrollWidth > table.clientWidth")
+    button = table.get_by_role("button").first
+    assert button.evaluate("button => button.getBoundingClientRect().right <= innerWidth")
+    page.locator(".choose [name]").first.check()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    bottom, top = (
+        page.locator(each).evaluate(f"each => each.getBoundingClientRect().{edge}")
+        for each, edge in ((".pager", "bottom"), ("#several", "top"))
+    )
+    assert bottom <= top
+    menu, summary = page.locator(".menu"), page.locator(".menu summary")
+    for leave in ("Escape", "Shift+Tab"):
+        summary.focus()
+        page.keyboard.press("Enter")
+        expect(menu).to_have_attribute("open", "")
+        page.keyboard.press(leave)
+        expect(menu).not_to_have_attribute("open", "")
+    assert watched.faults() == []
 
 
 def test_a_new_key_is_copied(open_page: Open) -> None:

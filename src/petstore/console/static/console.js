@@ -85,6 +85,16 @@ addEventListener("DOMContentLoaded", () => {
   const find = document.activeElement;
   if (find?.id === "find") find.setSelectionRange(find.value.length, find.value.length);
 });
+// The menu of a phone lies over the page: it closes with Escape, and when the focus goes elsewhere.
+const menu = document.querySelector(".menu");
+menu?.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  menu.open = false;
+  menu.firstElementChild.focus();
+});
+menu?.addEventListener("focusout", ({ relatedTarget }) => {
+  if (relatedTarget && !menu.contains(relatedTarget)) menu.open = false;
+});
 // "/" goes to the search field, as in other consoles.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
