@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec.structs import asdict
 from starlette.responses import Response
 
@@ -13,8 +15,13 @@ from petstore.core.errors import Conflict, InvalidBody, PetstoreError
 from petstore.core.people import Role
 
 
-async def ask(visit: Visit, error: PetstoreError | None = None, before: Customer | None = None) -> Response:
-    """The form as typed, or as it is. `before` is what it showed, or a colleague has saved since."""
+async def ask(
+    visit: Visit,
+    error: PetstoreError | None = None,
+    before: Customer | None = None,
+    typed: Mapping[str, str | None] | None = None,
+) -> Response:
+    """The form as `typed`, or as it is. `before` is what it showed, or a colleague has saved since."""
     account = await account_of(visit)
     before = before or await visit.store.customers.of(account.id)
     return visit.page(
@@ -23,7 +30,7 @@ async def ask(visit: Visit, error: PetstoreError | None = None, before: Customer
         error=error,
         account=account,
         before=before,
-        typed=visit.form or asdict(before),
+        typed=typed or visit.form or asdict(before),
         is_changed=isinstance(error, CustomerChangedMeanwhile),
     )
 
@@ -38,7 +45,9 @@ async def save(visit: Visit) -> Response:
     try:
         await visit.store.customers.set(str(account.id), wanted, visit.actor, expected=shown)
     except CustomerChangedMeanwhile as error:
-        return await ask(visit, error, error.present)
+        old, present = asdict(shown), asdict(error.present)
+        changed = {name: text for name, text in asdict(wanted).items() if text != old[name]}
+        return await ask(visit, error, error.present, present | changed)
     except Conflict as error:
         return await ask(visit, error)
     flash = "Nothing is known of the customer any more." if wanted == NOBODY else "The customer is saved."
