@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from petstore.core.people import Role
 from tests.console.conftest import OTHER, PASSWORD, invited, signs_in, with_password
 from tests.support.console import Shown, Visitor
@@ -33,6 +35,21 @@ class TestAdding:
         assert "/console/link/" not in listed.body.decode()
         (added, _) = await entries(shop.store, "person:ben")
         assert (added.actor, added.after) == ("console:a-operator", {"name": "ben", "role": "viewer"})
+
+    async def test_the_list_has_pages(
+        self, shop: Shop, operator: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By name, with how many there are, until the last."""
+        monkeypatch.setattr("petstore.console.people._PAGE_LIMIT", 2)
+        for name in ("ben", "cora", "dan"):
+            await shop.store.people.add(name, Role.VIEWER, "cli:tests")
+        shown = await operator.get("people")
+        assert "2 of 4" in shown.text
+        assert {"a-operator", "ben"} <= set(shown.links)
+        assert "cora" not in shown.links
+        last = await operator.get(shown.links["Next page"].partition("console/")[2])
+        assert {"cora", "dan", "First page"} <= set(last.links)
+        assert not {"ben", "Next page"} & set(last.links)
 
 
 class TestOthers:

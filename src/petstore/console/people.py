@@ -7,7 +7,7 @@ from functools import partial
 from starlette.responses import Response
 
 from petstore.console.contacts import Place
-from petstore.console.visit import View, Visit
+from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Conflict, Invalid, PetstoreError
 from petstore.core.journal import About, JournalQuery
 from petstore.core.people import Person, Role, SignInLink
@@ -19,10 +19,21 @@ ROLES = (
     (Role.STAFF, "staff: works with animals and orders"),
     (Role.OPERATOR, "operator: everything"),
 )
+_PAGE_LIMIT = 100
 
 
 async def show_all(visit: Visit) -> Response:
-    return visit.page("people.html", "People", people=await visit.store.people.all())
+    """A page of people, by name. Its address has how many are on the pages before."""
+    people, before = await visit.store.people.all(), visit.place("after")
+    end = before + _PAGE_LIMIT
+    return visit.page(
+        "people.html",
+        "People",
+        people=people[before:end],
+        count=f"{len(people):,}",
+        first="people" if before else "",
+        next=address("people", {"after": end}) if end < len(people) else "",
+    )
 
 
 async def ask_add(visit: Visit, error: PetstoreError | None = None) -> Response:
