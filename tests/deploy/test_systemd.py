@@ -49,11 +49,17 @@ class TestUnits:
         assert (done.returncode, done.stderr) == (0, "")
 
     def test_staging_is_a_copy_of_production(self, installed: Path, tmp_path: Path) -> None:
-        """With settings, a port and a directory of its own; each settings file names the other's address."""
+        """With settings, a port and a directory of its own, as closed to others: an empty `StateDirectory`
+        makes its mode 0755. Each settings file names the other's address."""
         done = analyze("verify", installed / STAGING)
         assert (done.returncode, done.stderr) == (0, "")
         lines = (SYSTEMD / "staging.conf").read_text(encoding="utf-8")
-        assert "\nStateDirectory=\nStateDirectory=petstore-staging\n" in lines
+        directives = [line for line in lines.splitlines() if line.startswith("StateDirectory")]
+        assert directives == [
+            "StateDirectory=",
+            "StateDirectory=petstore-staging",
+            "StateDirectoryMode=0700",
+        ]
         assert "\nEnvironment=PETSTORE_CONFIG=/etc/petstore/staging.toml\n" in lines
         found = []
         for name in ("settings.toml", "staging.toml"):
