@@ -298,6 +298,20 @@ class TestAccessLog:
         for path in ("/pets/console/link/...", "/pets/notifications/..."):
             assert f'"path":"{path}"' in front.log.read_text()
 
+    def test_no_secret_is_written_of_what_fails(self) -> None:
+        """A link that reached no replica is still good, and nginx's log of errors would quote it. The line of
+        the request says which replicas failed, and how."""
+        with nginx_before((free_port(), free_port())) as nginx:
+            front = Front(nginx.port, [], nginx.access_log)
+            assert front.ask("GET", "/console/link/Secret").status == 503
+            wait_for(lambda: "/console/link/..." in nginx.access_log.read_text(), "the line")
+            line = json.loads(nginx.access_log.read_text().splitlines()[-1])
+            assert {*line["upstream_status"].split(", ")} == {"502"}
+            assert len(line["upstream"].split(", ")) == 4
+            written = [path for path in nginx.access_log.parent.parent.rglob("*") if path.is_file()]
+            assert {"error.log", "nginx.log"} <= {path.name for path in written}
+            assert [path.name for path in written if b"Secret" in path.read_bytes()] == []
+
 
 class TestOnAHost:
     """deploy/nginx/site.conf, included by the nginx.conf of a host, with a certificate of the test."""
