@@ -54,6 +54,7 @@ TROUBLE = {
     "PetstoreBans": {"petstore_bans_total": "0x50 1x80"},
     "PetstoreLogLinesDropped": {"petstore_log_lines_dropped_total": "0x50 1+1x80"},
     "PetstoreWorkersEnd": {'petstore_worker_restarts_total{cause="hung"}': "0x50 1x80"},
+    "PetstoreStartsOften": {"process_start_time_seconds": "0x50 60+60x10 660x69"},
     "PetstoreBackgroundDown": {"petstore_background_up": "1x50 0x80"},
     "PetstoreReloadFailed": {'petstore_reloads_total{result="refused"}': "0x50 1x80"},
     "PetstorePackageReplaced": {"petstore_package_replaced": "0x50 1x80"},
@@ -154,6 +155,7 @@ SILENT = {
     # It comes once, at once or in minutes, and leaves room: for hours the trend looks as if more would.
     "a large file": {"petstore_disk_free_bytes": "12000000000x50 9000000000x80"},
     "a long import": {"petstore_disk_free_bytes": "12000000000x50 12000000000-600000000x5 9000000000x74"},
+    "an upgrade and two reloads": {"process_start_time_seconds": "0x50 60x1 120x1 180x76"},
     # Its mails are repeated for days and given up; others' arrive, or there are none for some hours.
     **{
         f"a wrong address beside {sent}": {
