@@ -209,6 +209,28 @@ class TestWrong:
         assert result.stderr.startswith("petstore: ")
         assert variable in result.stderr
 
+    @pytest.mark.parametrize(
+        ("settings", "line", "complaint"),
+        [
+            ({"PETSTORE_NO_SUCH": "1"}, "", "PETSTORE_NO_SUCH"),
+            ({"PETSTORE_DATABASE_URL_FILE": "/none"}, "", "PETSTORE_DATABASE_URL_FILE='/none'"),
+            ({}, "prot = 8081", "no such setting: prot"),
+            ({}, "host = {}", "host takes one value"),
+        ],
+    )
+    def test_one_wrong_name_hides_no_other_setting(
+        self, cli: Cli, settings: dict[str, str], line: str, complaint: str
+    ) -> None:
+        """Beside it the table has what the file and the environment say, where the mistake is looked for."""
+        file = cli.folder / "petstore.toml"
+        file.write_text(f"{line}\nport = 9000\n", encoding="utf-8")
+        cli.settings = {"PETSTORE_CONFIG": str(file), "PETSTORE_LOG_LEVEL": "error", **settings}
+        result = cli.run("config", "--json")
+        assert (result.exit_code, complaint in result.stderr) == (78, True)
+        shown = {each["name"]: (each["value"], each["source"]) for each in json.loads(result.stdout)}
+        assert shown["port"] == (9000, str(file))
+        assert shown["log_level"] == ("error", "environment")
+
     def test_missing_directory_of_the_database(self, cli: Cli) -> None:
         """A database's directory is never made in silence."""
         cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}/no/petstore.db"

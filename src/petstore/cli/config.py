@@ -9,7 +9,6 @@ import click
 from petstore import config as settings
 from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_json, write_table
-from petstore.core.errors import ConfigurationError
 
 
 @click.command(
@@ -36,11 +35,7 @@ def config(check: bool, as_json: bool) -> None:
 
         reload.check_store(settings.load(environment))
         return
-    try:
-        rows = settings.texts(environment)
-    except ConfigurationError:
-        known = {setting.variable for setting in settings.TABLE}
-        rows = settings.texts({name: text for name, text in environment.items() if name in known})
+    rows, _ = settings.texts(environment)
     records = [_record(setting, rows[setting.name]) for setting in settings.TABLE]
     if as_json:
         write_json([{**record, "value": _number_or_text(record["value"])} for record in records])

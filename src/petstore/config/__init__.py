@@ -6,7 +6,8 @@ The environment wins over the file. docs/settings.md is held to the table (table
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,36 +54,48 @@ class SourcedText(msgspec.Struct, frozen=True):
     source: str
 
 
-def texts(environment: Mapping[str, str]) -> dict[str, SourcedText]:
+def texts(environment: Mapping[str, str]) -> tuple[dict[str, SourcedText], list[ConfigurationError]]:
     """Each setting's text in force: the default, then the TOML file, then the environment.
 
-    Raises ConfigurationError for names that are not in the table.
+    And what is wrong with names and files, beside which all others are read.
     """
     values = {setting.name: SourcedText(setting.default, "default") for setting in TABLE}
+    faults: list[ConfigurationError] = []
     rest = dict(environment)
     path = rest.pop(PREFIX + "CONFIG", "")
     if path:
-        read = _read_file(Path(path), values)
-        values.update({name: SourcedText(text, path) for name, text in read.items()})
+        with _kept(faults):
+            _read_file(Path(path), values, faults)
     for setting in TABLE:
         if setting.variable in rest:
             values[setting.name] = SourcedText(rest.pop(setting.variable), setting.variable)
         if setting.secret and (named := rest.pop(f"{setting.variable}_FILE", "")):
-            if setting.variable in environment:
-                raise ConfigurationError(
-                    f"{setting.variable} and {setting.variable}_FILE contradict; set one."
-                )
-            secret = _read_text(Path(named), f"{setting.variable}_FILE={named!r} can't be read")
-            values[setting.name] = SourcedText(secret.strip(), named)
+            with _kept(faults):
+                if setting.variable in environment:
+                    raise ConfigurationError(
+                        f"{setting.variable} and {setting.variable}_FILE contradict; set one."
+                    )
+                secret = _read_text(Path(named), f"{setting.variable}_FILE={named!r} can't be read")
+                values[setting.name] = SourcedText(secret.strip(), named)
     if rest:
         unknown = ", ".join(sorted(rest))
-        raise ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all.")
-    return values
+        faults.append(ConfigurationError(f"{unknown}: no such setting; `petstore config` lists them all."))
+    return values, faults
+
+
+@contextmanager
+def _kept(faults: list[ConfigurationError]) -> Iterator[None]:
+    try:
+        yield
+    except ConfigurationError as error:
+        faults.append(error)
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
     """The settings in force. Raises ConfigurationError with one line for the first thing that is wrong."""
-    values = texts(read_environment() if environment is None else environment)
+    values, faults = texts(read_environment() if environment is None else environment)
+    if faults:
+        raise faults[0]
     parsed = {}
     for setting in TABLE:
         text = values[setting.name].text
@@ -162,7 +175,8 @@ def _check_sharing(settings: Settings) -> None:
             )
 
 
-def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
+def _read_file(path: Path, values: dict[str, SourcedText], faults: list[ConfigurationError]) -> None:
+    """Put what the file says in the place of `values`. Raises ConfigurationError when it can't be read."""
     unreadable = f"PETSTORE_CONFIG={str(path)!r} can't be read"
     import tomllib  # most commands read no file
 
@@ -173,13 +187,17 @@ def _read_file(path: Path, known: Collection[str]) -> dict[str, str]:
         raise ConfigurationError(f"{unreadable}: it is nested too deeply.") from None
     except ValueError as error:
         raise ConfigurationError(f"{unreadable}: {error}.") from None
-    unknown = sorted(set(table) - set(known))
-    if unknown:
-        raise ConfigurationError(
-            f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all, here in lower"
-            f" case without {PREFIX}."
+    if unknown := sorted(set(table) - set(values)):
+        faults.append(
+            ConfigurationError(
+                f"{path}: no such setting: {', '.join(unknown)}; `petstore config` lists them all, here in"
+                f" lower case without {PREFIX}."
+            )
         )
-    return {name: _as_text(path, name, value) for name, value in table.items()}
+    for name, value in table.items():
+        if name in values:
+            with _kept(faults):
+                values[name] = SourcedText(_as_text(path, name, value), str(path))
 
 
 def _as_text(path: Path, name: str, value: object) -> str:

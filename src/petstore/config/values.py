@@ -101,10 +101,15 @@ def listen_host(text: str) -> str:
 
 def api_url(text: str) -> str:
     """A URL that ends with /v1, or nothing. The contract bounds the headers that contain it."""
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.netloc or not parts.path.endswith("/v1")):
+    try:
+        parts = urlsplit(text)
+        fits = bool(parts.hostname and parts.port != 0 and parts.path.endswith("/v1"))
+        fits = fits and parts.scheme in ("http", "https")
+    except ValueError:
+        fits = False
+    if text and not fits:
         raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
-    if parts.query or parts.fragment or "@" in text or re.search(r'[^!-~]|[<>"]', text):
+    if re.search(r'[^!-~]|[<>"?#@]', text):
         raise ValueError("expected a URL in ASCII without user, query or fragment")
     if len(text) > _URL_MAX:
         raise ValueError(f"expected at most {_URL_MAX} characters")
