@@ -399,4 +399,4 @@ def _placed(text: str, path: Path, port: int, upstream: int) -> str:
     text = re.sub(r"/(opt/petstore/deploy/nginx|etc/ssl/\w+\.example\.com)/", f"{path}/", text)
     text = re.sub(r"^    listen \[::\].*\n", "", text, flags=re.M)
     text = text.replace("listen 443", f"listen 127.0.0.1:{port}")
-    return re.sub(r"server 127\.0\.0\.1:808[01];", f"server 127.0.0.1:{upstream};", text)
+    return re.sub(r"server 127\.0\.0\.1:80[89]0;", f"server 127.0.0.1:{upstream};", text)

@@ -12,6 +12,7 @@ import pytest
 
 from petstore import config
 from tests.deploy.files import DEPLOY, UNITS, settings_of, unit
+from tests.deploy.files import STAGING as STAGING_SITE
 from tests.support import machine
 from tests.support.server import issue_key
 from tools.servers.petstore import PROGRAM, environment
@@ -68,7 +69,10 @@ class TestUnits:
             found.append(config.load({"PETSTORE_CONFIG": str(tmp_path / name)}))
         production, staging = found
         assert (production.stage, staging.stage) == ("production", "staging")
-        assert (production.port, staging.port) == (8080, 8081)
+        production_ports = {8080, *range(8081, 8090)}  # petstore.service, and petstore@1 to petstore@9
+        assert production.port in production_ports
+        assert staging.port not in production_ports
+        assert f"server 127.0.0.1:{staging.port};" in STAGING_SITE
         assert Path(staging.database_url.removeprefix("sqlite:///")).parent == Path(
             f"/var/lib/{STAGING[:-8]}"
         )
