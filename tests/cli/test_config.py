@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import os
+from urllib.parse import urlsplit
 
 import pytest
 
 from petstore import config
 from tests import conftest
 from tests.cli.conftest import Cli
+from tests.support.postgres import fresh_database
 
 
 def values(cli: Cli) -> dict[str, dict[str, object]]:
@@ -188,6 +190,18 @@ class TestWrong:
         result = cli.run("config", "--check")
         assert (result.exit_code, result.stdout) == (code, "")
         assert len(result.stderr.splitlines()) == (code != 0)
+
+    def test_the_check_of_a_reload_asks_postgresql_beside_a_valkey(self, cli: Cli) -> None:
+        """As the service does: what PostgreSQL refuses, such as a changed password or another name, is wrong.
+        Where it is away, no new worker would come to serve."""
+        cli.settings["PETSTORE_VALKEY_URL"] = "valkey://127.0.0.1:1/0"
+        with fresh_database(migrated=True) as url:
+            cli.settings["PETSTORE_DATABASE_URL"] = url
+            assert cli.run("config", "--check").exit_code == 0
+            cli.settings["PETSTORE_DATABASE_URL"] = urlsplit(url)._replace(path="/none").geturl()
+            assert "no such database" in cli.refused(78, "config", "--check")
+        cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://shop@127.0.0.1:1/pets"
+        assert "can't be reached" in cli.refused(75, "config", "--check")
 
     @pytest.mark.parametrize("place", ["cache:port", "cache?ca=/none", "cache?ca=/dev/null"])
     def test_the_check_of_a_reload_reads_the_address_of_valkey(self, cli: Cli, place: str) -> None:

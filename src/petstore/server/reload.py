@@ -8,7 +8,7 @@ import msgspec
 
 from petstore import config
 from petstore.config import Settings
-from petstore.core.errors import ConfigurationError
+from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.wiring import administration
 
 SET_UP_AT_START = ("host", "port", "workers")
@@ -26,17 +26,22 @@ def renewed(old: Settings, new: Settings) -> Settings:
         raise ConfigurationError("PETSTORE_STAGE: another one needs a stop of the service, and a start.")
     new = msgspec.structs.replace(new, **{name: getattr(old, name) for name in SET_UP_AT_START})
     config.check(new)
-    check_store(new)
+    try:
+        check_store(new)
+    except StoreUnavailable:
+        if not new.valkey_url:  # with one the workers overlap, and the present ones go on
+            raise
     return new
 
 
 def check_store(settings: Settings) -> None:
-    """Raise ConfigurationError or StoreUnavailable when a worker with these settings could not reach its
-    database, though the one before goes before it serves; ConfigurationError for a file of an address too.
+    """Raise ConfigurationError where PostgreSQL refuses these settings, and for a file of an address.
+
+    Raise StoreUnavailable where it can't be reached: no new worker would come to serve.
     """
     backend = administration.backend_of(settings)
     administration.check_files(settings)
-    if backend.file is None and not settings.valkey_url:
+    if backend.file is None:
         backend.schema()
 
 
