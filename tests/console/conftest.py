@@ -8,7 +8,9 @@ from typing import Any
 
 import jinja2
 import pytest
+from argon2 import PasswordHasher
 
+from petstore.console.passwords import Passwords
 from petstore.core.people import Role
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR
@@ -36,6 +38,22 @@ async def signs_in(
     visitor: Visitor, name: str = "anna", password: str = PASSWORD, path: str = "sign-in"
 ) -> Shown:
     return await visitor.fill(path, "sign-in", name=name, password=password)
+
+
+class _QuickPasswords(Passwords):
+    """A hash takes a twentieth of a millisecond, not twenty: test_sign_in.py tests those of the service."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_hashes() -> Iterator[None]:
+    """Consoles in this process hash with little work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("petstore.console.app.Passwords", _QuickPasswords)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
