@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.api.test_orders import add_pets, place
+from tests.support.cases import every_case
 from tests.support.contract import table
 from tests.support.service import Answer, Pairs, Shop, open_shop
 
@@ -35,8 +36,8 @@ async def third(shop: Shop, target: str, headers: Pairs = GZIP) -> Answer:
     return await shop.ask("GET", target, headers)
 
 
-@pytest.mark.parametrize("target", CACHED)
-@pytest.mark.parametrize(
+@every_case("target", CACHED)
+@every_case(
     ("lines", "taken"),
     [
         (["gzip"], True), (["br, gzip;q=0.1"], True), (["*"], True), (["br", "gzip"], True),

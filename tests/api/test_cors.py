@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 
@@ -77,7 +78,7 @@ class TestConfigured:
             assert answer.status >= 400
             assert answer.headers["access-control-allow-origin"] == ORIGIN
 
-    @pytest.mark.parametrize(
+    @every_case(
         "origin",
         [
             "https://evil.example", "http://shop.example", "https://shop.example:8443",

@@ -24,6 +24,7 @@ from petstore.core.moments import iso_moment
 from petstore.core.rehearsal import EVENT_TYPES
 from tests.api.refusals import GOOD
 from tests.support import contract
+from tests.support.cases import every_case
 from tests.support.journal import ACTOR
 from tests.support.receiver import receiving
 from tests.support.server import issue_key, running_server
@@ -174,7 +175,7 @@ async def test_after_the_gate(staging: Shop) -> None:
         assert (answer.status, "petstore-rehearsed" in answer.headers) == (status, False)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "value",
     ["", "conflict", "RATE_LIMITED", "outcome_unknown", "slow", "slow=30001", "slow=-1", "slow=1.5",
      "slow=\xb2", "date=2030-12-5", "date=2030-02-30", "date=20301205", "date=2030-W01-1", "lost=1",

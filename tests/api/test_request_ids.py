@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.cases import every_case
 from tests.support.service import Shop
 
 
@@ -26,7 +25,7 @@ class TestRequestId:
         after = (await shop.ask("GET", "/v1/pets")).headers["x-request-id"]
         assert before.partition("-")[0] != after.partition("-")[0]
 
-    @pytest.mark.parametrize(
+    @every_case(
         "value",
         ["a", "5f0c6a3e-2a55-4a0e-9d2b-6f0c1d5d7a10", "x" * 128, "A.b_c:d/e+f=g@h-0", "Root=1-67891233-abc"],
     )
@@ -34,7 +33,7 @@ class TestRequestId:
         """1 to 128 letters, digits and . _ : / + = @ -"""
         assert await sent_back(shop, value) == value
 
-    @pytest.mark.parametrize(
+    @every_case(
         "value",
         [
             "", "x" * 129, "a b", "a\r\nX-Evil: 1", "a\nb", "\x00", "é", "<script>", '"', "a,b", "\x1b[31m",

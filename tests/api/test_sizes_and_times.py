@@ -14,6 +14,7 @@ from petstore.core.errors import HeadersTooLarge
 from petstore.http.exchange import Exchange
 from petstore.http.heads import Head
 from tests.api.writing import Writing
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 from tests.support.waiting import until
@@ -54,7 +55,7 @@ def test_nothing_is_kept_of_a_head_that_is_too_large() -> None:
 class TestBodySize:
     """64 KiB, declared or not, in one piece or many."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("length", "piece"),
         [
             *((("content-length", "65536"), piece) for piece in (97, 1_000, 100 * KIB)),
@@ -124,9 +125,7 @@ class TestHead:
 class TestHost200:
     """Host names a host."""
 
-    @pytest.mark.parametrize(
-        "host", ["testserver", "shop.example:8080", "127.0.0.1:80", "[::1]", "[::1]:8080", "a:"]
-    )
+    @every_case("host", ["testserver", "shop.example:8080", "127.0.0.1:80", "[::1]", "[::1]:8080", "a:"])
     async def test_accepted(self, shop: Shop, host: str) -> None:
         """Names, IPv4 addresses and IPv6 literals, with or without a port."""
         assert (await shop.ask("GET", "/v1/pets", [("host", host)])).status == 200
@@ -142,7 +141,7 @@ class TestDeadline408:
             yield shop
 
     @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/pets"), ("PATCH", "/v1/pets/1")])
-    @pytest.mark.parametrize("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
+    @every_case("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
     async def test_a_body_that_stops(self, hasty: Shop, sent: list[bytes], method: str, path: str) -> None:
         """Also when everything but the end has come: nothing is stored."""
         await hasty.post({"name": "Mia", "categoryId": 2})
@@ -176,7 +175,7 @@ class TestDeadline408:
             assert answer.status == status
 
 
-@pytest.mark.parametrize("cut", range(0, len(GOOD) + 1, 4))
+@every_case("cut", range(0, len(GOOD) + 1, 4))
 async def test_a_client_that_leaves_stores_nothing(writing: Writing, cut: int) -> None:
     """Wherever it stops, also when all bytes have come and only the end has not."""
     before = writing.shop.fingerprint()

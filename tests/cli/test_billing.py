@@ -13,6 +13,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.lists import bills
 from tests.cli.conftest import Cli
+from tests.support.cases import every_case
 
 DECEMBER = ("--month", "2026-12")
 
@@ -126,7 +127,7 @@ class TestEnd:
 class TestRefusals:
     """One line that says what to give instead."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("arguments", "told"),
         [
             ("--all", "--all needs the days of a bill"),

@@ -11,6 +11,7 @@ from argon2 import PasswordHasher
 from petstore.console.passwords import Passwords
 from petstore.core.errors import Unavailable
 from tests.console.conftest import OTHER, PASSWORD, invited, signs_in
+from tests.support.cases import every_case
 from tests.support.console import Visitor
 from tests.support.journal import written
 from tests.support.service import Pairs, Shop, open_shop
@@ -118,7 +119,7 @@ class TestSignIn:
         await visitor.post(page.address.removeprefix("/console/"), fields, headers=host)
         assert "__Host-petstore-device" not in visitor.cookies
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("wanted", "comes_to"),
         [
             ("me", "/console/me"),
@@ -202,9 +203,7 @@ class TestCookies:
             assert (shown.status, shown.forms) == (403, [])
             assert "without TLS others on the network could read it" in shown.text
 
-    @pytest.mark.parametrize(
-        "name", ["x-forwarded-for", "x-forwarded-proto", "forwarded", "via", "x-real-ip"]
-    )
+    @every_case("name", ["x-forwarded-for", "x-forwarded-proto", "forwarded", "via", "x-real-ip"])
     async def test_a_proxy_that_nobody_has_told_of_gets_no_password(self, shop: Shop, name: str) -> None:
         """It may ask for a loopback address whatever the browser asked for, and without TLS: what it says of
         the browser's counts from trusted proxies alone."""
@@ -212,8 +211,8 @@ class TestCookies:
         shown = await Visitor(shop, scheme_headers=[(name, said)]).get("sign-in")
         assert (shown.status, "PETSTORE_TRUSTED_PROXIES" in shown.text) == (403, True)
 
-    @pytest.mark.parametrize("site", [None, "same-origin"])
-    @pytest.mark.parametrize("origin", ["http://shop.example", "https://192.0.2.1"])
+    @every_case("site", [None, "same-origin"])
+    @every_case("origin", ["http://shop.example", "https://192.0.2.1"])
     async def test_nor_does_one_that_adds_nothing(
         self, shop: Shop, anna: Visitor, origin: str, site: str | None
     ) -> None:

@@ -8,6 +8,7 @@ from email.utils import parsedate
 import pytest
 
 from tests.http.kit import Later, Peer, get, ok, post
+from tests.support.cases import every_case
 
 EVIL = get(b"/evil")
 LENGTH = b"Content-Length: %d\r\n" % len(EVIL)
@@ -117,7 +118,7 @@ async def test_after_the_answers_to_good_requests() -> None:
     "around", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"], ids=["plain", "upgrade"]
 )
 @pytest.mark.parametrize("method", [b"POST", b"GET", b"FOO"])
-@pytest.mark.parametrize(
+@every_case(
     "framing",
     [
         *(LENGTH + b"Content-Length: 0\r\n", b"Content-Length: 0\r\n" + LENGTH, LENGTH * 2),

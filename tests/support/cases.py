@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 
-def every_case(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Callable[..., None]], Any]:
+def every_case(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Callable[..., Any]], Any]:
     """As `pytest.mark.parametrize`, but one test: its first case that fails is named.
 
     To collect, set up and report a test takes 10 ms: for cases of microseconds, which share all fixtures.
@@ -17,15 +18,21 @@ def every_case(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Ca
     rows = [dict(zip(words, case if len(words) > 1 else (case,), strict=True)) for case in cases]
     assert rows
 
-    def decorate(test: Callable[..., None]) -> Any:
-        @wraps(test)
-        def all_cases(*arguments: Any, **fixtures: Any) -> None:
-            for row in rows:
-                try:
-                    test(*arguments, **fixtures, **row)
-                except BaseException as error:
-                    error.add_note(f"The case is {row!a:.1000}")
-                    raise
+    def decorate(test: Callable[..., Any]) -> Any:
+        if inspect.iscoroutinefunction(test):
+
+            @wraps(test)
+            async def all_cases(*arguments: Any, **fixtures: Any) -> None:
+                for row in rows:
+                    with _named(row):
+                        await test(*arguments, **fixtures, **row)
+        else:
+
+            @wraps(test)
+            def all_cases(*arguments: Any, **fixtures: Any) -> None:
+                for row in rows:
+                    with _named(row):
+                        test(*arguments, **fixtures, **row)
 
         signature = inspect.signature(test)
         left = [each for name, each in signature.parameters.items() if name not in words]
@@ -33,3 +40,13 @@ def every_case(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Ca
         return all_cases
 
     return decorate
+
+
+@contextmanager
+def _named(row: dict[str, Any]) -> Iterator[None]:
+    """The error of a case says which one it is."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"The case is {row!a:.1000}")
+        raise
