@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.api.writing import Writing
+from tests.support.cases import every_case
 from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -17,7 +18,7 @@ GOOD = b'{"name":"Rex","categoryId":1}'
 class TestAnyBody:
     """What may come with a body, and in it."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         "extra",
         [
             ("expect", "100-continue"), ("transfer-encoding", "chunked"), ("te", "trailers"),
@@ -25,7 +26,6 @@ class TestAnyBody:
             ("content-range", "bytes 0-1/9"), ("content-disposition", "attachment"),
             ("x-content-type-options", "sniff"), ("prefer", "return=minimal"), ("if-match", "*"),
         ],
-        ids=lambda pair: pair[0],
     )  # fmt: skip
     async def test_headers_that_mean_nothing(self, shared_writing: Writing, extra: tuple[str, str]) -> None:
         """The animal is added or changed."""

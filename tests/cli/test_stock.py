@@ -25,6 +25,7 @@ from petstore.core.lists.table_lists import TableList
 from petstore.core.values import NAME
 from tests.cli.conftest import Cli
 from tests.support.backends import make_file
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 
 HEADER = "name,categoryId,status\r\n"
@@ -115,7 +116,7 @@ class TestCsv:
             "line 13: name: expected 1 to 255 characters, got 256.",
         ]
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("text", "said"),
         [
             (b"", "The list is empty"),

@@ -104,8 +104,8 @@ def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
         Petstore(ADDRESS, KEY).with_options(**options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
-@pytest.mark.parametrize("location", ["https://evil.example/v1/usage", "/v2/usage", "//evil.example", None])
+@every_case("status", [301, 302, 303, 307, 308, 304])
+@every_case("location", ["https://evil.example/v1/usage", "/v2/usage", "//evil.example", None])
 def test_a_redirect_is_not_followed(scripted: Scripted, status: int, location: str | None) -> None:
     """Nothing is sent anywhere else; the error names the other host."""
     headers = {} if location is None else {"Location": location}

@@ -16,6 +16,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.moments import iso_moment
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet
+from tests.support.cases import every_case
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
@@ -80,7 +81,7 @@ async def test_the_days_of_limits_stay_utc(shop: Shop, operator: Visitor) -> Non
         assert said in text or "being counted" in text
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("typed", "zone", "expected"),
     [
         ("2001-09-09T01:46", UTC, 999_999_960_000),

@@ -12,7 +12,8 @@ import click
 import pytest
 
 from petstore.cli.main import petstore
-from tests.docs.documents import ROOT, documents, fences, name_of, prose, text_of
+from tests.docs.documents import ROOT, documents, fences, prose, text_of
+from tests.support.cases import every_case
 
 _TEMPLATES = sorted((ROOT / "src" / "petstore" / "site" / "templates").glob("*.html"))
 _WITH_COMMANDS = [path for path in (*documents(), *_TEMPLATES) if "petstore " in text_of(path)]
@@ -51,7 +52,7 @@ def fault(line: str) -> str | None:
     return f"petstore {line!r}: there is no option {unknown[0]!r}" if unknown else None
 
 
-@pytest.mark.parametrize("document", _WITH_COMMANDS, ids=name_of)
+@every_case("document", _WITH_COMMANDS)
 def test_commands_of_the_program_exist(document: Path) -> None:
     """A reader who types a command from a document is not told that there is none."""
     assert [told for line in commands_in(document) if (told := fault(line))] == []
@@ -61,7 +62,7 @@ def makefile_targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.M))
 
 
-@pytest.mark.parametrize("document", documents(), ids=name_of)
+@every_case("document", documents())
 def test_make_targets_exist(document: Path) -> None:
     """Each `make …` of a document is a target of the Makefile."""
     text = text_of(document)

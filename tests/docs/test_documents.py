@@ -12,9 +12,10 @@ import pytest
 from tests.architecture.sources import tracked
 from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
 from tests.docs.documents import ROOT, anchors, documents, links, name_of, section, text_of
+from tests.support.cases import every_case
 
 
-@pytest.mark.parametrize("document", documents(), ids=name_of)
+@every_case("document", documents())
 def test_links_lead_somewhere(document: Path) -> None:
     """A reader who follows a link arrives. Addresses on the web are not asked."""
     lost = []
@@ -159,7 +160,7 @@ _TABLE = Path(__file__).with_name("asvs.toml")
 _NAMED = sorted({row["test"] for row in tomllib.loads(text_of(_TABLE))["requirement"]})
 
 
-@pytest.mark.parametrize("named", _NAMED)
+@every_case("named", _NAMED)
 def test_each_test_that_it_names_exists(named: str) -> None:
     """A class or a function, in that file."""
     path, *names = named.split("::")

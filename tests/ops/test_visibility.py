@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from petstore.ops import build
 from tests.support.answers import check_error
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 
@@ -85,7 +87,7 @@ class TestOperatorsOnly:
             check_error(metrics)
         return metrics.status == 200
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("client", "seen"),
         [
             ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("::ffff:127.0.0.1", True),
@@ -113,7 +115,15 @@ class TestOperatorsOnly:
             assert not await self.sees(shop, "127.0.0.1", "unknown")
             assert await self.sees(shop, "10.1.9.9")
 
-    @pytest.mark.parametrize(
+    @pytest.fixture
+    async def named(self, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Shop]:
+        """A shop with names of its own."""
+        hosts = "petstore.petstore.svc.cluster.local"
+        base_url = "https://api.shop.example/v1"
+        async with open_shop(tmp_path, clock, base_url=base_url, ops_hosts=hosts) as shop:
+            yield shop
+
+    @every_case(
         ("host", "is_shown"),
         [
             ("127.0.0.1:8080", True), ("10.1.2.3:8080", True), ("[::1]:8080", True), ("localhost:8080", True),
@@ -124,19 +134,14 @@ class TestOperatorsOnly:
         ],
     )  # fmt: skip
     async def test_a_page_that_rebinds_its_name_is_a_stranger(
-        self, tmp_path: Path, clock: ManualClock, host: str, is_shown: bool
+        self, named: Shop, host: str, is_shown: bool
     ) -> None:
         """A browser on the operator's machine asks for it from there, with the page's own name as Host."""
-        settings = {
-            "base_url": "https://api.shop.example/v1",
-            "ops_hosts": "petstore.petstore.svc.cluster.local",
-        }
-        async with open_shop(tmp_path, clock, **settings) as shop:
-            metrics = await shop.call("GET", "/metrics", [("host", host)])
-            ready = await shop.call("GET", "/readyz", [("host", host)])
-            assert metrics.status == (200 if is_shown else 404)
-            assert ready.status == 200
-            assert ("checks" in ready.json()) is is_shown
+        metrics = await named.call("GET", "/metrics", [("host", host)])
+        ready = await named.call("GET", "/readyz", [("host", host)])
+        assert metrics.status == (200 if is_shown else 404)
+        assert ready.status == 200
+        assert ("checks" in ready.json()) is is_shown
 
     async def test_two_hosts_are_none(self, shop: Shop) -> None:
         """Nobody can say which of them a proxy has looked at."""

@@ -21,6 +21,7 @@ from petstore.site.rendered import RenderedPages
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import ChunkMaker, Streamed
 from petstore.web.slots import Slots
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop
@@ -33,7 +34,7 @@ CHANGING = ("/", "/docs", "/docs/guide", "/docs/reference", "/openapi.json", "/o
 class TestNegotiation:
     """What the headers of a client mean."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("accept", "html"),
         [
             (BROWSER[1], True), ("text/html", True), ("Text/HTML; q=0.3", True), ("", False), ("*/*", False),
@@ -47,7 +48,7 @@ class TestNegotiation:
         """Who names text/html, unless application/json weighs more or, with the same weight, comes first."""
         assert prefers_html([accept]) is html
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("accept_encoding", "taken"),
         [
             ("gzip", True), ("gzip, deflate, br, zstd", True), ("GZIP;Q=1.0", True), ("*", True), ("", False),

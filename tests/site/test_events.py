@@ -22,6 +22,7 @@ from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
 from tests.support import contract
+from tests.support.cases import every_case
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
 
@@ -89,7 +90,7 @@ def _check(shown: dict[str, Any], written: list[dict[str, Any]], is_whole: bool)
         assert not types or shown[name] is None or type(shown[name]) in types, name
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=[kind.name for kind in TYPES])
+@every_case("kind", TYPES)
 async def test_a_type_has_an_example(kind: EventType) -> None:
     """A new type needs one in site/events.py."""
     assert example(kind).type == kind.name
@@ -122,7 +123,7 @@ async def test_the_page_has_each_type_once(shared_shop: Shop) -> None:
         assert event["type"] == kind.name
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=[kind.name for kind in TYPES])
+@every_case("kind", TYPES)
 async def test_it_says_who_sees_a_type(shared_shop: Shop, kind: EventType) -> None:
     """In the section of its subject."""
     page = (await shared_shop.call("GET", "/docs/events")).body.decode()

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 
 from petstore.site.contents import PAGES
 from petstore.site.tree import content
+from tests.support.cases import every_case
 from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,7 +39,7 @@ def _as_html(markdown: str) -> str:
     return f"<main>{MarkdownIt('commonmark').enable('table').render(markdown)}</main>"
 
 
-@pytest.mark.parametrize("path", PATHS)
+@every_case("path", PATHS)
 async def test_it_says_what_the_page_says(shop: Shop, path: str) -> None:
     """Word for word, with the reader's own address."""
     page, markdown = await _read(shop, path), await _read(shop, f"{path}.md")
@@ -46,7 +47,7 @@ async def test_it_says_what_the_page_says(shop: Shop, path: str) -> None:
     assert "127.0.0.1:8080" not in markdown
 
 
-@pytest.mark.parametrize("path", PATHS)
+@every_case("path", PATHS)
 async def test_it_is_built_as_the_page_is(shop: Shop, path: str) -> None:
     """As many headings of each level, blocks of code and rows of tables; no HTML is left."""
     page, markdown = await _read(shop, path), await _read(shop, f"{path}.md")
@@ -59,7 +60,7 @@ async def test_it_is_built_as_the_page_is(shop: Shop, path: str) -> None:
     assert not re.search(r"^ *</?(div|span|section|details)", markdown, re.M)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@every_case("path", PATHS)
 async def test_its_links_lead_somewhere(shop: Shop, path: str) -> None:
     """To the Markdown of other pages, and to anchors that their pages have."""
     for reference in re.findall(r'href="(.*?)"', _as_html(await _read(shop, f"{path}.md"))):
@@ -73,7 +74,7 @@ async def test_its_links_lead_somewhere(shop: Shop, path: str) -> None:
             assert f' id="{unquote(target.fragment)}"' in await _read(shop, shown), reference
 
 
-@pytest.mark.parametrize("path", PATHS)
+@every_case("path", PATHS)
 async def test_the_page_names_it(shop: Shop, path: str) -> None:
     """In its head, with the media type (RFC 7763) that it has."""
     reference = re.search(

@@ -17,6 +17,7 @@ from petstore.site.contents import PAGES
 from petstore.site.rendered import RenderedPages
 from tests.support import contract
 from tests.support.answers import check_error
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, settle
 from tests.support.waiting import PATIENCE_SECONDS
@@ -113,7 +114,7 @@ class TestFirst:
 class TestOddQueries:
     """Characters mean themselves."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         "query",
         ['"', "'", '"a', "a OR", "NEAR(", "*", "a*", "-a", "a AND NOT b", "(", "%", "\\", ";--", "\x00",
          "\x1b[2J", "\u202e", "\U0001f43e", "ß", "%ff", "..", "/", "a" * 100, "a " * 50, "{root}",

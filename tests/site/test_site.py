@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.support.answers import check_error
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 
@@ -78,7 +79,7 @@ async def test_every_link_leads_somewhere(shop: Shop, prefix: str) -> None:
 class Test200:
     """What is there."""
 
-    @pytest.mark.parametrize("path", PAGES)
+    @every_case("path", PAGES)
     async def test_a_page_carries_the_strict_policy(self, shop: Shop, path: str) -> None:
         """Scripts from here only, nothing from another host, no frame around it, nothing evaluated."""
         answer = await shop.call("GET", path, [("accept", "text/html")])
@@ -239,7 +240,7 @@ _NOTHING = [
 class TestErrors:
     """The Error body outside /v1 too."""
 
-    @pytest.mark.parametrize("path", _NOTHING)
+    @every_case("path", _NOTHING)
     async def test_404(self, shop: Shop, path: str) -> None:
         """Unknown paths, with or without a slash at their end: never a redirect."""
         answer = await shop.call("GET", path)
@@ -248,8 +249,8 @@ class TestErrors:
         assert "location" not in answer.headers
         assert answer.headers["x-content-type-options"] == "nosniff"
 
-    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
-    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
+    @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
+    @every_case("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
     async def test_405(self, shop: Shop, path: str, method: str) -> None:
         """Pages and documents are read only."""
         answer = await shop.call(method, path)
@@ -269,7 +270,7 @@ class TestErrors:
             check_error(answer)
             assert len(answer.body) < 200
 
-    @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
+    @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
         """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser
         guesses what it is."""

@@ -13,10 +13,11 @@ import pytest
 from petstore.core.errors import ConfigurationError
 from petstore.limiter.valkey.opening import open_client, open_publisher
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
+from tests.support.cases import every_case
 from tests.support.valkey import PATIENT
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("valkey://cache", ValkeyUrl(host="cache")),
@@ -38,7 +39,7 @@ def test_what_is_understood(text: str, expected: ValkeyUrl) -> None:
     assert "s3cret" not in str(parse_url(text))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "",

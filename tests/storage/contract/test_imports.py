@@ -23,6 +23,7 @@ from petstore.storage.store import Store
 from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS, Job
 from tests.support.backends import SharedData, through_pgbouncer_too
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list
 from tests.support.journal import entries
@@ -133,7 +134,7 @@ class TestCheck:
         assert ("'=1+1" if form == "csv" else '"name":7') in fault.row
         assert (await content(store, upload.id, FileKind.REJECTS)).startswith(rejects)
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("sent", "message"),
         [
             (b"", "The list is empty"),

@@ -12,6 +12,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
 
@@ -39,9 +40,7 @@ class TestAdd:
         with pytest.raises(Conflict, match="zoo has 10 contacts"):
             await store.contacts.add("account", "zoo", "c@zoo", ACTOR)
 
-    @pytest.mark.parametrize(
-        "wrong", [["a@zoo", "zoo"], ["a@zoo", "b@zoo", "a@zoo"], ["a@zoo", "A@Zoo"], [*TEN, "b@zoo"]]
-    )
+    @every_case("wrong", [["a@zoo", "zoo"], ["a@zoo", "b@zoo", "a@zoo"], ["a@zoo", "A@Zoo"], [*TEN, "b@zoo"]])
     async def test_one_that_is_wrong_adds_nothing(self, store: Store, wrong: list[str]) -> None:
         """No account, no person and no entry; the others may be added then."""
         with pytest.raises(Invalid):

@@ -13,6 +13,7 @@ from petstore.storage.store import Store
 from petstore.transactions import sign_ins, tries
 from petstore.transactions.script import Script, statement
 from tests.support.backends import SharedData
+from tests.support.cases import every_case
 from tests.support.journal import ACTOR, entries, written
 
 HERE = "192.0.2.7"
@@ -153,7 +154,7 @@ async def test_no_session_is_opened_beside_a_reset(
     assert await stores[0].sign_ins.sessions(50) == []
 
 
-@pytest.mark.parametrize("change", ["enable", "disable", "reset", "set_role", "find"])
+@every_case("change", ["enable", "disable", "reset", "set_role", "find"])
 async def test_nobody_of_that_name(store: Store, change: str) -> None:
     """Every method says so."""
     arguments = {"find": (), "set_role": (Role.STAFF, ACTOR)}.get(change, (ACTOR,))

@@ -10,6 +10,7 @@ import pytest
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.storage.backend import backend_for
 from petstore.storage.postgres import faults
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 
 
@@ -20,7 +21,7 @@ def refusal(url: str) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "place",
     [
         *("127.0.0.1:99999/d", "a..b/d", "db:port/x", "db/x?sslmode=perhaps", "[::1/x", "127.0.0.1:1,/d"),

@@ -30,6 +30,7 @@ from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_nam
 from petstore.transactions.retention import PARTS, REMOVED_WEBHOOK
 from petstore.transactions.usage import BANS_IN_FORCE
 from petstore.transactions.webhooks import FAILING
+from tests.support.cases import every_case
 
 
 @pytest.fixture
@@ -53,9 +54,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "query", QUERIES, ids=lambda query: f"{query.status} {query.category_id} {query.newest_first}"
-)
+@every_case("query", QUERIES)
 def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: PageQuery) -> None:
     """From the page's first animal on; a category without a status is three walks, merged as they go."""
     statement, arguments = page_of(query)
@@ -75,7 +74,7 @@ def test_the_most_frequent_page_by_status(connection: apsw.Connection) -> None:
     assert found == ["SEARCH pets USING INDEX pets_by_status (status=? AND rowid>?)"]
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=str)
+@every_case("query", QUERIES)
 def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuery) -> None:
     """Whatever else is filtered by."""
     statement, arguments = page_of(replace(query, ids=(1, 2, 3)))
@@ -83,9 +82,9 @@ def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuer
     assert found == ["SEARCH pets USING INTEGER PRIMARY KEY (rowid=?)"]
 
 
-@pytest.mark.parametrize("newest_first", [False, True])
-@pytest.mark.parametrize("account_id", [None, 1])
-@pytest.mark.parametrize(("status", "is_open"), [(None, False), (OrderStatus.PLACED, False), (None, True)])
+@every_case("newest_first", [False, True])
+@every_case("account_id", [None, 1])
+@every_case(("status", "is_open"), [(None, False), (OrderStatus.PLACED, False), (None, True)])
 def test_a_page_of_orders_is_a_walk_along_an_index(
     connection: apsw.Connection,
     account_id: int | None,
@@ -117,9 +116,9 @@ def test_a_search_by_name_is_two_walks_merged(connection: apsw.Connection) -> No
     ]
 
 
-@pytest.mark.parametrize("plan", [None, "pro"])
-@pytest.mark.parametrize("state", [None, *STATES])
-@pytest.mark.parametrize("after", ["", "shop-7"])
+@every_case("plan", [None, "pro"])
+@every_case("state", [None, *STATES])
+@every_case("after", ["", "shop-7"])
 def test_a_page_of_accounts_begins_where_the_last_one_ended(
     connection: apsw.Connection, after: str, state: str | None, plan: str | None
 ) -> None:
