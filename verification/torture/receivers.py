@@ -11,7 +11,6 @@ import asyncio
 import json
 import random
 import tempfile
-import threading
 import time
 from collections import Counter
 from contextlib import AbstractContextManager, suppress
@@ -27,16 +26,18 @@ from tests.support.waiting import pause
 from verification.torture.changing import Writers, keys_of_accounts
 from verification.torture.places import Place, changed_program, on_a_file, on_postgres
 
-EVENTS = 30_000  # for each of three webhooks
+SECONDS = 120.0
 _WEBHOOKS = 4
 _WRITERS = 2
-_ROWS = 10_000  # of each list that is imported
+# Of each list that is imported, once fewer events than this are on their way to a webhook.
+_ROWS = 500
 _FAILING = 0.3
 _TIMED_OUT = 0.0002
 _KILLED_EVERY_SECONDS = 10.0
 # The last repetitions are a day apart.
 _SOONER = 3_000
-_END_SECONDS = 900.0
+# After the last kill, which keeps webhooks waiting for 30 seconds.
+_END_SECONDS = 300.0
 _TROUBLES = ("service", "background", "parent", "stop")
 _FAULTS = ("500", "503", "429", "reset", "short", "silent")
 
@@ -129,23 +130,23 @@ class Round:
             made = self._clients[number % 2]("POST", "/v1/webhooks", document).json()
             receiver.secrets[f"/{number}"] = Webhook(made["secret"])
 
-    def run(self, events: int, kinds: tuple[str, ...], every_seconds: float) -> None:
-        """Until so many events were made and have arrived, or nothing arrives any more."""
-        over = threading.Event()
-        importing = threading.Thread(target=self._import, args=(events, over))
-        importing.start()
+    def run(self, seconds: float, rows: int, kinds: tuple[str, ...], every_seconds: float) -> None:
+        """Make events for so long, as fast as they arrive; then wait until all have."""
         tended = self._place.troubles_now_and_then(kinds, every_seconds, self._chance, self._report.counts)
-        try:
+        ends = time.monotonic() + seconds
+        while True:
             with self._writers.at_work():
-                while importing.is_alive():
-                    next(tended)
-        finally:
-            over.set()
-            importing.join()
+                self._import(rows)
+                next(tended)
+            while (is_on := time.monotonic() < ends) and self._is_behind(rows):
+                next(tended)
+            if not is_on:
+                break
         self._writers.close()
         ends = time.monotonic() + _END_SECONDS
         while self._missing() and time.monotonic() < ends:
-            next(tended)
+            pause(0.5)
+            self._place.tend()
         self.judge()
         self._count()
 
@@ -156,19 +157,15 @@ class Round:
                 f"{self._place.url.partition(':')[0]}: {path} lacks {len(ids)}: {sorted(ids)[:3]}"
             )
 
-    def _import(self, events: int, over: threading.Event) -> None:
-        """Lists of new animals, by commands."""
+    def _import(self, rows: int) -> None:
+        """A list of new animals, by a command."""
         path = self._place.folder / "stock.csv"
-        for first in range(0, events, _ROWS):
-            if over.is_set():
-                return
-            rows = [f"Animal {n},{n % 9},available\n" for n in range(first, min(first + _ROWS, events))]
-            path.write_text("name,categoryId,status\n" + "".join(rows))
-            for _ in range(20):  # a restart of PostgreSQL ends a command
-                with suppress(RuntimeError):
-                    self._place.command("pets", "import", path)
-                    break
-                pause(0.5)
+        lines = [f"Animal {n},{n % 9},available\n" for n in range(rows)]
+        path.write_text("name,categoryId,status\n" + "".join(lines))
+        self._place.command("pets", "import", path)
+
+    def _is_behind(self, most: int) -> bool:
+        return any(len(ids) >= most for ids in self._missing().values())
 
     def _missing(self) -> dict[str, set[str]]:
         """By path, the events of the journal that were not accepted yet."""
@@ -202,7 +199,8 @@ def play(
     report: Report,
     seed: int,
     *,
-    events: int = EVENTS,
+    seconds: float = SECONDS,
+    rows: int = _ROWS,
     kinds: tuple[str, ...] = _TROUBLES,
     every_seconds: float = _KILLED_EVERY_SECONDS,
     sooner: int = _SOONER,
@@ -216,7 +214,7 @@ def play(
     with receiver.at_work() as port:
         place.start()
         round_ = Round(place, receiver, port, report, seed)
-        round_.run(events, kinds, every_seconds)
+        round_.run(seconds, rows, kinds, every_seconds)
     return round_
 
 

@@ -20,7 +20,7 @@ def test_each_event_arrives_at_receivers_that_fail(tmp_path: Path) -> None:
     report = Report()
     with on_a_file(tmp_path) as place:
         round_ = receivers.play(
-            place, report, 1, events=50, kinds=("background",), every_seconds=inf, sooner=100_000
+            place, report, 1, seconds=0, rows=50, kinds=("background",), every_seconds=inf, sooner=100_000
         )
         assert report.faults == []
         assert report.counts["times background"] == 1
