@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import sys
+import time
 
 import msgspec
 from petstore_client import AsyncPetstore, PetstoreError
@@ -60,19 +61,19 @@ async def _task(client: AsyncPetstore, demand: Demand, rng: random.Random, made:
         await asyncio.sleep(demand.pause if demand.is_even else rng.expovariate(1 / demand.pause))
 
 
-async def _run(address: str, demand: str, seconds: float, key: str) -> Made:
+async def _run(address: str, demand: str, ends_at: float, key: str) -> Made:
     made = Made()
     async with AsyncPetstore(address, key) as client:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(ends_at - time.time()):
                 await work(client, DEMANDS[demand], random.Random(), made)
     return made
 
 
 def main() -> None:
-    """Arguments: address, demand, seconds. The key comes by standard input, since others see arguments."""
-    address, demand, seconds = sys.argv[1:]
-    made = asyncio.run(_run(address, demand, float(seconds), sys.stdin.readline().strip()))
+    """Arguments: address, demand, its end as a Unix time; by standard input, unseen, the key."""
+    address, demand, ends_at = sys.argv[1:]
+    made = asyncio.run(_run(address, demand, float(ends_at), sys.stdin.readline().strip()))
     sys.stdout.write(f"{made.calls} {made.failed}\n")
 
 
