@@ -1,4 +1,4 @@
-"""Orders: 64 callers order the same animal at once, 500 animals, on a file with stores of commands beside its
+"""Orders: 64 callers order the same animal at once, 100 animals, on a file with stores of commands beside its
 service, and through two replicas; they are killed in half of the rounds. Each animal goes to one caller.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.orders import KINDS, play
 from tests.support.report import Report
 
-_CALLERS, _ANIMALS = 64, 500
+_CALLERS, _ANIMALS = 64, 100
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
