@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from petstore.core.keys import Caller
 from petstore.core.notifications import BEGUN_MAX, GATHERED_MS, KEPT_MS
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
+from petstore.server.parent import Serving
 from tests.architecture.sources import tracked
 from tests.docs.documents import ROOT, fences, section, text_of
 from tests.support.service import Shop
@@ -23,6 +25,7 @@ from tests.support.service import Shop
 DOCUMENT = text_of(ROOT / "docs" / "operations.md")
 MONITORING = text_of(ROOT / "docs" / "monitoring.md")
 BEHAVIOUR = text_of(ROOT / "docs" / "behaviour.md")
+RELIABILITY = text_of(ROOT / "docs" / "reliability.md")
 TROUBLESHOOTING = text_of(ROOT / "docs" / "troubleshooting.md")
 
 
@@ -34,6 +37,14 @@ class Only:
 
     def collect(self) -> list[Metric]:
         return [self._family]
+
+
+def test_a_stop_takes_no_longer_than_promised() -> None:
+    """I16: by then a process that hangs is killed, with the settings as they are sold."""
+    settings = config.load({})
+    with socket.socket() as listener:
+        killed_after = Serving(settings, listener, 1, None, settings).timeouts.stop_seconds
+    assert re.findall(r"\*\*I16\*\*: .* ends within (\d+) s", RELIABILITY) == [f"{killed_after:g}"]
 
 
 async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:
