@@ -34,7 +34,8 @@ def run(report: Report, seed: int, seconds: float) -> None:
 def _crowd(report: Report, seed: int, windows: int, server: Server, key: str) -> None:
     """All processes at once, until they end."""
     rng = random.Random(seed)
-    ends_at = time.time() + _WINDOW_SECONDS * windows  # the first window begins later, with a request
+    # The first window begins later, with the full second that its first request came in.
+    ends_at = time.time() + _WINDOW_SECONDS * windows - 1
     children = [_child(rng.choice(list(DEMANDS)), server, key, ends_at) for _ in range(PROCESSES)]
     for child in children:
         calls, failed = map(int, child.communicate()[0].split())
