@@ -40,11 +40,12 @@ class Only:
 
 
 def test_a_stop_takes_no_longer_than_promised() -> None:
-    """I16: by then a process that hangs is killed, with the settings as they are sold."""
+    """I16: a process that hangs is killed before that, with the settings as they are sold."""
     settings = config.load({})
     with socket.socket() as listener:
         killed_after = Serving(settings, listener, 1, None, settings).timeouts.stop_seconds
-    assert re.findall(r"\*\*I16\*\*: .* ends within (\d+) s", RELIABILITY) == [f"{killed_after:g}"]
+    (promised,) = re.findall(r"\*\*I16\*\*: .* ends within (\d+) s", RELIABILITY)
+    assert killed_after < int(promised)
 
 
 async def test_every_metric_is_named(shop: Shop, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How the real server stops: what was accepted is answered, counters are exact, and it ends (I16)."""
+"""How the real server stops: what was accepted is answered, counters are exact, within 10 s (I16)."""
 
 from __future__ import annotations
 

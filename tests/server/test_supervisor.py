@@ -43,7 +43,7 @@ class FakeProcess(Process):
 class Service(SignalPipe):
     """A supervisor, and all that surrounds it: its job, its processes and the signals that it receives."""
 
-    timeouts = Timeouts(stop_seconds=1, heartbeat_seconds=30)
+    timeouts = Timeouts(stop_seconds=1, replaced_seconds=1, heartbeat_seconds=30)
     has_background = False
 
     def __init__(self, events: list[Any], *, overlap: bool = True) -> None:
@@ -166,7 +166,7 @@ def alone() -> Iterator[Service]:
     """The same without overlap, where a worker may take two minutes to stop."""
     with capture_logs() as events:
         made = Service(events, overlap=False)
-        made.timeouts = Timeouts(stop_seconds=120, heartbeat_seconds=300)
+        made.timeouts = Timeouts(stop_seconds=120, replaced_seconds=120, heartbeat_seconds=300)
         made.supervisor.start_workers()
         yield made
         made.close()
@@ -226,6 +226,16 @@ class TestTimeouts:
         assert service.warnings == ["Worker 0 has hung for 30 s; killing it."]
         service.step(after=1)
         assert service.sent == {1: [signal.SIGKILL] * 2}
+
+    def test_a_stop_has_less_time_than_a_replacement(self, service: Service) -> None:
+        """I16: also for a worker that was being replaced; a second signal gives it no more."""
+        timeouts = Timeouts(stop_seconds=9, replaced_seconds=14, heartbeat_seconds=30)
+        process = service.fork(0, None, None, 100, timeouts)
+        process.terminate(REPLACED, 100)
+        assert process.deadline == 114
+        process.terminate(signal.SIGTERM, 102)
+        process.terminate(signal.SIGINT, 103)
+        assert process.deadline == 111
 
     def test_a_pause_of_the_machine_does_not_count(self, service: Service) -> None:
         """The workers were paused too, served or not, while the parent waited and while it worked."""

@@ -167,6 +167,39 @@ class TestStop:
             assert server.looks == looks
 
 
+@pytest.mark.parametrize(("number", "seconds"), [(signal.SIGTERM, 6.5), (REPLACED, 61.5)])
+async def test_a_stop_waits_for_no_body_as_long_as_a_replacement(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, seconds: float
+) -> None:
+    """I16: what is still arriving after some seconds is cut off, though bodies may take a minute."""
+    waited: list[float] = []
+    wait = asyncio.wait
+
+    async def note(tasks: Any, **options: Any) -> None:
+        if "timeout" in options:
+            waited.append(options["timeout"])
+            options["timeout"] = 0
+        await wait(tasks, **options)
+
+    monkeypatch.setattr(worker, "asyncio", SimpleNamespace(**{**vars(asyncio), "wait": note}))
+
+    class StalledServer(AcceptingServer):
+        def stop_accepting(self) -> None:
+            pass
+
+        def stop(self, answer_timeout_seconds: float) -> None:
+            pass
+
+        def end_all(self) -> None:
+            self.ended += 1
+            self._has_stopped.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server: Any = StalledServer(listener)
+        await serve_until(number, server, monkeypatch, "60s", worker._CUT_SHORT)
+    assert waited[0] == seconds
+
+
 async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -270,17 +303,20 @@ async def test_all_else_is_made_before_the_turn(tmp_path: Path, monkeypatch: pyt
 
 
 async def serve_until(
-    number: signal.Signals, server: AcceptingServer, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals,
+    server: AcceptingServer,
+    monkeypatch: pytest.MonkeyPatch,
+    body_timeout: str = "10s",
+    code: int = 0,
 ) -> None:
-    """A worker with `server`, stopped by a signal."""
+    """A worker with `server`, stopped by a signal, exits with `code`."""
     monkeypatch.setattr(worker, "collect_garbage_seldom", lambda: None)
     application: Any = Application()
     http_server: Any = server
     listeners.prepare(server.listener)
     parent, pipe = socket.socketpair()
     with parent, pipe:
-        serving = worker.Worker(
-            application, http_server, config.load({"PETSTORE_DRAIN": "1ms"}), Report(pipe.fileno())
-        )
+        settings = config.load({"PETSTORE_DRAIN": "1ms", "PETSTORE_BODY_TIMEOUT": body_timeout})
+        serving = worker.Worker(application, http_server, settings, Report(pipe.fileno()))
         asyncio.get_running_loop().call_later(0, os.kill, os.getpid(), number)
-        assert await serving.serve() == 0
+        assert await serving.serve() == code

@@ -27,7 +27,7 @@ from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
 from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
-from petstore.server.process import BACKGROUND, Report, Timeouts
+from petstore.server.process import BACKGROUND, FINISH_SECONDS_MAX, Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.signals import WITHOUT_MEANING
 from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
@@ -161,8 +161,13 @@ class Serving:
     @property
     def timeouts(self) -> Timeouts:
         settings = self._settings
+        body_seconds, others = (
+            settings.body_timeout_ms / 1_000,
+            settings.drain_ms / 1_000 + _STOP_MARGIN_SECONDS,
+        )
         return Timeouts(
-            stop_seconds=(settings.body_timeout_ms + settings.drain_ms) / 1_000 + _STOP_MARGIN_SECONDS,
+            stop_seconds=min(body_seconds, FINISH_SECONDS_MAX) + others,
+            replaced_seconds=body_seconds + others,
             heartbeat_seconds=settings.worker_timeout_ms / 1_000,
         )
 

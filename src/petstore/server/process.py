@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -17,6 +18,9 @@ from petstore.server.signals import TAKEN, WITHOUT_MEANING, SignalPipe
 REPLACED = signal.SIGIO  # tells a worker to stop because another one takes its place
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # of a worker; blocked until it handles them
 _START_SECONDS = 30.0
+# What was accepted has so long at most when the service stops, so that all ends within 10 s: then managers of
+# containers kill. A worker that is replaced has the whole timeout of a body.
+FINISH_SECONDS_MAX = 5.0
 BACKGROUND = -1  # the number of the process that carries out jobs
 _READY, _HEARTBEAT = b"r", b"."
 
@@ -29,9 +33,11 @@ def name_of(number: int) -> str:
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """How long a worker may take to stop, and may send no heartbeat while it serves."""
+    """How long a worker may take to stop, with the service or for a successor, and may send no heartbeat
+    while it serves."""
 
     stop_seconds: float
+    replaced_seconds: float
     heartbeat_seconds: float
 
     @property
@@ -89,7 +95,7 @@ class Process:
         self.waits_seconds = 0.0  # at most, for the end of the worker that it follows
         self.was_killed = False
         self._heartbeat_at = started_at
-        self._kill_at: float | None = None  # set by the first signal to stop
+        self._kill_at = math.inf  # set by the first signal to stop
         self._pipe = pipe
 
     @classmethod
@@ -139,7 +145,7 @@ class Process:
     @property
     def deadline(self) -> float:
         """When to kill the worker, unless it reports or ends before."""
-        if self._kill_at is not None:
+        if self.is_stopping:
             return self._kill_at
         if self.is_ready:
             return self._heartbeat_at + self.timeouts.heartbeat_seconds
@@ -147,12 +153,13 @@ class Process:
 
     @property
     def is_stopping(self) -> bool:
-        return self._kill_at is not None
+        return self._kill_at < math.inf
 
     def terminate(self, number: signal.Signals, now: float) -> None:
-        """Send a signal to stop. The first one sets the deadline."""
-        if self._kill_at is None:
-            self._kill_at = now + self.waits_seconds + self.timeouts.stop_seconds
+        """Send a signal to stop. The first one of a kind sets the deadline, if it is earlier."""
+        timeouts = self.timeouts
+        seconds = timeouts.replaced_seconds if number == REPLACED else timeouts.stop_seconds
+        self._kill_at = min(self._kill_at, now + self.waits_seconds + seconds)
         self.send(number)
 
     def kill_overdue(self, now: float) -> None:

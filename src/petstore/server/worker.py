@@ -18,7 +18,7 @@ from petstore.config import Settings
 from petstore.http.connection import LINGER_SECONDS
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
-from petstore.server.process import REPLACED, STOP_SIGNALS, Report
+from petstore.server.process import FINISH_SECONDS_MAX, REPLACED, STOP_SIGNALS, Report
 from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
@@ -78,7 +78,7 @@ class Worker:
         self._application = application
         self._server = server
         self._drain_seconds = settings.drain_ms / 1_000
-        self._finish_seconds = settings.body_timeout_ms / 1_000 + LINGER_SECONDS + _SETTLE_SECONDS
+        self._body_seconds = settings.body_timeout_ms / 1_000
         self._report = report
         self._is_replaced = True
         self._parent = os.getppid()
@@ -173,7 +173,8 @@ class Worker:
         """Wait for the accepted requests; False when connections had to be reset."""
         ended_before = self._server.ended
         self._server.stop(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
-        await asyncio.wait([serving], timeout=self._finish_seconds)
+        seconds = self._body_seconds if self._is_replaced else min(self._body_seconds, FINISH_SECONDS_MAX)
+        await asyncio.wait([serving], timeout=seconds + LINGER_SECONDS + _SETTLE_SECONDS)
         if not serving.done():
             self._server.end_all()
             await asyncio.wait([serving], timeout=_SETTLE_SECONDS)

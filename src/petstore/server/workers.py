@@ -49,7 +49,7 @@ class Workers:
             return work(number, report)
 
         process = self._start_process(number, run, self.signals, now, timeouts)
-        process.waits_seconds = max((other.timeouts.stop_seconds for other in before), default=0.0)
+        process.waits_seconds = max((other.timeouts.replaced_seconds for other in before), default=0.0)
         self._processes[process.pid] = process
         return process
 
