@@ -49,19 +49,13 @@ _NEXT = Statement(
 )
 _REMOVE = Statement("SELECT 1 WHERE false", f"DELETE {ADDED} AND {_UP_TO} AND {_LEAVES} RETURNING 1")
 _REMOVE_OLD = {
-    "usage_days": statement(
-        "DELETE FROM usage_days WHERE (account_id, day) IN"
-        " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT $2) RETURNING 1"
-    ),
-    "webhook_tries": statement(
-        "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
-        " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT $2) RETURNING 1"
-    ),
+    "usage_days": "DELETE FROM usage_days WHERE (account_id, day) IN"
+    " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT {}) RETURNING 1",
+    "webhook_tries": "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
+    " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT {}) RETURNING 1",
     # Nearly in the order of their times. Of the oldest rows those of a clock that was ahead stay.
-    "refusals": statement(
-        "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT $2) AND at_ms < $1"
-        " RETURNING 1"
-    ),
+    "refusals": "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT {})"
+    " AND at_ms < $1 RETURNING 1",
 }
 REMOVED_WEBHOOK = statement(
     "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL ORDER BY id LIMIT 1", lock=" FOR UPDATE"
@@ -148,7 +142,7 @@ class Retention(Repository):
     def remove(self, _now_ms: int, kind: str, before: int) -> Script[int]:
         """Remove some rows: `usage_days` before a day, `webhook_tries` that failed before a time, or
         `refusals` before a time. How many, 0 when none is left."""
-        return len((yield _REMOVE_OLD[kind], (before, STEP_MAX)))
+        return len((yield some_old(kind), (before,)))
 
     @write(NO_EFFECT)
     def remove_webhook(self, _now_ms: int, after: Part) -> Script[Part | None]:
@@ -164,6 +158,12 @@ class Retention(Repository):
             yield _REMOVE_WEBHOOK, (webhook_id,)  # with the few rows that are left
             return Part()
         return None
+
+
+def some_old(kind: str) -> Statement:
+    """Removes at most a step's rows. Its number is in the text: a parameter's PostgreSQL takes for a tenth of
+    the table, and would read all of it."""
+    return statement(_REMOVE_OLD[kind].format(STEP_MAX))
 
 
 def _last_before(at_ms: int) -> Script[Position]:

@@ -25,7 +25,7 @@ from petstore.transactions import idempotency, orders
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
-from petstore.transactions.retention import PARTS
+from petstore.transactions.retention import PARTS, STEP_MAX, some_old
 from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -288,6 +288,23 @@ class TestPlans:
             sql = f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_REPETITIONS.postgres.replace('$1', repr('a'))}"
             nodes = list(_nodes(json.loads(await connection.fetchval(sql))[0]["Plan"]))
             assert max(node["Actual Rows"] for node in nodes) == 1_000, nodes
+
+    async def test_what_a_step_of_the_removal_reads(self, database: str, store: Store) -> None:
+        """Of a table of any size what it removes: a step that reads all of it takes too long one day, and
+        nothing is removed any more."""
+        account_id = await webhooks.account(store, "hooks")
+        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        run(
+            database,
+            "INSERT INTO usage_days SELECT 1 + g % 200, g / 200, 1, 0, 0 FROM generate_series(0, 59999) g;"
+            " INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, fault, answer)"
+            " SELECT 1, 'evt_' || g, 'pet.created', g, 1, 'bad', '' FROM generate_series(0, 59999) g;"
+            " INSERT INTO refusals (account_id, at_ms, key_id, method, status, code)"
+            " SELECT 1, g, 1, 'GET', 429, 'rate_limited' FROM generate_series(0, 59999) g; ANALYZE",
+        )
+        async for connection in planning(database):
+            for kind in ("usage_days", "webhook_tries", "refusals"):
+                await self._check(connection, some_old(kind).postgres, (150,), STEP_MAX)
 
     async def test_the_webhook_that_is_furthest_behind(self, database: str, store: Store) -> None:
         """Planned for as many rows as there are webhooks, also without statistics of the one data set: every
