@@ -10,7 +10,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from petstore.core.limits.plans import FREE, PRO
+from petstore.core.contacts import Subject
+from petstore.core.limits.plans import FREE, PRO, Plan
+from petstore.core.orders import NewOrder
+from petstore.core.people import Role
+from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
@@ -33,29 +37,38 @@ async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
 
 
 @pytest.mark.parametrize("leaves", ["removed", "switched off"])
+@pytest.mark.parametrize(
+    ("subject", "name", "kind"), [("account", "shop", "plan.changed"), ("person", "anna", "order.created")]
+)
 async def test_who_leaves_while_its_mail_is_made_gets_none(
-    store: Store, database: str, clock: ManualClock, leaves: str
+    store: Store, database: str, subject: Subject, name: str, kind: str, leaves: str
 ) -> None:
     """Nor does it make the mail of others fail."""
+
+    async def happens(plan: Plan) -> None:
+        await store.accounts.set_plan("shop", plan, ACTOR)
+        pet = (await store.pets.add(NewPet("Rex", 1), ACTOR)).pet
+        await store.orders.place(1, NewOrder(pet.id), ACTOR)
+        await settled(store)
+
     await store.accounts.add("shop", FREE, ACTOR)
+    await store.people.add("anna", Role.STAFF, ACTOR)
     await store.notifications.gather()
-    await store.contacts.add("account", "shop", FIRST, ACTOR)
-    await store.accounts.set_plan("shop", PRO, ACTOR)
-    await settled(store)
+    await store.contacts.add(subject, name, FIRST, ACTOR)
+    await happens(PRO)
     await store.notifications.gather()
-    await store.contacts.add("account", "shop", SECOND, ACTOR)
-    await store.accounts.set_plan("shop", FREE, ACTOR)
-    await settled(store)
+    await store.contacts.add(subject, name, SECOND, ACTOR)
+    await happens(FREE)
     outside = await asyncpg.connect(database)
     try:
         await outside.execute("BEGIN")
         await outside.execute("SELECT 1 FROM mails FOR UPDATE")
         gathering = asyncio.create_task(store.notifications.gather())
         await waiting(database, 1, gathering)
-        leave: Callable[..., Any] = partial(store.contacts.switch, off=["plan.changed"])
+        leave: Callable[..., Any] = partial(store.contacts.switch, off=[kind])
         if leaves == "removed":
             leave = store.contacts.remove
-        leaving = asyncio.create_task(leave("account", "shop", SECOND, ACTOR))
+        leaving = asyncio.create_task(leave(subject, name, SECOND, ACTOR))
         await waiting(database, 2, leaving)
         await outside.execute("ROLLBACK")
     finally:
