@@ -82,13 +82,26 @@ def test_the_newest_of_a_database_that_is_served(shop: Cli) -> None:
         assert log.read_bytes() == before
 
 
-def test_a_database_that_is_not_served(shop: Cli) -> None:
+def test_a_database_that_is_not_served(shop: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Its header says that it has a log: SQLite's files beside it go again. Another user of its group would
     own them, and the service could not start."""
     before = state(shop.database.parent)
     assert f"{shop.database.name}-wal" not in before
-    shop.ok("pets", "list")
-    assert state(shop.database.parent) == before
+    for line in ("pets list", "db check", "db migrate"):
+        shop.ok(*shlex.split(line))
+        assert state(shop.database.parent) == before, line
+    shop.ok("db", "backup", str(tmp_path_factory.mktemp("backups") / "backup.db"))
+    assert state(shop.database.parent).keys() - before.keys() == {f"{shop.database.name}.last-backup"}
+
+
+def test_the_service_stops_beside_a_reader(shop: Cli) -> None:
+    """Such as `petstore events --follow`: the file alone has all then, for who copies it."""
+    with closing(apsw.Connection(str(shop.database), flags=apsw.SQLITE_OPEN_READONLY)) as reader:
+        with shop.hold():
+            assert reader.execute("SELECT count(*) FROM pets").get == 0
+            shop.ok("pets", "add", "Mia", "--category", "1")
+        assert Path(f"{shop.database}-wal").read_bytes() == b""
+    assert b"Mia" in shop.database.read_bytes()
 
 
 def test_what_a_killed_process_left(shop: Cli) -> None:

@@ -14,6 +14,7 @@ from petstore.storage.options import SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite import files, lock, migrating, reserve, start_checks, upkeep
 from petstore.storage.sqlite import schema as schemas
+from petstore.storage.sqlite.connection import empty_log
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.upkeep import Restored
 
@@ -62,7 +63,9 @@ class SqliteBackend:
 
     def hold_for_serving(self) -> AbstractContextManager[object]:
         files.refuse_unwritable(self.name)
-        return lock.lock_for_serving(self.name, create=True)
+        held = lock.lock_for_serving(self.name, create=True)
+        held.callback(empty_log, self.name)
+        return held
 
     def connection_room(self) -> None:
         return None

@@ -105,6 +105,17 @@ def _opened_for_reads(path: str, busy_timeout_ms: int) -> apsw.Connection:
         return connection
 
 
+@contextlib.contextmanager
+def closing_reader(reader: apsw.Connection) -> Iterator[apsw.Connection]:
+    """Close it at the end, and leave nothing beside a database that no process uses."""
+    path = reader.filename
+    try:
+        yield reader
+    finally:
+        reader.close()
+        remove_empty_log(path)
+
+
 def remove_empty_log(path: str) -> None:
     """Have SQLite remove its files beside a database that no process uses. Connections for reads make them
     and can't remove them, and the service might not be allowed to write those of another user.
@@ -115,3 +126,13 @@ def remove_empty_log(path: str) -> None:
         if Path(f"{Path(path).resolve()}-wal").stat().st_size == 0:
             with contextlib.closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
                 connection.execute("PRAGMA user_version").fetchall()
+
+
+def empty_log(path: str) -> None:
+    """Have SQLite move the log into the file, unless somebody reads from it just now. SQLite itself does so
+    where the last connection is closed that may write, and others may be open for reads."""
+    with (
+        contextlib.suppress(apsw.Error),
+        contextlib.closing(apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)) as connection,
+    ):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

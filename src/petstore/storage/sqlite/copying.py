@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.storage.sqlite import upkeep
-from petstore.storage.sqlite.connection import open_reader, translated
+from petstore.storage.sqlite.connection import closing_reader, open_reader, translated
 from petstore.storage.sqlite.lock import lock_for_serving
 
 
 class Source:
     """Open within `opened`; reads one snapshot."""
 
-    def __init__(self, path: str, busy_timeout_ms: int) -> None:
-        self._connection = open_reader(path, busy_timeout_ms)
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
         with translated():
             self._connection.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
-
-    def close(self) -> None:
-        self._connection.close()
 
     def count(self, table: str) -> int:
         with translated():
@@ -63,5 +62,5 @@ def opened(path: str, busy_timeout_ms: int) -> Iterator[Source]:
             raise OperatorError(f"{path} is damaged and was not copied: {report.problems[0]}.")
         if report.remark:  # an older schema lacks tables, a newer one has more than are copied
             raise ConfigurationError(f"{path} was not copied: {report.remark}.")
-        with contextlib.closing(Source(path, busy_timeout_ms)) as source:
-            yield source
+        with closing_reader(open_reader(path, busy_timeout_ms)) as reader:
+            yield Source(reader)

@@ -13,7 +13,7 @@ from petstore.storage import migrations
 from petstore.storage.migrations import Schema
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import holders
-from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.storage.sqlite.connection import closing_reader, open_reader, open_writer, translated
 from petstore.transactions.stages import HAS_LIVE_KEYS, STAMP
 
 MIGRATIONS_PACKAGE = "petstore.storage.sqlite.migrations"
@@ -55,7 +55,7 @@ def read_file(path: str, busy_timeout_ms: int) -> Schema:
             connection.set_busy_timeout(busy_timeout_ms)
             connection.execute("PRAGMA user_version").fetchall()
         reader = open_reader(path, busy_timeout_ms)
-    with closing(reader), translated():
+    with closing_reader(reader), translated():
         return read(reader)
 
 

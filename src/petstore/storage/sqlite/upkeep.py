@@ -20,7 +20,7 @@ from petstore.storage import reports
 from petstore.storage.reports import CheckReport, Contents
 from petstore.storage.sqlite import files
 from petstore.storage.sqlite import schema as schemas
-from petstore.storage.sqlite.connection import open_reader, open_writer, translated
+from petstore.storage.sqlite.connection import closing_reader, open_reader, open_writer, translated
 from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.whole_copies import SIDE_FILES, whole_copy
@@ -63,7 +63,7 @@ def contents(path: str, busy_timeout_ms: int) -> Contents | None:
 def _number(path: str, busy_timeout_ms: int, query: str) -> int | None:
     """The first column of the first row; None without a row, and where nothing can be read."""
     try:
-        with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+        with closing_reader(open_reader(path, busy_timeout_ms)) as reader, translated():
             found: int | None = reader.execute(query).get
     except StoreUnavailable:
         return None
@@ -82,7 +82,7 @@ def check(path: str, busy_timeout_ms: int) -> CheckReport:
 
 
 def _check(path: str, busy_timeout_ms: int) -> CheckReport:
-    with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader, translated():
+    with closing_reader(open_reader(path, busy_timeout_ms)) as reader, translated():
         findings = [row[0] for row in reader.execute("PRAGMA integrity_check")]
         problems = [finding for finding in findings if finding != "ok"]
         # The header's write version: SQLite only reads the files of a later one.
@@ -228,7 +228,7 @@ def _tidied_when_full(path: str, kept: str) -> Iterator[None]:
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
     """Move the restored versions past those at `path`, so that cached values are not current."""
-    with contextlib.closing(open_reader(path, busy_timeout_ms)) as reader:
+    with closing_reader(open_reader(path, busy_timeout_ms)) as reader:
         try:
             before = reader.execute(_VERSIONS).get
         except (apsw.SQLError, apsw.CorruptError, apsw.NotADBError):

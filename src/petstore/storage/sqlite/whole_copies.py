@@ -13,7 +13,7 @@ import apsw
 
 from petstore.core.errors import OperatorError
 from petstore.storage.sqlite import files
-from petstore.storage.sqlite.connection import open_reader, translated
+from petstore.storage.sqlite.connection import closing_reader, open_reader, translated
 
 _PAGES_A_STEP = 1_000
 # The files that SQLite may make beside a database.
@@ -31,7 +31,7 @@ def whole_copy(source: str, target: str, busy_timeout_ms: int, like: str | None 
     if partial.exists() and partial.samefile(source):
         raise OperatorError(f"{source} has the name of an unfinished copy; give it another one.")
     reader = open_reader(source, busy_timeout_ms)
-    with contextlib.closing(reader), _held(partial, target, like) as file:
+    with closing_reader(reader), _held(partial, target, like) as file:
         with translated():
             # In a read transaction the copy is one snapshot; without one every write would restart it.
             reader.execute("BEGIN; SELECT 1 FROM sqlite_schema").fetchall()
