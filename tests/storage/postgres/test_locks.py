@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import asyncpg
 import pytest
 
 from petstore.core.durations import DAY_MS
+from petstore.core.errors import PetstoreError
+from petstore.core.imports import ALL_BYTES_MAX
+from petstore.core.limits.plans import BUSINESS, PRO
 from petstore.core.mails import Mail
 from petstore.core.notifications import GATHERED_MS
+from petstore.core.people import Role
+from petstore.core.stages import Stage
+from petstore.core.webhooks import WebhookChange
 from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.storage.contract.test_deliverers import URL, claim
@@ -20,6 +26,7 @@ from tests.storage.contract.test_events import settled
 from tests.storage.postgres.test_contacts import waiting
 from tests.support import webhooks
 from tests.support.clock import ManualClock
+from tests.support.jobs import keep_list
 from tests.support.journal import ACTOR
 from tests.support.postgres import run
 
@@ -109,3 +116,140 @@ class TestPassedBy:
             assert purging.done()
         await purging
         assert run(database, f"SELECT count(*) FROM {name}") == [(1,)]
+
+
+async def contact(store: Store) -> None:
+    await store.contacts.add("account", "shop", "first@example.com", ACTOR)
+
+
+async def mail(store: Store) -> None:
+    """One that waits for more, and a fact that is in none."""
+    await store.notifications.gather()
+    await contact(store)
+    for plan in (PRO, BUSINESS):
+        await settled(store)
+        await store.notifications.gather()
+        await store.accounts.set_plan("shop", plan, ACTOR)
+    await settled(store)
+
+
+async def upload(store: Store) -> None:
+    await keep_list(store, b"name\nRex\n", ACTOR)
+
+
+async def hook(store: Store) -> None:
+    await webhooks.webhook(store, 1, URL)
+
+
+async def disabled_hook(store: Store) -> None:
+    await hook(store)
+    await store.webhooks.change(1, WebhookChange(enabled=False), ACTOR)
+
+
+async def person(store: Store) -> None:
+    await store.people.add("anna", Role.STAFF, ACTOR)
+
+
+async def unsubscribe(store: Store) -> None:
+    """By the link in a mail."""
+    (found,) = await store.contacts.of("account", 1)
+    await store.contacts.switch_by_token(found.token, "plan.changed", is_on=False)
+
+
+async def nothing(_: Store) -> None: ...
+
+
+# What is there, what somebody else does to it, what is done at the same time, and what is right then.
+_OTHERS: dict[str, tuple[Process, str, Process, tuple[str, object]]] = {
+    "a contact": (
+        contact,
+        "UPDATE contacts SET off = 'webhook.created'",
+        unsubscribe,
+        ("SELECT off FROM contacts", "webhook.created,plan.changed"),
+    ),
+    "a mail that a sender takes": (
+        mail,
+        "UPDATE mails SET begun = 1",
+        lambda s: s.notifications.gather(),
+        ("SELECT count(*) FROM mails WHERE begun = 0", 1),
+    ),
+    "a webhook": (
+        hook,
+        "UPDATE webhooks SET url = 'https://shop.example/new'",
+        lambda s: s.webhooks.change(1, WebhookChange(description="till"), ACTOR),
+        ("SELECT url FROM webhooks", "https://shop.example/new"),
+    ),
+    "a webhook of a key that ends": (
+        disabled_hook,
+        "UPDATE webhooks SET disabled = NULL",
+        lambda s: s.keys.revoke(1, ACTOR, with_webhooks=True),
+        ("SELECT disabled FROM webhooks", "operator"),
+    ),
+    "the key of a new webhook": (
+        nothing,
+        "UPDATE api_keys SET revoked_at_ms = 5",
+        hook,
+        ("SELECT count(*) FROM webhooks", 0),
+    ),
+    "the keys of an account": (
+        nothing,
+        "UPDATE api_keys SET revoked_at_ms = 5",
+        lambda s: s.accounts.close("shop", ACTOR),
+        ("SELECT revoked_at_ms FROM api_keys", 5),
+    ),
+    "a person": (
+        person,
+        "UPDATE people SET disabled_at_ms = 5",
+        lambda s: s.people.disable("anna", ACTOR),
+        ("SELECT disabled_at_ms FROM people", 5),
+    ),
+    "the stage": (
+        nothing,
+        "UPDATE data_set SET stage = 'staging'",
+        lambda s: s.stages.stamp(Stage.PRODUCTION),
+        ("SELECT stage FROM data_set", "staging"),
+    ),
+    "the room for lists": (
+        upload,
+        f"UPDATE stock_uploads SET bytes = {ALL_BYTES_MAX}",
+        upload,
+        ("SELECT count(*) FROM stock_uploads", 1),
+    ),
+    "a list": (
+        upload,
+        "UPDATE stock_uploads SET state = 'storing'",
+        lambda s: s.uploads.discard(1),
+        ("SELECT state FROM stock_uploads", "storing"),
+    ),
+}
+
+
+class TestWaitedFor:
+    """What is decided goes by what is there in the end, not by what was there a moment ago."""
+
+    @pytest.mark.parametrize("what", _OTHERS)
+    async def test_a_change_that_is_about_to_commit(self, store: Store, database: str, what: str) -> None:
+        """It is not overwritten, and what it rules out is refused."""
+        prepare, sql, act, (outcome, expected) = _OTHERS[what]
+        await prepare(store)
+        async with held(database, sql):
+            acting = asyncio.create_task(act(store))
+            await waiting(database, 1, acting)
+        with suppress(PetstoreError):
+            await acting
+        assert run(database, outcome) == [(expected,)]
+
+    async def test_events_that_another_process_removes(self, store: Store, database: str) -> None:
+        """Up to where they are gone is never set back: a follower would miss those between, and not know."""
+        for _ in range(3):
+            await store.accounts.suspend("shop", ACTOR)
+            await store.accounts.resume("shop", ACTOR)
+        await settled(store)
+        last = await store.retention.last_before(10**15)
+        newest = "(SELECT max({}) FROM journal)".format
+        place = f"gone_transaction = {newest('transaction')}, gone_id = {newest('id')}"
+        async with held(database, f"UPDATE data_set SET is_whole = false, {place}"):
+            removing = asyncio.create_task(store.retention.remove_entries(10**15, last, None))
+            await waiting(database, 1, removing)
+        assert await removing is None
+        assert run(database, "SELECT gone_id = (SELECT max(id) FROM journal) FROM data_set") == [(True,)]
