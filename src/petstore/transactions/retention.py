@@ -57,9 +57,7 @@ _REMOVE_OLD = {
     "refusals": "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT {})"
     " AND at_ms < $1 RETURNING 1",
 }
-REMOVED_WEBHOOK = statement(
-    "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL ORDER BY id LIMIT 1", lock=" FOR UPDATE"
-)
+REMOVED_WEBHOOK = statement("SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL ORDER BY id LIMIT 1")
 _REMOVE_WEBHOOK = statement("DELETE FROM webhooks WHERE id = $1")
 # It may have millions of rows: up to where a step takes them, and the step.
 _NEXT_TRIES = "SELECT id FROM webhook_tries WHERE"

@@ -77,6 +77,17 @@ class TestLeases:
         assert [len(each) for each in (first, second, third)] == [3, 3, 3]
         assert sorted(first + second + third) == [*range(1, 10)]
 
+    async def test_what_another_one_has_is_not_given_back(self, store: Store) -> None:
+        """Though it was idle here a moment ago: two would send its events."""
+        await hooks(store, 3)
+        await claim(store, "a")
+        await claim(store, "b")
+        assert await claim(store, "a", 1) == [2, 3]
+        assert await claim(store, "b") == [1]
+        await claim(store, "c")
+        assert await claim(store, "a", 1) == [2, 3]
+        assert [each.id for each in (await store.deliverers.owned("b")).endpoints] == [1]
+
     async def test_of_many_that_claim_at_once_each_has_another(self, backend: SharedData) -> None:
         """No webhook has two owners, and none is left."""
         stores = [backend.open() for _ in range(3)]
@@ -242,7 +253,7 @@ class TestNotes:
             DisabledReason.GONE,
         )
         assert not await store.deliverers.settle("a", endpoint, noted)
-        if what == "restored":
+        if what in {"taken", "restored"}:
             await store.deliverers.move("a", [1], after)
         else:
             await store.deliverers.go_on("a", endpoint, replace(after, data_set="f" * 12))

@@ -7,7 +7,7 @@ from petstore.core.limits.plans import FREE
 from petstore.core.mails import Mail
 from petstore.core.notifications import GATHERED_MS
 from petstore.storage.store import Store
-from petstore.transactions.notifications import Ended
+from petstore.transactions.notifications import LEASE_MS, Ended
 from tests.storage.contract.test_events import settled
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -59,3 +59,15 @@ async def test_a_mail_that_was_refused_is_counted_and_makes_none_late(
     await _mail(store, "ops@shop.example")
     clock.ms += GATHERED_MS
     assert await store.notifications.waiting() == (3, 60)
+
+
+async def test_a_late_note_does_not_free_what_another_sender_has(store: Store, clock: ManualClock) -> None:
+    """It would be sent by a third one at once."""
+    await store.accounts.add("shop", FREE, ACTOR)
+    await _mail(store, "ops@shop.example")
+    clock.ms += GATHERED_MS
+    late = await _take(store)
+    clock.ms += LEASE_MS
+    assert (await _take(store)).id == late.id
+    await store.notifications.note(Ended(late, "It can't be reached.", clock.ms))
+    assert await store.notifications.next() is None
