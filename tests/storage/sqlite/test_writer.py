@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,18 @@ def add_and_fail(name: str, error: Exception) -> Callable[[apsw.Connection], str
 
 class TestGroups:
     """Whatever waits is one transaction with a savepoint for each job."""
+
+    async def test_no_other_process_writes_between_a_jobs_read_and_its_write(self, bench: Bench) -> None:
+        """SQLite would refuse the write at once, whatever the timeout."""
+
+        def job(connection: apsw.Connection) -> None:
+            assert connection.execute("SELECT count(*) FROM pets").get == 0
+            with suppress(apsw.BusyError):
+                bench.outside.execute(INSERT, ("Mia",))
+            connection.execute(INSERT, ("Rex",))
+
+        await bench.submit(job)
+        assert bench.names() == ["Rex"]
 
     async def test_what_waits_is_committed_together(self, bench: Bench) -> None:
         """Ten jobs, one commit, each its own result, in their order."""
