@@ -5,7 +5,6 @@ Without a Chromium these tests skip and say so; where CI is set they fail.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +14,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 
 from tests.support.machine import absent
 from tests.support.outside import node_module
+from tools.servers.find import CHROMIUM, chromium
 
 expect.set_options(timeout=30_000)  # as for what a page does; the default is short on a busy machine
 
@@ -24,8 +24,6 @@ NARROW: ViewportSize = {"width": 360, "height": 800}
 NARROWEST: ViewportSize = {"width": 320, "height": 640}
 ENLARGED: ViewportSize = {"width": 180, "height": 400}  # the narrow one at 200 %
 
-# The first has no windows, and takes half of the others' time.
-_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -75,8 +73,7 @@ async (only) => (await axe.run({resultTypes: ["violations"], ...only})).violatio
 def running_browser() -> Iterator[Browser]:
     """A Chromium. Start servers before it: from then on this thread has an event loop, and `asyncio.run`
     refuses."""
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    program = program or absent(f"browser ({', '.join(_NAMES)})")
+    program = chromium() or absent(f"browser ({', '.join(CHROMIUM)})")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS)
         yield started

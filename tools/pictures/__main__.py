@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import sys
 
 import click
@@ -11,6 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tools.pictures.manifest import FOLDER, MANIFEST, describe
 from tools.pictures.scenes import SCENES, Scene, served_store
+from tools.servers.find import chromium
 
 _WIDTH, _HEIGHT = 1_100, 720
 _QUALITY = 80
@@ -19,12 +19,12 @@ _QUALITY = 80
 @click.command()
 def main() -> None:
     """Make the pictures of docs/console anew, and the list of what is on them."""
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise click.ClickException("This needs Chromium. On Debian: apt-get install chromium")
+    program = chromium()
+    if program is None:
+        raise click.ClickException("This needs Chromium. On Debian: apt-get install chromium-headless-shell")
     with served_store() as (port, tokens), sync_playwright() as playwright:
         MANIFEST.write_text(describe(port, tokens), encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for scene in SCENES:
             file = FOLDER / f"{scene.name}.webp"
             file.write_bytes(_look(browser, f"http://127.0.0.1:{port}", scene, tokens[scene.role]))

@@ -16,6 +16,8 @@ from typing import Any
 from tools.servers import Unusable
 
 NOBODY = 65_534
+# The first has no windows, and takes half of the others' time.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _SBIN = os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin"))
 
 
@@ -23,6 +25,11 @@ def system_program(name: str) -> Path | None:
     """A program that is installed, such as nginx, which need not be on the user's own PATH."""
     found = shutil.which(name, path=_SBIN)
     return Path(found) if found else None
+
+
+def chromium() -> Path | None:
+    """The first of those that is installed."""
+    return next(filter(None, map(system_program, CHROMIUM)), None)
 
 
 def _kit(package: str) -> Path:
