@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from petstore.http.connection import Connection
 from petstore.http.exchange import Exchange
+from petstore.http.repeats import Repeats
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
 
@@ -136,10 +137,13 @@ class Transport(asyncio.Transport):
 
 
 class Peer:
-    """The client of one connection, and the server that has no other."""
+    """The client of one connection, and the server that has no other; `repeats` may be those of others."""
 
-    def __init__(self, application: Callable[[Exchange], None] = echo) -> None:
+    def __init__(
+        self, application: Callable[[Exchange], None] = echo, repeats: Repeats | None = None
+    ) -> None:
         self.application = application
+        self.repeats = repeats or Repeats()
         self.is_draining = False
         self.now = 100.0
         self._is_reading = False

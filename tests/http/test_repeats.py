@@ -1,4 +1,4 @@
-"""A client's header lines, which it repeats with each request of a connection, are read once."""
+"""Header lines that clients repeat, on one connection or many, are kept when they come again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from petstore.http import repeats as module
 from petstore.http.exchange import Exchange
+from petstore.http.repeats import Repeats
 from tests.http.kit import HOST, TEXT, Later, Peer, get, ok, post
 
 ONE, OTHER = b"X-Key: 1\r\n", b"X-Key: 2\r\n"
@@ -58,13 +60,23 @@ class Log:
         self.waiting.append(exchange)
 
 
+def kept(*requests: bytes) -> Repeats:
+    """What a server keeps to which each of them has come twice, on other connections."""
+    repeats = Repeats()
+    for request in requests * 2:
+        peer = Peer(Later(), repeats)
+        peer.send(request)
+        peer.lose()
+    return repeats
+
+
 @given(st.lists(st.tuples(WHOLE | BODIES, st.booleans()), min_size=2, max_size=8))
 async def test_changes_nothing(requests: list[tuple[bytes, bool]]) -> None:
-    """A request in one read, which may repeat the lines before, is answered as in two, which never does; at
-    once or after the next ones."""
+    """A request in one read, whose lines may be kept, is answered as in two, which never are; at once or
+    after the next ones."""
     at_once, in_two = Log(), Log()
     for application in (at_once, in_two):
-        peer = Peer(application)
+        peer = Peer(application, kept(get(), *(request for request, _ in requests)))
         for request, is_answered in [(get(), True), *requests, (b"", True)]:
             # An unknown method comes in one piece.
             cut = application is in_two and not request.startswith(b"FOO")
@@ -81,45 +93,48 @@ async def test_changes_nothing(requests: list[tuple[bytes, bool]]) -> None:
 
 
 async def test_gives_the_same_head_to_the_application() -> None:
-    """With what it has kept in it, whatever the targets are."""
-    application = Later()
-    peer = Peer(application)
-    for target in (b"/1", b"/2?a=b", b"/2?a=b"):
-        peer.send(get(target, ONE))
-        application.last.head.made = application.last.head.made or target
-        application.answer()
-    assert [exchange.head.made for exchange in application.seen] == [b"/1"] * 3
-    assert [exchange.query for exchange in application.seen] == [b"", b"a=b", b"a=b"]
+    """With what it has kept in it, whatever the targets and the connections are; from the second one on,
+    since the lines of most that come once never come again."""
+    application, repeats = Later(), Repeats()
+    for target in (b"/1", b"/2", b"/3?a=b", b"/3?a=b"):
+        peer = Peer(application, repeats)
+        for _ in range(1 + (target == b"/3?a=b")):
+            peer.send(get(target, ONE))
+            application.last.head.made = application.last.head.made or target
+            application.answer()
+    assert [exchange.head.made for exchange in application.seen] == [b"/1", *[b"/2"] * 5]
+    assert [exchange.query for exchange in application.seen] == [b"", b"", *[b"a=b"] * 4]
+
+
+async def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: by heads that are kept, and by what is remembered of those that came once."""
+    monkeypatch.setattr(module, "_KEPT_MAX", 2)
+    repeats = kept(*(get(lines=b"X-Key: %d\r\n" % number) for number in (1, 1, 2, 2, 3, 3)))
+    assert [dict(head.headers)[b"x-key"] for head in repeats._heads.values()] == [b"2", b"3"]
+    for number in range(10):
+        Peer(Later(), repeats).send(get(lines=b"X-Once: %d\r\n" % number))
+        assert len(repeats._seen) <= 2
+    assert len(repeats._heads) == 2
 
 
 @pytest.mark.parametrize(
     "lines", [b"X-Long: %b\r\n" % (b"a" * 1_024), b"a: b\r\n" * 25], ids=["long", "many"]
 )
 async def test_large_ones_are_not_kept(lines: bytes) -> None:
-    """Nor is anything else of them: connections stay small."""
-    application = Later()
-    peer = Peer(application)
-    for _ in range(2):
-        peer.send(get(lines=lines))
-        application.answer()
-    assert application.seen[0].head is not application.seen[1].head
+    """Nor is anything else of them: the server stays small."""
+    repeats = kept(get(lines=lines))
+    assert (repeats._heads, repeats._seen) == ({}, set())
 
 
 async def test_other_lines_are_others() -> None:
-    """Of another key, and of the same one after it; nor are lines of one connection those of the next."""
+    """Of another key, and of the same one after it."""
     application = Later()
-    for lines in ([ONE, OTHER, ONE], [ONE]):
-        peer = Peer(application)
-        for line in lines:
-            peer.send(get(b"/", line))
-            application.answer()
-    assert [dict(exchange.head.headers)[b"x-key"] for exchange in application.seen] == [
-        b"1",
-        b"2",
-        b"1",
-        b"1",
-    ]
-    assert len({id(exchange.head) for exchange in application.seen}) == 4
+    peer = Peer(application, kept(get(b"/", ONE), get(b"/", OTHER)))
+    for line in (ONE, OTHER, ONE):
+        peer.send(get(b"/", line))
+        application.answer()
+    assert [dict(exchange.head.headers)[b"x-key"] for exchange in application.seen] == [b"1", b"2", b"1"]
+    assert application.seen[0].head is application.seen[2].head
 
 
 @pytest.mark.parametrize("cut", [0, 2, 4], ids=["later", "in part", "with the head"])
@@ -138,7 +153,7 @@ async def test_a_body_is_read(body: bytes, cut: int) -> None:
 async def test_a_body_is_no_request() -> None:
     """A piece of it may look like the one before."""
     application = Later()
-    peer = Peer(application)
+    peer = Peer(application, kept(get()))
     peer.send(get())
     application.answer()
     peer.send(post(b"Content-Length: %d\r\n" % (len(get()) + 2), body=b"a"), get(), b"z")
@@ -149,7 +164,7 @@ async def test_a_body_is_no_request() -> None:
 async def test_a_body_and_a_request_are_no_request() -> None:
     """Which arrive together, and look like two requests; then two come."""
     application = Later()
-    peer = Peer(application)
+    peer = Peer(application, kept(get()))
     body = get(b"/body")
     peer.send(post(b"Content-Length: %d\r\n" % len(body)), body + get(b"/1"))
     for requests in (b"", get(b"/2") + get(b"/1"), b""):
@@ -161,7 +176,7 @@ async def test_a_body_and_a_request_are_no_request() -> None:
 
 async def test_an_empty_line_may_come_before() -> None:
     """It leaves nothing unfinished: the connection closes at once after the answer."""
-    peer = Peer()
+    peer = Peer(repeats=kept(get()))
     peer.send(get(), b"\r\n", get())
     assert peer.written == ok(b"/") * 2
     peer.connection.close_if_idle()
@@ -172,7 +187,7 @@ async def test_nothing_is_queued_behind_the_last_request() -> None:
     """It is read and dropped: so the end of the client is seen."""
     for last in (get(b"/", CLOSE), get(version=b"1.0")):
         application = Later()
-        peer = Peer(application)
+        peer = Peer(application, kept(get()))
         peer.send(get())
         application.answer()
         peer.send(last, get(), get())
@@ -186,8 +201,9 @@ async def test_nothing_is_queued_behind_the_last_request() -> None:
 async def test_a_request_of_another_protocol_is_none_before() -> None:
     """llhttp reads RTSP too, and a header line may end as a request line does."""
     application = Later()
-    peer = Peer(application)
-    for request in (b"GET / RTSP/1.1\r\n" + ONE + VERSION + HOST + b"\r\n", get()):
+    of_another = b"GET / RTSP/1.1\r\n" + ONE + VERSION + HOST + b"\r\n"
+    peer = Peer(application, kept(of_another))
+    for request in (of_another, get()):
         peer.send(request)
         application.answer()
     assert [len(exchange.head.headers) for exchange in application.seen] == [3, 1]

@@ -12,6 +12,7 @@ from petstore.http.exchange import Exchange
 from petstore.http.progress import Progress, reset, unsent_bytes
 from petstore.http.reading import Reader
 from petstore.http.refusals import refusal
+from petstore.http.repeats import Repeats
 
 _BODY_AHEAD_BYTES = 64 * 1024  # of a body, that may wait for the application
 # Without a request, with a part of its head, or with the rest of a body that nobody reads.
@@ -30,6 +31,7 @@ class Server(Protocol):
 
     application: Callable[[Exchange], None]
     is_draining: bool
+    repeats: Repeats
     now: float  # seconds of the loop's clock, brought up to date about once a second
 
     def call_soon(self, callback: Callable[[], object]) -> object: ...
@@ -68,7 +70,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         client = transport.get_extra_info("peername", ("unknown", 0))[:2]
-        self._reader = Reader(self, client)
+        self._reader = Reader(self, client, self._server.repeats)
         self._queue = self._reader.requests
         self._server.opened(self)
 

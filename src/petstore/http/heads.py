@@ -18,8 +18,8 @@ METHOD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ")
 
 
 class Head(msgspec.Struct, gc=False):
-    """The header lines of a request, names in lower case, of at most `most_bytes`. What a client repeats on a
-    connection is read once: `made` is what an application keeps with it, None at first."""
+    """The header lines of a request, names in lower case, of at most `most_bytes`. What clients repeat is
+    read once: `made` is what an application keeps with it, None at first."""
 
     headers: Headers
     most_bytes: int = sys.maxsize

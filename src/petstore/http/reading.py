@@ -24,7 +24,7 @@ class Reader:
     is not complete. `unfinished`: bytes since a request or a piece of a body was complete.
     """
 
-    def __init__(self, wire: Wire, client: tuple[str, int]) -> None:
+    def __init__(self, wire: Wire, client: tuple[str, int], repeats: Repeats) -> None:
         self.requests: deque[Exchange] = deque()
         self.heads = 0
         self.arriving: Exchange | None = None
@@ -32,7 +32,7 @@ class Reader:
         self._wire = wire
         self._client = client
         self._parser = HttpRequestParser(self)
-        self._repeats = Repeats()
+        self._repeats = repeats
         self._method = ""  # of the request whose head arrives, if llhttp does not know it
         self._target = b""
         self._headers: Headers = []

@@ -11,6 +11,7 @@ import structlog
 
 from petstore.http.connection import Connection
 from petstore.http.exchange import Exchange
+from petstore.http.repeats import Repeats
 
 BACKLOG = 2_048
 _CHECK_SECONDS = 1.0
@@ -37,6 +38,7 @@ class HttpServer:
     ) -> None:
         self.application = application
         self.listener = listener
+        self.repeats = Repeats()
         self.is_draining = False
         self.now = 0.0
         self.ended = 0

@@ -91,7 +91,7 @@ class Exchange(Protocol):
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
-    """What is read from header lines alone, for all requests that repeat them on a connection.
+    """What is read from header lines alone, for all requests that repeat them.
 
     `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is that
     of the lines in bytes, with four more for each: its colon, space and end; 0 where it is far below the
