@@ -109,6 +109,10 @@ class AcceptingServer:
             self.is_late_let_in = bool(select.select([], [self._late], [], 0.1)[1])
         self._has_stopped.set()
 
+    def end_all(self) -> None:
+        self.ended += 1
+        self._has_stopped.set()
+
     def _accept(self) -> None:
         connection, address = self.listener.accept()
         connection.close()
@@ -167,11 +171,61 @@ class TestStop:
             assert server.looks == looks
 
 
-@pytest.mark.parametrize(("number", "seconds"), [(signal.SIGTERM, 6.5), (REPLACED, 61.5)])
-async def test_a_stop_waits_for_no_body_as_long_as_a_replacement(
-    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, seconds: float
+class StalledServer(AcceptingServer):
+    """With a connection that ends only when it is cut off."""
+
+    at_stop: signal.Signals | None = None  # arrives while the worker finishes
+    is_finishing = False
+
+    def stop_accepting(self) -> None:
+        pass
+
+    def stop(self, answer_timeout_seconds: float) -> None:
+        self.is_finishing = True
+        if self.at_stop is not None:
+            os.kill(os.getpid(), self.at_stop)
+
+
+@pytest.mark.parametrize(
+    ("number", "at_stop", "seconds"),
+    [
+        (signal.SIGTERM, None, 6.501),
+        (signal.SIGINT, None, 6.5),
+        (REPLACED, signal.SIGTERM, 6.501),
+    ],
+)
+async def test_a_stop_cuts_off_what_is_still_arriving(
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    at_stop: signal.Signals | None,
+    seconds: float,
 ) -> None:
-    """I16: what is still arriving after some seconds is cut off, though bodies may take a minute."""
+    """I16: some seconds after the signal and the drain, also where a worker ends for a successor already."""
+    cut: list[float] = []
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
+
+    def note(delay: float, callback: Any, *given: Any) -> asyncio.Handle:
+        if getattr(callback, "__func__", None) is not StalledServer.end_all:
+            return call_later(delay, callback, *given)
+        cut.append(delay)
+        return loop.call_soon(end_once_it_finishes)
+
+    def end_once_it_finishes() -> None:
+        loop.call_soon(server.end_all if server.is_finishing else end_once_it_finishes)
+
+    monkeypatch.setattr(loop, "call_later", note)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = StalledServer(listener)
+        server.at_stop = at_stop
+        await serve_until(number, server, monkeypatch, "1s", worker._CUT_SHORT)
+    assert cut == [pytest.approx(seconds)]
+
+
+async def test_a_replacement_waits_for_bodies_as_long_as_they_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reload cuts no slow upload off."""
     waited: list[float] = []
     wait = asyncio.wait
 
@@ -182,22 +236,9 @@ async def test_a_stop_waits_for_no_body_as_long_as_a_replacement(
         await wait(tasks, **options)
 
     monkeypatch.setattr(worker, "asyncio", SimpleNamespace(**{**vars(asyncio), "wait": note}))
-
-    class StalledServer(AcceptingServer):
-        def stop_accepting(self) -> None:
-            pass
-
-        def stop(self, answer_timeout_seconds: float) -> None:
-            pass
-
-        def end_all(self) -> None:
-            self.ended += 1
-            self._has_stopped.set()
-
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server: Any = StalledServer(listener)
-        await serve_until(number, server, monkeypatch, "60s", worker._CUT_SHORT)
-    assert waited[0] == seconds
+        await serve_until(REPLACED, StalledServer(listener), monkeypatch, "60s", worker._CUT_SHORT)
+    assert waited[0] == 61.5
 
 
 async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
@@ -205,12 +246,20 @@ async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
 ) -> None:
     """A start waits three seconds for the port, which the worker that follows this one holds meanwhile."""
     monkeypatch.setattr(worker, "collect_garbage_seldom", lambda: None)
-    monkeypatch.setattr(worker, "_ORPHAN_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "_ORPHAN_SECONDS", 0.0123)
+    delays: list[float] = []
+    call_later = asyncio.get_running_loop().call_later
+
+    def note(delay: float, *what: Any) -> asyncio.TimerHandle:
+        delays.append(delay)
+        return call_later(delay, *what)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", note)
     alarms: list[int] = []
     monkeypatch.setattr(signal, "alarm", alarms.append)
     has_ended = asyncio.Event()
 
-    class StalledServer(AcceptingServer):
+    class OrphanedServer(StalledServer):
         def stop_accepting(self) -> None:
             self.has_left = True
             self.listener.close()
@@ -224,13 +273,12 @@ async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
 
         def end_all(self) -> None:
             has_ended.set()
-            self.ended += 1
-            self._has_stopped.set()
+            super().end_all()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         application: Any = Application()
-        server: Any = StalledServer(listener)
-        settings = config.load({"PETSTORE_BODY_TIMEOUT": "60s", "PETSTORE_DRAIN": "1ms"})
+        server: Any = OrphanedServer(listener)
+        settings = config.load({"PETSTORE_BODY_TIMEOUT": "1s", "PETSTORE_DRAIN": "1ms"})
         parent, pipe = socket.socketpair()
         with parent, pipe:
             serving = worker.Worker(application, server, settings, Report(pipe.fileno()))
@@ -239,6 +287,7 @@ async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
             await has_ended.wait()
             assert await ending == worker._CUT_SHORT
     assert server.has_left
+    assert 0.0123 in delays
     assert alarms == [worker.ORPHAN_KILLED_SECONDS]
     assert application.stopped
 
@@ -259,7 +308,7 @@ async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
     report = Report(-1)
     report.follow(before.detach())
     ended.close()
-    server: Any = None  # it is not used
+    server: Any = SimpleNamespace(end_all=lambda: None)
     serving = worker.Worker(application, server, config.load({}), report)
     assert await serving.serve() == 0
     assert application.stopped

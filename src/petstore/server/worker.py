@@ -132,13 +132,17 @@ class Worker:
 
     def _stop(self) -> None:
         self._is_replaced = False
+        drain_seconds = 0 if self._should_skip_drain.is_set() else self._drain_seconds
+        cut_seconds = drain_seconds + FINISH_SECONDS_MAX + LINGER_SECONDS + _SETTLE_SECONDS
         if self._is_orphan:  # the next service needs the port and the database
             signal.alarm(ORPHAN_KILLED_SECONDS)
             if (port := self._server.listener.fileno()) >= 0:  # a replaced worker has closed it
                 # Kept until the process ends: a start that finds it free must find the database free.
                 os.dup(port)
             self._should_skip_drain.set()
-            asyncio.get_running_loop().call_later(_ORPHAN_SECONDS, self._server.end_all)
+            cut_seconds = _ORPHAN_SECONDS
+        # Here and not where it finishes: it may do so already, for a successor.
+        asyncio.get_running_loop().call_later(cut_seconds, self._server.end_all)
         self._should_stop.set()
 
     def _stop_without_drain(self) -> None:
@@ -173,8 +177,7 @@ class Worker:
         """Wait for the accepted requests; False when connections had to be reset."""
         ended_before = self._server.ended
         self._server.stop(_ANSWER_TIMEOUT_AT_STOP_SECONDS)
-        seconds = self._body_seconds if self._is_replaced else min(self._body_seconds, FINISH_SECONDS_MAX)
-        await asyncio.wait([serving], timeout=seconds + LINGER_SECONDS + _SETTLE_SECONDS)
+        await asyncio.wait([serving], timeout=self._body_seconds + LINGER_SECONDS + _SETTLE_SECONDS)
         if not serving.done():
             self._server.end_all()
             await asyncio.wait([serving], timeout=_SETTLE_SECONDS)
