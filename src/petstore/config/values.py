@@ -108,7 +108,9 @@ def api_url(text: str) -> str:
     except ValueError:
         fits = False
     if text and not fits:
-        raise ValueError("expected a URL that ends with /v1, such as https://api.example.com/v1")
+        raise ValueError(
+            "expected http or https, a host, perhaps a port, and /v1: https://api.example.com/v1"
+        )
     if re.search(r'[^!-~]|[<>"?#@]', text):
         raise ValueError("expected a URL in ASCII without user, query or fragment")
     if len(text) > _URL_MAX:
