@@ -26,6 +26,7 @@ import asyncpg
 from petstore.core.clock import SystemClock
 from petstore.storage.backend import backend_for
 from tests.support.machine import absent, need, short_folder
+from tests.support.waiting import PATIENCE_SECONDS
 from tools.servers import Unusable, find
 from tools.servers.ports import free_port
 from tools.servers.postgres import Postgres, give_to_nobody
@@ -35,6 +36,10 @@ URL_VARIABLE = "TEST_POSTGRES_URL"
 LOCK_WAITS = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
     " WHERE d.datname = current_database() AND NOT granted"
+)
+# How many wait for a lock of either kind.
+ROW_WAITS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
 _numbers = count(1)
 
@@ -118,6 +123,13 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
 
     with shell(url) as execute:
         return execute(sql)
+
+
+async def waiting(url: str, count: int, task: asyncio.Task[Any]) -> None:
+    """Until so many statements wait for a lock, or the task does not."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not task.done() and (await asyncio.to_thread(run, url, ROW_WAITS))[0][0] < count:
+            pass
 
 
 @contextlib.contextmanager

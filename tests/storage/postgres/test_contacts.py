@@ -20,13 +20,9 @@ from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import run
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.postgres import run, waiting
 
 FIRST, SECOND = "first@example.com", "second@example.com"
-WAITING = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 
 
 @pytest.fixture
@@ -76,10 +72,3 @@ async def test_who_leaves_while_its_mail_is_made_gets_none(
     await asyncio.gather(gathering, leaving)
     waits = "SELECT address, count FROM mails JOIN contacts ON contacts.id = contact_id"
     assert run(database, waits) == [(FIRST, 2)]
-
-
-async def waiting(database: str, count: int, task: asyncio.Task[Any]) -> None:
-    """Until so many statements wait for a lock, or the task does not."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not task.done() and (await asyncio.to_thread(run, database, WAITING))[0][0] < count:
-            pass

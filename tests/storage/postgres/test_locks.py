@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
@@ -23,13 +23,13 @@ from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.storage.contract.test_deliverers import URL, claim
 from tests.storage.contract.test_events import settled
-from tests.storage.postgres.test_contacts import waiting
 from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.jobs import keep_list
 from tests.support.journal import ACTOR
-from tests.support.postgres import run
+from tests.support.postgres import run, waiting
 
+T = TypeVar("T")
 Process = Callable[[Store], Coroutine[Any, Any, object]]
 
 
@@ -42,16 +42,19 @@ async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
     await opened.close()
 
 
-@asynccontextmanager
-async def held(database: str, sql: str) -> AsyncIterator[None]:
-    """A transaction of somebody else, which then commits."""
+async def beside(database: str, sql: str, act: Coroutine[Any, Any, T]) -> tuple[bool, asyncio.Task[T]]:
+    """An act beside a transaction of somebody else, which then commits: whether it waited for that."""
     outside = await asyncpg.connect(database)
     try:
         await outside.execute(f"BEGIN; {sql}")
-        yield
+        acting = asyncio.create_task(act)
+        await waiting(database, 1, acting)
+        has_waited = not acting.done()
         await outside.execute("COMMIT")
     finally:
         outside.terminate()
+    await asyncio.wait([acting])
+    return has_waited, acting
 
 
 class TestPassedBy:
@@ -61,11 +64,9 @@ class TestPassedBy:
         """The others are had at once, and that one with the next claim."""
         for _ in range(3):
             await webhooks.webhook(store, 1, URL)
-        async with held(database, "SELECT 1 FROM webhooks WHERE id = 2 FOR UPDATE"):
-            claiming = asyncio.create_task(claim(store, "a"))
-            await waiting(database, 1, claiming)
-            assert claiming.done()
-        assert await claiming == [1, 3]
+        lock = "SELECT 1 FROM webhooks WHERE id = 2 FOR UPDATE"
+        has_waited, claimed = await beside(database, lock, claim(store, "a"))
+        assert (has_waited, claimed.result()) == (False, [1, 3])
         assert await claim(store, "a") == [1, 2, 3]
 
     async def test_mail_that_is_sent(self, store: Store, database: str, clock: ManualClock) -> None:
@@ -77,13 +78,11 @@ class TestPassedBy:
         await settled(store)
         await store.notifications.gather()
         clock.ms += GATHERED_MS
-        async with held(database, "SELECT 1 FROM mails ORDER BY id LIMIT 1 FOR UPDATE"):
-            taking = asyncio.create_task(store.notifications.next())
-            await waiting(database, 1, taking)
-            assert taking.done()
-        mail = await taking
+        lock = "SELECT 1 FROM mails ORDER BY id LIMIT 1 FOR UPDATE"
+        has_waited, taken = await beside(database, lock, store.notifications.next())
+        mail = taken.result()
         assert isinstance(mail, Mail)
-        assert mail.address == "second@example.com"
+        assert (has_waited, mail.address) == (False, "second@example.com")
 
     @pytest.mark.parametrize(
         ("table", "old", "renew", "purge"),
@@ -110,12 +109,10 @@ class TestPassedBy:
         """And what is made new at that moment stays."""
         run(database, f"INSERT INTO {table} {old} FROM generate_series(1, 3) g")
         name = table.partition(" ")[0]
-        async with held(database, f"UPDATE {name} SET {renew.format(now=ManualClock().ms + DAY_MS)}"):
-            purging = asyncio.create_task(purge(store))
-            await waiting(database, 1, purging)
-            assert purging.done()
-        await purging
-        assert run(database, f"SELECT count(*) FROM {name}") == [(1,)]
+        renewal = f"UPDATE {name} SET {renew.format(now=ManualClock().ms + DAY_MS)}"
+        has_waited, purged = await beside(database, renewal, purge(store))
+        purged.result()
+        assert (has_waited, run(database, f"SELECT count(*) FROM {name}")) == (False, [(1,)])
 
 
 async def contact(store: Store) -> None:
@@ -197,6 +194,12 @@ _OTHERS: dict[str, tuple[Process, str, Process, tuple[str, object]]] = {
         lambda s: s.accounts.close("shop", ACTOR),
         ("SELECT revoked_at_ms FROM api_keys", 5),
     ),
+    "a key": (
+        nothing,
+        "UPDATE api_keys SET revoked_at_ms = 5",
+        lambda s: s.keys.revoke(1, ACTOR),
+        ("SELECT revoked_at_ms FROM api_keys", 5),
+    ),
     "a person": (
         person,
         "UPDATE people SET disabled_at_ms = 5",
@@ -232,11 +235,10 @@ class TestWaitedFor:
         """It is not overwritten, and what it rules out is refused."""
         prepare, sql, act, (outcome, expected) = _OTHERS[what]
         await prepare(store)
-        async with held(database, sql):
-            acting = asyncio.create_task(act(store))
-            await waiting(database, 1, acting)
+        has_waited, acted = await beside(database, sql, act(store))
+        assert has_waited
         with suppress(PetstoreError):
-            await acting
+            acted.result()
         assert run(database, outcome) == [(expected,)]
 
     async def test_events_that_another_process_removes(self, store: Store, database: str) -> None:
@@ -248,8 +250,8 @@ class TestWaitedFor:
         last = await store.retention.last_before(10**15)
         newest = "(SELECT max({}) FROM journal)".format
         place = f"gone_transaction = {newest('transaction')}, gone_id = {newest('id')}"
-        async with held(database, f"UPDATE data_set SET is_whole = false, {place}"):
-            removing = asyncio.create_task(store.retention.remove_entries(10**15, last, None))
-            await waiting(database, 1, removing)
-        assert await removing is None
+        removal = f"UPDATE data_set SET is_whole = false, {place}"
+        remove = store.retention.remove_entries(10**15, last, None)
+        has_waited, removed = await beside(database, removal, remove)
+        assert (has_waited, removed.result()) == (True, None)
         assert run(database, "SELECT gone_id = (SELECT max(id) FROM journal) FROM data_set") == [(True,)]

@@ -17,15 +17,12 @@ from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, followed
-from tests.support.postgres import LOCK_WAITS, run
+from tests.support.postgres import LOCK_WAITS, ROW_WAITS, run
 from tests.support.stock import stock_row
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 ROWS = [stock_row(2, "A", "Rex", 1, None), stock_row(3, "B", "Mia", 1, None)]
 RENAMED = [stock_row(2, "A", "Max", 1, None)]
-ROW_WAITS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-)
 OPEN_TRANSACTIONS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     " AND backend_type = 'client backend' AND xact_start IS NOT NULL"
