@@ -107,6 +107,6 @@ def test_an_agent_pages_and_calls_every_tool(server: Server, tmp_path: Path) -> 
 
 
 def test_the_agents_program_waits_as_long_as_an_answer_may_be_held_back() -> None:
-    """Else an agent that waits for events is told of a lost answer, and asks again for ever."""
+    """A program that gives up sooner tells the agent of a lost answer, and the agent asks again for ever."""
     [seconds] = re.findall(r"timeout=([0-9]+)", text_of(ROOT / "docs" / "mcp.md"))
     assert int(seconds) > WAIT_MAX_SECONDS
