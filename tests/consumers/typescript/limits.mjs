@@ -33,7 +33,8 @@ const petstore = new Petstore({ baseUrl: BASE, apiKey: FREE, fetch: counted, onW
 await Promise.all(Array.from({ length: 100 }, () => petstore.usage()));
 assert.deepEqual(statuses, Array(100).fill(200));
 assert.ok(skipped > 50_000 && skipped < 62_000, `${skipped} ms`);
-assert.equal(petstore.limits.minute.remaining, 20);
+const { remaining } = petstore.limits.minute; // of the answer that came last: one before it may overtake it
+assert.ok(remaining >= 20 && remaining < 60, `${remaining} remain`);
 assert.equal(told.length, 1, String(told)); // of forty calls that wait for the same end
 assert.ok(told[0] > 50 && told[0] <= 60);
 
