@@ -161,10 +161,8 @@ class Serving:
     @property
     def timeouts(self) -> Timeouts:
         settings = self._settings
-        body_seconds, others = (
-            settings.body_timeout_ms / 1_000,
-            settings.drain_ms / 1_000 + _STOP_MARGIN_SECONDS,
-        )
+        body_seconds = settings.body_timeout_ms / 1_000
+        others = settings.drain_ms / 1_000 + _STOP_MARGIN_SECONDS
         return Timeouts(
             stop_seconds=min(body_seconds, FINISH_SECONDS_MAX) + others,
             replaced_seconds=body_seconds + others,
