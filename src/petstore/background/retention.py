@@ -38,8 +38,8 @@ async def run(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
 
 async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
     """Remove failed tries of webhooks older than TRIES_KEPT_MS, refused requests older than REFUSALS_KEPT_MS,
-    with a `keep_ms` entries older than that, and usage older than both that and USAGE_KEPT_MS, and webhooks
-    that have the mark of their removal.
+    what webhooks had that were removed, with a `keep_ms` entries older than that, and usage older than both
+    that and USAGE_KEPT_MS.
 
     Of several processes the last one that begins goes on. Raises StoreUnavailable.
     """
@@ -53,7 +53,7 @@ async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) ->
         part: Part | None = Part()
         while part is not None:
             part = await _gently(clock, retention.remove_webhook(part))
-            removed["webhooks"] += part == Part()
+            removed["webhooks"] += part is not None and part == Part(part.webhook_id)
     finally:
         if removed.total():
             kept = {} if keep_ms is None else {"kept_since": iso_moment(now_ms - keep_ms)}
@@ -64,6 +64,8 @@ async def _remove_journal(retention: Retention, clock: Clock, since_ms: int, rem
     last, gone = await retention.last_before(since_ms), None
     while step := await _gently(clock, retention.remove_entries(since_ms, last, gone)):
         gone, removed["entries"] = step.gone, removed["entries"] + step.entries
+    # They were counted when what they had left.
+    await _remove(retention, clock, "webhooks", since_ms, Counter())
     before_day = min(since_ms, clock.now_ms() - USAGE_KEPT_MS) // DAY_MS
     await _remove(retention, clock, "usage_days", before_day, removed)
 

@@ -60,13 +60,12 @@ _NEXT_THAT_CAME = Statement(
     " LIMIT $3) AS n",
 )
 
-# The account of an entry; null where it is of none, or its webhook was removed.
+# The account of an entry; null where it is of none.
 OWNER = (
     "CASE subject WHEN 'account' THEN subject_id"
     " WHEN 'order' THEN (SELECT account_id FROM orders o WHERE o.id = journal.subject_id)"
     " WHEN 'key' THEN (SELECT account_id FROM api_keys k WHERE k.id = journal.subject_id)"
-    " WHEN 'webhook' THEN (SELECT account_id FROM webhooks w WHERE w.id = journal.subject_id"
-    " AND w.removed_at_ms IS NULL) END"
+    " WHEN 'webhook' THEN (SELECT account_id FROM webhooks w WHERE w.id = journal.subject_id) END"
 )
 _TYPE = "subject || '.' || action"
 _IS_SHARED = f"subject IN ({', '.join(map(repr, SHARED))})"

@@ -56,9 +56,14 @@ _REMOVE_OLD = {
     # Nearly in the order of their times. Of the oldest rows those of a clock that was ahead stay.
     "refusals": "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT {})"
     " AND at_ms < $1 RETURNING 1",
+    "webhooks": "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks"
+    " WHERE removed_at_ms < $1 AND url = '' ORDER BY id LIMIT {}) RETURNING 1",
 }
-REMOVED_WEBHOOK = statement("SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL ORDER BY id LIMIT 1")
-_REMOVE_WEBHOOK = statement("DELETE FROM webhooks WHERE id = $1")
+REMOVED_WEBHOOK = statement(
+    "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL AND url <> '' AND id >= $1 ORDER BY id LIMIT 1"
+)
+# Its row stays as long as its entries: by it they are events of its account.
+_EMPTY_WEBHOOK = statement("UPDATE webhooks SET url = '', description = '' WHERE id = $1")
 # It may have millions of rows: up to where a step takes them, and the step.
 _NEXT_TRIES = "SELECT id FROM webhook_tries WHERE"
 PARTS = [
@@ -82,11 +87,11 @@ PARTS = [
 
 
 class Part(NamedTuple):
-    """A place in what a webhook had, of its tries or its repetitions; no webhook: behind all of that."""
+    """A place in what a webhook had, of its tries or its repetitions."""
 
     webhook_id: int = 0
     of: int = 0
-    place: int = 0
+    place: int = -1
 
 
 class Removed(NamedTuple):
@@ -138,23 +143,25 @@ class Retention(Repository):
 
     @write(NO_EFFECT)
     def remove(self, _now_ms: int, kind: str, before: int) -> Script[int]:
-        """Remove some rows: `usage_days` before a day, `webhook_tries` that failed before a time, or
-        `refusals` before a time. How many, 0 when none is left."""
+        """Remove some rows: `usage_days` before a day, and before a time `webhook_tries` that failed,
+        `refusals`, or `webhooks` that were removed. How many, 0 when none is left."""
         return len((yield some_old(kind), (before,)))
 
     @write(NO_EFFECT)
     def remove_webhook(self, _now_ms: int, after: Part) -> Script[Part | None]:
-        """Remove some rows of the next webhook that has the mark of its removal, those after a place:
-        PostgreSQL would pass by all that are gone. Up to where; None, where there is no such webhook."""
-        for (webhook_id,) in (yield REMOVED_WEBHOOK, ()):
+        """Remove some of what the next webhook that has the mark of its removal had, after a place:
+        PostgreSQL would pass by all that is gone. Up to where; None, where there is no such webhook."""
+        for (webhook_id,) in (yield REMOVED_WEBHOOK, (after.webhook_id,)):
             begun = after if after.webhook_id == webhook_id else Part(webhook_id)
             for at in range(begun.of, len(PARTS)):
-                start, (find, remove) = begun.place if at == begun.of else 0, PARTS[at]
-                for (last,) in (yield find, (webhook_id, start, STEP_MAX - 1)):
-                    yield remove, (webhook_id, start, last)
+                start, (find, remove) = begun.place if at == begun.of else Part().place, PARTS[at]
+                rows = yield find, (webhook_id, start, STEP_MAX - 1)
+                last = rows[0][0] if rows else INT64_MAX
+                yield remove, (webhook_id, start, last)
+                if rows:
                     return Part(webhook_id, at, last)
-            yield _REMOVE_WEBHOOK, (webhook_id,)  # with the few rows that are left
-            return Part()
+            yield _EMPTY_WEBHOOK, (webhook_id,)
+            return Part(webhook_id + 1)
         return None
 
 

@@ -20,7 +20,7 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import NewWebhook, Standing, Try
+from petstore.core.webhooks import NewWebhook, Standing, Try, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
@@ -313,22 +313,44 @@ async def test_a_removal_says_once_what_left(
 async def test_what_a_removed_webhook_had_leaves_in_steps(
     store: Store, backend: SharedData, clock: ManualClock
 ) -> None:
-    """However young it is; what another one has stays."""
+    """However young it is; what another one has stays, and of the removed one whose its events are."""
     hooks = [await webhook(store) for _ in range(2)]
     for hook in hooks:
         await note_tries(store, hook, [1_800_000_000_000] * 5)
         for number in range(5):
             backend.execute(f"INSERT INTO webhook_repetitions VALUES ({hook}, 'd', {number}, 1, {number})")
-    tables = {"webhooks": "id", "webhook_tries": "webhook_id", "webhook_repetitions": "webhook_id"}
+    tables = ["webhook_tries", "webhook_repetitions"]
     before = [backend.execute(f"SELECT count(*) FROM {table}") for table in tables]
     await store.webhooks.remove(hooks[0], ACTOR)
     commits: list[int] = []
     store.hear_commits(lambda: commits.append(1))
     await remove(store, clock, None)
     assert len(commits) >= 5
-    for table, column in tables.items():
-        assert backend.execute(f"SELECT DISTINCT {column} FROM {table}") == [(hooks[1],)]
+    for table in tables:
+        assert backend.execute(f"SELECT DISTINCT webhook_id FROM {table}") == [(hooks[1],)]
     assert [backend.execute(f"SELECT 2 * count(*) FROM {table}") for table in tables] == before
+    kept = "SELECT url, description, secrets FROM webhooks WHERE removed_at_ms IS NOT NULL"
+    assert backend.execute(kept) == [("", "", "[]")]
+
+
+async def test_events_of_a_removed_webhook_come_again(
+    store: Store, backend: SharedData, clock: ManualClock
+) -> None:
+    """To its account, as long as entries are kept; then its row leaves too."""
+    hooks = [await webhook(store) for _ in range(3)]
+    for hook in hooks:
+        await store.webhooks.change(hook, WebhookChange(enabled=False), ACTOR)
+    disabled = EventQuery(100, 1, frozenset({"webhook.disabled"}))
+    before = await all_after(store, disabled)
+    assert [event.data["id"] for event in before] == hooks
+    for hook in hooks:
+        await store.webhooks.remove(hook, ACTOR)
+    await remove(store, clock, None)
+    assert await all_after(store, disabled) == before
+    clock.ms += KEEP_MS + 1
+    await store.pets.add(REX, ACTOR)
+    await remove(store, clock)
+    assert backend.execute("SELECT * FROM webhooks") == []
 
 
 class TestTries:

@@ -172,7 +172,7 @@ def test_what_is_sent_again_next_is_a_walk_along_an_index(connection: apsw.Conne
 
 def test_what_leaves_with_a_webhook_is_found_along_its_own(connection: apsw.Connection) -> None:
     """However much others have."""
-    assert "INDEX webhooks_removed" in steps(connection, REMOVED_WEBHOOK.sqlite, ())[0]
+    assert "INDEX webhooks_removed" in steps(connection, REMOVED_WEBHOOK.sqlite, (0,))[0]
     for (find, remove), index in zip(PARTS, ("tries_by_webhook", "repetitions_by_time"), strict=True):
         for statement in find, remove:
             assert f"INDEX webhook_{index} (webhook_id=?" in steps(connection, statement.sqlite, (1, 2, 3))[0]
