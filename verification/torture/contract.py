@@ -18,7 +18,8 @@ from schemathesis import GenerationMode
 from tests.support.fuzzing import Behind, Door, chain_of, config, schema_of, service_behind, speak_as_a_client
 from tests.support.report import Report
 
-_EXAMPLES = 200
+# A round ends within about a minute; the next one has other requests.
+_EXAMPLES = 40
 _SETTINGS = hypothesis.settings(
     max_examples=_EXAMPLES, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
