@@ -146,12 +146,16 @@ class Peer:
         self.repeats = repeats or Repeats()
         self.is_draining = False
         self.now = 100.0
+        self.late = 0.0  # seconds that `now` is behind
         self._is_reading = False
         self._soon: list[Callable[[], object]] = []
         self.open: set[Connection] = set()
         self.transport = Transport()
         self.connection = Connection(self)
         self.connection.connection_made(self.transport)
+
+    def time(self) -> float:
+        return self.now + self.late
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """What a read asks for is done after it, without a turn of the loop."""

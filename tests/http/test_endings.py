@@ -90,6 +90,14 @@ class TestLinger:
         peer.send(b"x" * 1_000)
         assert peer.check(0.2) == "close"
 
+    async def test_for_all_of_it(self) -> None:
+        """Also after an answer just before the check: `now` is a second old then."""
+        peer = Peer()
+        peer.late = 0.99
+        peer.send(post(b"Content-Length: 1000000\r\n"))
+        assert peer.check(1.001) == ""
+        assert peer.check(1.0) == "close"
+
     async def test_not_for_a_client_that_has_sent_all(self) -> None:
         """It is closed at once, as after HTTP/1.0."""
         for request in (get(b"/1", b"Connection: close\r\n"), get(b"/1", version=b"1.0")):

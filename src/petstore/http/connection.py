@@ -34,6 +34,8 @@ class Server(Protocol):
     repeats: Repeats
     now: float  # seconds of the loop's clock, brought up to date about once a second
 
+    def time(self) -> float: ...  # the same to the moment
+
     def call_soon(self, callback: Callable[[], object]) -> object: ...
 
     def opened(self, connection: Connection) -> None: ...
@@ -210,5 +212,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._has_ended or not still_sends or self._transport.is_closing():
             self._transport.close()
         else:
+            self._since = self._server.time()  # `now` may be as old as the client's whole time
             self._transport.write_eof()
             self.read_on()

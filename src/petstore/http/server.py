@@ -61,8 +61,9 @@ class HttpServer:
 
     async def serve(self) -> None:
         """Until `stop`, and until the last connection has ended then."""
-        self.now = asyncio.get_running_loop().time()
-        self.call_soon = asyncio.get_running_loop().call_soon
+        loop = asyncio.get_running_loop()
+        self.time, self.call_soon = loop.time, loop.call_soon
+        self.now = self.time()
         if not self._is_stopping:
             await self._accept()
         while not self._is_idle.is_set():
@@ -139,7 +140,7 @@ class HttpServer:
 
     async def _check(self) -> None:
         """End connections whose clients let them wait."""
-        self.now = asyncio.get_running_loop().time()
+        self.now = self.time()
         ended = 0
         for number, connection in enumerate(list(self._connections), 1):
             ended += connection.check(self._answer_timeout_seconds)
