@@ -219,3 +219,21 @@ async def test_a_stop_closes_idle_connections() -> None:
     for peer in (idle, busy):
         peer.connection.close_if_idle()
     assert (idle.transport.end, busy.transport.end) == ("close", "")
+
+
+@pytest.mark.parametrize("further", [b"", get(b"/2")])
+async def test_a_stop_closes_what_began_before_it(further: bytes) -> None:
+    """Its head said nothing of an end; a request that has come meanwhile is answered."""
+    application = Later()
+    peer = Peer(application)
+    peer.send(get() + further)
+    application.last.begin(200, b"", 0)
+    peer.connection.close_if_idle()
+    peer.is_draining = True
+    application.last.end()
+    await peer.answers()
+    if further:
+        assert peer.transport.end == ""
+        application.answer()
+        assert peer.written == ok(b"/2", closes=True)
+    assert peer.transport.end == "close"

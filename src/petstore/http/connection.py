@@ -54,6 +54,7 @@ class Connection(asyncio.BufferedProtocol):
         self._refusal = 0  # the status that ends the connection, after the answers
         self._since = server.now  # when the last answer ended or the next request began
         self._has_ended = False  # the client sends nothing any more
+        self._is_stopping = False  # the server stops
         self._is_closing = False  # nothing is read any more
         self._is_paused = False
         self._room: asyncio.Future[None] | None = None  # until the client has taken something
@@ -153,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
     def finish(self, *, closes: bool) -> None:
         self._current = None
         self._since = self._server.now
-        if closes or (self._has_ended and not self._queue and not self._refusal):
+        if closes or ((self._has_ended or self._is_stopping) and not self._queue and not self._refusal):
             self._close()
         elif self._queue or self._refusal:
             self._server.call_soon(self._next)
@@ -182,7 +183,8 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def close_if_idle(self) -> None:
-        """At a stop. Others close after their answers."""
+        """At a stop. Others close after their answers, those too that began before the drain."""
+        self._is_stopping = True
         if self._current is None and not self._queue and not self._is_closing:
             self._close()
 
