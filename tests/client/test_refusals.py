@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import time
+from traceback import TracebackException
 from typing import Any
 
 import httpx2
@@ -225,6 +226,16 @@ def test_the_key_is_in_no_text(kind: str, scripted: Scripted, caplog: pytest.Log
         texts += [repr(vars(petstore)) if kind == "sync" else ""]
     assert script.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert KEY not in "".join([*texts, caplog.text])
+
+
+def test_the_key_is_in_no_traceback(scripted: Scripted) -> None:
+    """Trackers of errors keep each frame's variables, also of a call that an interrupt or a timeout ends."""
+    petstore, _ = scripted(TimeoutError())
+    with pytest.raises(TimeoutError) as caught:
+        petstore.usage()
+    report = TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "authorization" in (shown := "".join(report.format()).lower())
+    assert KEY not in shown
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred\r\nX: y", "\x9b\u202e\ud800", "a" * 9_999, "\n" * 9_999])

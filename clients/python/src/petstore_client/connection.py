@@ -183,7 +183,7 @@ class Connection:
             "method": call.method,
             "url": self.address + call.path,
             "params": call.parameters or None,
-            "headers": {**self._headers, **call.headers, **own},
+            "headers": httpx2.Headers({**self._headers, **call.headers, **own}),  # whose repr hides the key
             "content": call.content,
             "extensions": {
                 "timeout": {"pool": silence, "connect": silence, "write": silence, "read": until_answer},
