@@ -274,6 +274,13 @@ class TestForGenerators:
         given = set(mapped.values())
         assert not given & (names | {f"New{name}" for name in names | given})
 
+    def test_what_is_enumerated_has_no_other_bound(self) -> None:
+        """Orval for Zod writes both in an order that does not compile."""
+        bounds = {"minLength", "maxLength", "pattern", "minimum", "maximum"}
+        enumerated = [node for node in _nodes(contract.document()) if isinstance(node.get("enum"), list)]
+        assert enumerated
+        assert [node for node in enumerated if bounds & node.keys()] == []
+
     def test_no_bound_is_rounded(self) -> None:
         """JavaScript, and pydantic from JSON, read the ends of int64 as other numbers; `format` says them."""
         bounds = [
