@@ -101,10 +101,20 @@ def test_no_proxy_sees_a_key_that_is_for_this_machine(
 
 
 @pytest.mark.parametrize("client", [Petstore, AsyncPetstore])
-def test_an_environment_that_cannot_be_used_is_told(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the names of its variables: the error of the file alone says nothing of them."""
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
-    with pytest.raises(ConfigurationError, match="SSL_CERT_FILE"):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSL_CERT_FILE", "/nowhere.pem"),
+        ("HTTPS_PROXY", "http://user:pass/word@proxy.example:3128"),  # its slash has to be %2F
+        ("HTTPS_PROXY", "ftp://proxy.example"),
+    ],
+)
+def test_an_environment_that_cannot_be_used_is_told(
+    client: Any, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the names of its variables: the error of the file or the address alone says nothing of them."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=name):
         client("https://localhost", KEY)._runner.pool._opened()
 
 

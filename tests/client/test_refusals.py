@@ -63,6 +63,8 @@ def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
         ("http://[::1", "not an address"),
         ("https://shop..example", "not an address"),
         ("https://my shop.example", "not an address"),
+        ("https://shop\u200b.example", "not an address"),  # pasted from a page
+        ("https://256.1.1.1", "not an address"),
         ("https://shop.example/v1/pets", "Leave out"),
         ("http://shop.example", "unencrypted"),
         ("http://10.0.0.1", "unencrypted"),

@@ -63,10 +63,10 @@ def check_address(address: str, *, allow_http: bool) -> str:
     """
     try:
         parts = urlsplit(str(address).strip())
-        host, _ = parts.hostname, parts.port
+        host, _ = parts.hostname, httpx2.URL(parts.geturl())
         if host and (not _HOST.fullmatch(host) or not host.encode("idna")):
             raise ValueError
-    except ValueError:
+    except (ValueError, httpx2.InvalidURL):
         raise ConfigurationError(f"{address!r} is not an address such as https://pets.example.com.") from None
     if parts.scheme not in {"http", "https"} or not host:
         raise ConfigurationError(

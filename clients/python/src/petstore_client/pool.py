@@ -21,6 +21,9 @@ from petstore_client.connection import is_loopback
 from petstore_client.errors import ConfigurationError
 from petstore_client.runtime import reset_in_child
 
+# What httpx2's clients raise for an environment that they can't use.
+_UNUSABLE = (httpx2.InvalidURL, ValueError, ImportError, OSError)
+
 
 class _Follower(Protocol):
     """A call that goes on for ever."""
@@ -66,7 +69,7 @@ class Pool:
     def _opened(self) -> httpx2.Client:
         try:
             return httpx2.Client(**self._options)
-        except (ValueError, ImportError, OSError) as error:
+        except _UNUSABLE as error:
             raise _unusable(error) from error
 
     def add_follower(self, follower: _Follower) -> None:
@@ -121,7 +124,7 @@ class AsyncPool:
     def _opened(self) -> httpx2.AsyncClient:
         try:
             return httpx2.AsyncClient(**self._options)
-        except (ValueError, ImportError, OSError) as error:
+        except _UNUSABLE as error:
             raise _unusable(error) from error
 
     def add_follower(self, follower: _Follower) -> None:
