@@ -8,6 +8,7 @@ class ManualClock:
 
     def __init__(self, now_ms: int = 1_800_000_030_000) -> None:
         self.ms = now_ms
+        self._set_by_ms = 0
 
     def now_ms(self) -> int:
         return self.ms
@@ -16,11 +17,16 @@ class ManualClock:
         return self.ms
 
     def monotonic(self) -> float:
-        return self.ms / 1_000
+        return (self.ms - self._set_by_ms) / 1_000
 
     def advance(self, seconds: float) -> None:
         """Move the time; a negative number is a clock that was set back."""
         self.ms += round(seconds * 1_000)
+
+    def set_by(self, seconds: float) -> None:
+        """Set the time of day forward or back, as NTP does: the stopwatch stays."""
+        self.advance(seconds)
+        self._set_by_ms += round(seconds * 1_000)
 
     def set_seconds(self, unix_seconds: int) -> None:
         """Jump to a moment."""

@@ -17,7 +17,7 @@ from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges, UsageMeter
 
 INTERVAL_SECONDS = 1.0
-_PURGE_EVERY_MS = 60_000
+_PURGE_EVERY_SECONDS = 60
 _SAVE_OVERDUE_SECONDS = 10
 
 _log = structlog.get_logger("petstore.flusher")
@@ -50,7 +50,7 @@ class CounterFlusher:
         self._clock = clock
         self._state = LimiterState()
         self._usage = UsageChanges()
-        self._purged_ms = clock.now_ms()
+        self._purged_at = clock.monotonic()
         self._began_at: float | None = None
         self._saved_at: float | None = None
         self._reason = ""
@@ -95,10 +95,10 @@ class CounterFlusher:
             self._began_at = self._clock.monotonic()
             try:
                 await self.save()
-                now_ms = self._clock.now_ms()
-                if abs(now_ms - self._purged_ms) >= _PURGE_EVERY_MS:
-                    self._purged_ms = now_ms
-                    await self._purge(now_ms)
+                # By the stopwatch: a time of day that is wrong for a moment seldom removes too much.
+                if self._clock.monotonic() - self._purged_at >= _PURGE_EVERY_SECONDS:
+                    self._purged_at = self._clock.monotonic()
+                    await self._purge(self._clock.now_ms())
                 self._saved_at, self._reason = self._clock.monotonic(), ""
             except (StoreUnavailable, OperatorError) as error:
                 self._reason = str(error)
