@@ -7,6 +7,7 @@ to change back, each with its entry as the position.
 
 from __future__ import annotations
 
+from petstore.core.durations import HOUR_MS
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.fields import Field
 from petstore.core.imports import Upload
@@ -150,7 +151,7 @@ class TakingsBack(Repository):
     @read
     def of_upload(self, upload: Upload) -> Script[TakingBack | None]:
         """Of the import that stored an upload; None when the journal does not say which that is."""
-        since = yield from first_since(upload.created_at_ms)
+        since = yield from first_since(upload.created_at_ms - HOUR_MS)  # clocks may differ
         for entry in [read_entry(row) for row in (yield _FINISHED, (since,))]:
             if animals_of_list(entry) and (entry.after or {}).get("upload") == upload.id:
                 return (yield from _find(entry.id))

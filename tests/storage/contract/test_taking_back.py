@@ -84,6 +84,17 @@ async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:
     assert history_faults(backend.execute) == []
 
 
+async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, clock: ManualClock) -> None:
+    """So is that of a list which a machine took whose clock is minutes ahead of the one that stores it."""
+    upload_id = await keep_list(store, FIRST, ANNA, key_name="sku")
+    clock.set_by(-600)
+    await carry_out(store)
+    run = (await store.uploads.find(upload_id)).run
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=run)
+    await carry_out(store)
+    assert await store.takings_back.of_upload(await store.uploads.find(upload_id)) is not None
+
+
 async def test_twice_and_the_list_again(store: Store, backend: SharedData) -> None:
     """Who takes it back again is told who was first. The list is stored again when it is sent again, as
     another import."""
