@@ -268,6 +268,15 @@ class TestNobodyElse:
             "late@example.com": 2,
         }
 
+    async def test_who_was_added_while_the_clock_was_ahead_gets_what_comes(self, world: World) -> None:
+        """Not only once the clock shows that time again."""
+        world.clock.set_by(365 * 86_400)
+        await contact(world.store, "shop", "ahead@example.com")
+        world.clock.set_by(-365 * 86_400)
+        await changes_plan(world)
+        await world.post.after()
+        assert "ahead@example.com" in recipients(world.mail)
+
     async def test_a_kind_that_is_off(self, world: World) -> None:
         """A kind that is on again gets what happens from then on."""
         for off, on in (("plan.changed", ""), ("", "plan.changed")):

@@ -255,21 +255,21 @@ def _write(now_ms: int, facts: list[Fact]) -> Script[None]:
     said: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
     for fact in facts:
         kind = BY_ENTRY[fact.entry.type]
-        for contact in (yield from _takers(kind, fact, people)):
+        for contact in (yield from _takers(now_ms, kind, fact, people)):
             said[contact.id, kind.name].append(kind.sentence(fact))
     for (contact_id, kind_name), sentences in sorted(said.items()):
         yield from _write_mail(now_ms, contact_id, kind_name, sentences)
 
 
-def _takers(kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contact]]:
-    """The contacts that were there before the fact and take its kind."""
+def _takers(now_ms: int, kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contact]]:
+    """The contacts that take the fact's kind and were there before it, or come of a clock that was ahead."""
     contacts = people
     if kind.to == "account":
         contacts = [] if fact.account is None else (yield from contacts_of("account", fact.account.id))
     return [
         contact
         for contact in contacts
-        if kind.name not in contact.off and contact.created_at_ms <= fact.entry.at_ms
+        if kind.name not in contact.off and not fact.entry.at_ms < contact.created_at_ms <= now_ms
     ]
 
 
