@@ -101,6 +101,16 @@ class TestTestWebhook:
         shop.clock.advance(1)
         assert (await shop.ask("POST", f"{HOOK}/test")).status == 202
 
+    async def test_tests_of_a_clock_that_was_ahead_do_not_count(self, store_of_each: Shop) -> None:
+        """Nobody waits for an hour until the clock shows their time again."""
+        shop = store_of_each
+        await add(shop)
+        shop.application.begin_drain()  # each is answered at once
+        for _ in range(10):
+            assert (await shop.ask("POST", f"{HOOK}/test")).status == 202
+        shop.clock.set_by(-3_600)
+        assert (await shop.ask("POST", f"{HOOK}/test")).status == 202
+
 
 class TestListDeliveries:
     """GET /webhooks/{webhookId}/deliveries."""

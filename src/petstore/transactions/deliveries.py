@@ -28,7 +28,7 @@ from petstore.transactions.webhooks import OF_ACCOUNT, find_webhook
 
 _TESTED = (
     "SELECT count(*), min(at_ms) FROM journal WHERE subject = 'webhook' AND action = 'tested'"
-    " AND id >= $2 AND at_ms > $3"
+    f" AND id >= $2 AND at_ms > $3 AND at_ms - {MINUTE_MS} <= $3"
 )
 # Those of webhooks that were removed since too.
 _TESTS = Statement(
