@@ -201,6 +201,17 @@ class TestBackup:
         assert kept == sorted([*old[2:], new, "before-the-move.db", "petstore-.db"])
         assert (place / "copies" / new).stat().st_mode & 0o077 == 0
 
+    def test_the_new_copy_is_kept_whatever_the_clock_said(self, place: Path) -> None:
+        """Copies that a clock made which was years ahead do not displace it."""
+        ahead = [f"petstore-9026010{day}T020000Z.db" for day in (1, 2, 3)]
+        for name in ahead:
+            (place / "copies" / name).write_text("a copy")
+        done = self.back_up(place)
+        assert done.returncode == 0, done.stderr
+        new, *others = self.names(place)
+        assert f"copies/{new}." in done.stdout
+        assert others == ahead[1:]
+
     def test_a_copy_can_be_restored(self, place: Path) -> None:
         """It is a database of its own, and sound."""
         self.back_up(place)
