@@ -384,6 +384,23 @@ async def test_410_disables_and_what_is_under_way_is_noted(
     assert sorted(receiver.taken()) == sorted([ids[3], ids[5], *ids[7:]])
 
 
+async def test_the_time_that_a_clock_was_set_by_is_no_failure(
+    store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
+) -> None:
+    """Which has failed since a start in 1970 has not failed for decades once the clock is right."""
+    receiver.answer = answers(500)
+    await add(store)
+    await process.work()
+    clock.set_by(30 * 365 * 86_400)
+    began_ms = clock.ms
+    await process.wait_until(began_ms + 5 * DAY_MS - 1)
+    found = await store.webhooks.get(1)
+    assert (found.disabled, found.failing_since_ms) == (None, began_ms)
+    await add(store)
+    await process.wait_until(began_ms + 6 * DAY_MS)
+    assert (await store.webhooks.get(1)).disabled is DisabledReason.FAILING
+
+
 async def test_five_days_without_a_success_disable(
     store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
 ) -> None:

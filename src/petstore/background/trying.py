@@ -78,6 +78,11 @@ def try_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = No
     return Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, next_at_ms)
 
 
+def _began_ms(clock: Clock) -> int:
+    """The Unix time at which the stopwatch was 0: it changes when the time of day is set."""
+    return clock.now_ms() - round(clock.monotonic() * SECOND_MS)
+
+
 class Tools(msgspec.Struct, frozen=True):
     """What all deliveries of a process share: `reading` bounds how many read events at once, `tried` hears
     whether a try was a success."""
@@ -108,6 +113,7 @@ class Trying:
             self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
         self._tools = tools
         self._window = 1
+        self._began_ms = _began_ms(tools.clock)
 
     def configure(self, endpoint: Endpoint) -> None:
         """Go by another URL or other secrets."""
@@ -177,6 +183,10 @@ class Trying:
             self.standing, self._window = self.standing.after_success(), min(self._window + 1, WINDOW_MAX)
             return None
         now_ms, asked = self._tools.clock.now_ms(), answer.status in _PAUSING_STATUSES
+        set_by_ms = _began_ms(self._tools.clock) - self._began_ms
+        if abs(set_by_ms) > MINUTE_MS:  # else two readings of one moment, or a clock that is slow
+            self._began_ms += set_by_ms
+            self.standing = self.standing.moved(set_by_ms)
         pause_ms = (answer.retry_after_seconds or 0) * SECOND_MS if asked else 0
         self.standing, self._window = self.standing.after_failure(now_ms, pause_ms), 1
         if answer.status == GONE_STATUS:

@@ -214,6 +214,11 @@ class Standing(msgspec.Struct, frozen=True):
         since_ms = now_ms if self.failing_since_ms is None else min(self.failing_since_ms, now_ms)
         return Standing(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
 
+    def moved(self, by_ms: int) -> Standing:
+        """After the clock was set by so much: it has failed for as long as before."""
+        since_ms = None if self.failing_since_ms is None else self.failing_since_ms + by_ms
+        return replace(self, failing_since_ms=since_ms)
+
     def after_success(self) -> Standing:
         return Standing(paused_until_ms=self.paused_until_ms)
 
