@@ -107,6 +107,22 @@ def test_it_begins_with_the_process(service: Service) -> None:
     assert service.read().state == "well"
 
 
+def test_a_clock_that_was_ahead_leaves_no_gap(service: Service) -> None:
+    """Hours are told at once, and none that is still to come."""
+    service.step()
+    service.answer(5, status=503)
+    service.step()
+    service.clock.set_by(-86_400)
+    service.answer(5)
+    service.step()
+    found = service.read()
+    assert found.since_ms <= service.clock.now_ms()
+    assert [hour.without_fault for hour in found.hours] == [100]
+    service.clock.set_by(86_400)
+    service.step()
+    assert service.read().hours[0].without_fault is None
+
+
 def test_the_state_is_that_of_the_last_minute(service: Service) -> None:
     """Some failures of many are none; a worker that can't serve says more than all answers."""
     service.count(1_000)

@@ -42,6 +42,7 @@ class CallersStatus:
 
     def sample(self) -> None:
         """Note what has come, if a minute has passed; call it about once a second."""
+        self._since_ms = min(self._since_ms, self._clock.now_ms())  # it may have been ahead
         now = self._clock.monotonic()
         if self._looked_at is not None and now - self._looked_at < STEP_SECONDS:
             return
@@ -57,7 +58,7 @@ class CallersStatus:
     def _note(self, grown: Sums) -> None:
         hour = self._clock.now_ms() // HOUR_MS
         self._hours[hour] = self._hours[hour].plus(grown) if hour in self._hours else grown
-        for old in [each for each in self._hours if each <= hour - HOURS]:
+        for old in [each for each in self._hours if not hour - HOURS < each <= hour]:
             del self._hours[old]
 
     def read(self) -> ServiceStatus:
