@@ -15,6 +15,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.moments import iso_day
+from petstore.core.people import Role
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries, written
 from tests.support.service import Shop, open_shop
@@ -77,6 +78,14 @@ class TestIssue:
         assert shown.status == 409, shown.text
         assert "This form has expired." in shown.text
         assert await shop.store.keys.keys("1") == keys
+
+    @pytest.mark.parametrize("year", [1970, 2000, 2100])
+    async def test_whatever_the_clock_says(self, shop: Shop, year: int) -> None:
+        """A machine may start years ago: its forms are complete."""
+        shop.clock.set_seconds(round((year - 1_970) * 365.25 * 86_400) + 1)
+        operator = await Visitor(shop).sign_in_as(Role.OPERATOR, "otto")
+        shown = await operator.submit(await operator.get(NEW), NEW)
+        assert (shown.status, len(secrets_in(shown.text))) == (200, 1), shown.text
 
     async def test_its_text_is_nowhere_else(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         """Not in the journal, the log, the database's files or a later page."""

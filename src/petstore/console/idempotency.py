@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 NO_ACCOUNT = 0
 _FIELD = "once"
 _RANDOM_BYTES = 16
-_MARK = re.compile(r"([0-9]{13})\.[A-Za-z0-9_-]{22}", re.ASCII)
+_MARK = re.compile(r"([0-9]{1,13})\.[A-Za-z0-9_-]{22}", re.ASCII)
 _AGE_MAX_MS = KEPT_MS - HOUR_MS
 # A second click waits for the result of the first one.
 _TRIES = 20
