@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -76,25 +77,29 @@ class SqliteBackend:
     def checked_path(self) -> Path:
         """The path, once this user may use it.
 
-        Raises ConfigurationError when it is a directory or may not be read, when its directory does not exist
-        or may not be entered, and for a name that is not UTF-8.
+        Raises ConfigurationError when it is a directory or a device, or may not be read, when its directory does
+        not exist or may not be entered, and for a name that can't be used.
         """
         path = Path(self._path)
         files.refuse_name(path)
         try:
-            path.stat()
+            mode = path.stat().st_mode
         except PermissionError as error:
             raise ConfigurationError(
                 f"PETSTORE_DATABASE_URL: this user may not enter a directory before {path}; allow that first."
             ) from error
-        except OSError:
-            pass  # it may be missing
-        if not path.absolute().parent.is_dir():
+        except (FileNotFoundError, NotADirectoryError):
+            mode = stat.S_IFREG  # it may be missing
+        except OSError as error:  # a link to itself
             raise ConfigurationError(
-                f"PETSTORE_DATABASE_URL: there is no directory {path.absolute().parent}; make it first."
-            )
-        if path.is_dir():
+                f"PETSTORE_DATABASE_URL: {path}: {error.strerror}; name another file."
+            ) from error
+        if not (folder := path.resolve().parent).is_dir():
+            raise ConfigurationError(f"PETSTORE_DATABASE_URL: there is no directory {folder}; make it first.")
+        if stat.S_ISDIR(mode):
             raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a directory; name a file in it.")
+        if not stat.S_ISREG(mode):  # its rights are not ours to change
+            raise ConfigurationError(f"PETSTORE_DATABASE_URL: {path} is a device or a pipe; name a file.")
         files.refuse_unreadable(path)
         return path
 

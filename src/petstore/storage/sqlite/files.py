@@ -12,6 +12,7 @@ from pathlib import Path
 from petstore.core.errors import ConfigurationError
 
 _MODE = 0o600
+_NAME_MAX_BYTES = 504  # of SQLite, less the end of its journal's name
 
 
 def make(file: str, like: str | None = None) -> bool:
@@ -86,10 +87,12 @@ def refuse_name(path: Path) -> None:
     """Raise ConfigurationError for a name that SQLite can't be given."""
     whole = path.absolute()
     try:
-        str(whole).encode()
+        length = len(str(whole).encode())
     except UnicodeEncodeError:
         name = os.fsencode(whole).decode(errors="backslashreplace")
         raise ConfigurationError(f"The name {name} is not UTF-8; give the file another one.") from None
+    if length > _NAME_MAX_BYTES:
+        raise ConfigurationError(f"The name {whole} has {length} bytes; SQLite takes {_NAME_MAX_BYTES}.")
 
 
 def refuse_unreadable(path: Path) -> None:
