@@ -39,7 +39,11 @@ class Program:
         return environment(self.settings) | {"TERM": "xterm-256color", "NO_COLOR": ""}
 
     def run(
-        self, *arguments: str, stdin: str = "", stdout: Any = subprocess.PIPE
+        self,
+        *arguments: str,
+        stdin: str = "",
+        stdout: Any = subprocess.PIPE,
+        stderr: Any = subprocess.PIPE,
     ) -> subprocess.CompletedProcess[str]:
         """One run, its streams apart."""
         command: list[str | Path] = [PROGRAM, *arguments]
@@ -49,7 +53,7 @@ class Program:
             env=self.environment,
             input=stdin,
             stdout=stdout,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             timeout=_SECONDS,
             check=False,
@@ -126,6 +130,16 @@ class TestStreams:
             1,
             "petstore: The output can't be written: No space left on device.\n",
         )
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
+    def test_remarks_into_a_full_log_are_left_out(self, program: Program) -> None:
+        """The work, its result and its exit code are as they were: a new key reaches who asked for it."""
+        program.ok("accounts", "add", "shop", "--plan", "free")
+        with Path("/dev/full").open("w") as full:
+            issued = program.run("keys", "issue", "shop", stderr=full)
+            wrong = program.run("keys", "issue", "shop", "--nonsense", stderr=full)
+        assert (issued.returncode, wrong.returncode) == (0, 2)
+        assert issued.stdout.startswith("pets_live_")
 
     def test_closed_streams(self, program: Program) -> None:
         """`>&-` is a failure, which names a key that nobody has seen; `<&-` is an empty input; `2>&-` drops

@@ -37,6 +37,7 @@ def commands(
             yield from commands(command, (*path, name))
 
 
+RAISE = "raise the limit (ulimit -a, or the container's)."
 DAMAGED = "Check PETSTORE_DATABASE_URL, or stop the server and restore a backup."
 ALL = dict(commands())
 LEAVES = {path: command for path, command in ALL.items() if not isinstance(command, click.Group)}
@@ -104,6 +105,12 @@ class TestErrors:
                 "/x/petstore.db: Permission denied.",
             ),
             (OSError("first\n  second"), 1, "first second."),
+            (MemoryError(), 1, f"The system allows this program no more memory: {RAISE}"),
+            (
+                RuntimeError("can't start new thread"),
+                1,
+                f"The system allows this program no further thread: {RAISE}",
+            ),
         ],
     )
     def test_is_one_line_with_a_code(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -89,17 +88,11 @@ class PetstoreCli(LazyGroup):
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except Exception as error:
+            from petstore.cli.output import drop_unwritten
+
             code = explain(error)
-            _drop_what_was_not_written()
+            drop_unwritten(sys.stdout)
         sys.exit(code)
-
-
-def _drop_what_was_not_written() -> None:
-    """Python would try again at its end, and there exit with 120 and two lines of its own."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def explain(error: Exception) -> int:
@@ -134,13 +127,24 @@ def explain(error: Exception) -> int:
     if isinstance(error, PetstoreError):
         _complain(_with_listing(error))
         return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
+    if message := _refused_by_the_system(error):
+        _complain(message)
+        return EXIT_REFUSED
+    raise error
+
+
+def _refused_by_the_system(error: Exception) -> str:
+    """What the system would not do; empty for any other error."""
     if isinstance(error, OSError):
         where = "The output can't be written: " if error.errno in _OUTPUT_FAULTS else ""
         if error.filename:
             where = f"{error.filename}: "
-        _complain(f"{where}{error.strerror or error}.")
-        return EXIT_REFUSED
-    raise error
+        return f"{where}{error.strerror or error}."
+    is_memory = isinstance(error, MemoryError)
+    if is_memory or "can't start new thread" in str(error):
+        lacks = "no more memory" if is_memory else "no further thread"
+        return f"The system allows this program {lacks}: raise the limit (ulimit -a, or the container's)."
+    return ""
 
 
 def _code_of(error: OperatorError) -> int:

@@ -7,10 +7,12 @@ A command describes each thing once, as a record with the members of its JSON; t
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
 import click
 import msgspec
@@ -77,8 +79,22 @@ def write_line(text: str) -> None:
 
 
 def echo_err(text: str) -> None:
-    """Print a remark for people on standard error; standard output has the result alone."""
-    click.echo(_printable_lines(text), err=True)
+    """Print a remark for people on standard error; standard output has the result alone.
+
+    Where it can't be written, as into a log on a full disk, the command and its exit code are as they were.
+    """
+    try:
+        click.echo(_printable_lines(text), err=True)
+    except OSError:
+        drop_unwritten(sys.stderr)
+
+
+def drop_unwritten(stream: TextIO) -> None:
+    """What a stream could not take: at its end Python would try again, and exit with 120."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _printable_lines(text: str) -> str:

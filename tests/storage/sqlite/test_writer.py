@@ -28,6 +28,11 @@ from tests.support.waiting import until
 INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
 
 
+def refused(_thread: threading.Thread) -> None:
+    """As the system refuses a thread."""
+    raise RuntimeError("can't start new thread")
+
+
 class Groups:
     """How many jobs each commit had."""
 
@@ -202,18 +207,24 @@ class TestQueue:
     async def test_a_thread_that_can_not_begin_is_tried_again(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A full machine fails one write, and not all of them until a restart."""
-
-        def refused(_thread: threading.Thread) -> None:
-            raise RuntimeError("can't start new thread")
-
+        """A full machine fails one write, like a store out of reach, and not all of them until a restart."""
         with monkeypatch.context() as full:
             full.setattr(threading.Thread, "start", refused)
-            with pytest.raises(RuntimeError):
+            with pytest.raises(StoreUnavailable, match="no further thread; nothing was stored"):
                 await bench.submit(add("a"))
         async with asyncio.timeout(10):
             assert await bench.submit(add("b")) == "b"
         assert bench.names() == ["b"]
+
+    async def test_its_end_needs_no_further_thread(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What is stored is not reported as failed, such as a new key, which nobody would have then."""
+        await bench.submit(add("a"))
+        monkeypatch.setattr(threading.Thread, "start", refused)
+        async with asyncio.timeout(10):
+            await bench.writer.drain()
+        assert bench.names() == ["a"]
 
     async def test_a_waiter_that_goes_away_frees_its_place_when_its_job_is_done(self, tmp_path: Path) -> None:
         """Cancelled requests neither undo what is on its way nor fill the queue for ever."""

@@ -77,8 +77,8 @@ class SqliteBackend:
     def checked_path(self) -> Path:
         """The path, once this user may use it.
 
-        Raises ConfigurationError when it is a directory or a device, or may not be read, when its directory does
-        not exist or may not be entered, and for a name that can't be used.
+        Raises ConfigurationError when it is a directory or a device, or may not be read, when its directory
+        does not exist or may not be entered, and for a name that can't be used.
         """
         path = Path(self._path)
         files.refuse_name(path)

@@ -18,7 +18,7 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
-from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
+from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN, failure
 from petstore.storage.observer import Committed
 from petstore.storage.sqlite.connection import translate
 
@@ -61,6 +61,7 @@ class Writer:
         self._closed = False
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Future[None]  # there from the first job on
         self.heard_commit: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
 
@@ -80,8 +81,11 @@ class Writer:
             raise StoreUnavailable("Too many writes are waiting; nothing was stored, try again shortly.")
         loop = asyncio.get_running_loop()
         if self._loop is None:
-            self._thread.start()  # where that fails, the next job tries again
-            self._loop = loop
+            try:
+                self._thread.start()
+            except RuntimeError as error:  # the next job tries again
+                raise failure("the system allows no further thread", NOTHING_STORED) from error
+            self._loop, self._ended = loop, loop.create_future()
         future: asyncio.Future[_T] = loop.create_future()
         self.waiting += 1
         self._queue.put(_Ticket(job, future, ends_access))
@@ -92,7 +96,8 @@ class Writer:
         self._closed = True
         if self._loop is not None:
             self._queue.put(None)
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+            await asyncio.shield(self._ended)
+            self._thread.join()
 
     def close(self) -> None:
         """Close the connection: after `drain`, and as the last of the process."""
@@ -101,21 +106,20 @@ class Writer:
     def _run(self) -> None:
         while (ticket := self._queue.get()) is not None:
             group = [ticket]
-            last = False
             while len(group) < _GROUP_MAX:
                 try:
                     another = self._queue.get_nowait()
                 except Empty:
                     break
                 if another is None:
-                    last = True
+                    self._queue.put(None)
                     break
                 group.append(another)
             self._carry_out(group)
             assert self._loop is not None
             self._loop.call_soon_threadsafe(self._answer, group)
-            if last:
-                return
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._ended.set_result, None)
 
     def _carry_out(self, group: list[_Ticket], make_room: Callable[[], bool] | None = None) -> None:
         """One transaction for the whole group; on failure every ticket carries the error."""
