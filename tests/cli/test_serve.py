@@ -102,6 +102,17 @@ def test_metrics_for_every_address_are_warned_of(service: Service, networks: str
     assert all("PETSTORE_OPS_NETWORKS has every address" in line for line in service.checks())
 
 
+@pytest.mark.parametrize(("limit", "warnings"), [(200, 1), (1_024, 0)])
+def test_too_few_descriptors_are_warned_of(
+    service: Service, monkeypatch: pytest.MonkeyPatch, limit: int, warnings: int
+) -> None:
+    """Else a few idle connections would keep everybody waiting, and nothing would say why."""
+    monkeypatch.setattr("petstore.server.binding.resource.getrlimit", lambda _: (limit, limit))
+    service.start()
+    assert len(service.checks()) == warnings
+    assert all("The limit of 200 open files has room for" in line for line in service.checks())
+
+
 class TestFirstStart:
     @pytest.mark.parametrize("environment", ["live", "test"])
     def test_prints_a_key_that_works(self, service: Service, environment: str) -> None:
@@ -333,6 +344,7 @@ class TestRefused:
                 OSError(errno.EADDRNOTAVAIL, "Cannot assign"),
                 "Set PETSTORE_HOST to an address of this machine.",
             ),
+            (OSError(errno.EINVAL, "Invalid argument"), "Set PETSTORE_HOST to an address of this machine."),
             (socket.gaierror(-2, "Name or service not known"), "Set PETSTORE_HOST to an address of"),
         ],
     )
@@ -346,6 +358,18 @@ class TestRefused:
 
         monkeypatch.setattr("petstore.server.binding._bind_within_three_seconds", refuse)
         assert f"{fault.strerror}. {remedy}" in service.refuse(1)
+
+    def test_a_system_without_ipv6(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The line names the address, and the setting."""
+
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+
+        monkeypatch.setattr("petstore.server.binding.socket.socket", refuse)
+        service.settings["PETSTORE_HOST"] = "::1"
+        message = service.refuse(1)
+        assert message.startswith("petstore: Can't listen on ::1:")
+        assert message.endswith("Set PETSTORE_HOST to an address of this machine.\n")
 
     def test_postgresql_database_that_another_service_has(self, on_postgresql: Service) -> None:
         """Its counters are its own, so both would grant every limit; the message names the remedy."""

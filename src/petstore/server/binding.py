@@ -7,22 +7,31 @@ import resource
 import socket
 import threading
 
+import structlog
+
 from petstore.core.errors import OperatorError
 from petstore.http.server import BACKLOG
 from petstore.ops.process import open_descriptors
 from petstore.server import listener as listeners
 
-_CONNECTIONS_MAX = 16_384
+_CONNECTIONS_MAX, _CONNECTIONS_FEW = 16_384, 100
 _DESCRIPTORS_RESERVED = 128
 _DESCRIPTORS_AT_START = 16  # of the reserved ones; further open ones are inherited
 # The workers of a killed parent hold the port for about a second, and end after five at the latest.
 _BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
+# EINVAL: of a link-local one, which needs its interface.
+_NO_ADDRESS_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EINVAL)
+
+_log = structlog.get_logger("petstore.parent")
 
 
 def bind(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen yet. Waits up to 3 s for a port in use. Raises OperatorError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:  # a system without IPv6
+        raise _cannot_listen(host, port, error) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if host == "::":
@@ -55,7 +64,7 @@ def listen(listener: socket.socket, host: str, port: int) -> None:
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> OperatorError:
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+    if isinstance(error, socket.gaierror) or error.errno in _NO_ADDRESS_HERE:
         remedy = "Set PETSTORE_HOST to an address of this machine."
     elif error.errno in (errno.EACCES, errno.EPERM):
         remedy = "Set PETSTORE_PORT to 1024 or above, or give this user the right to use lower ports."
@@ -65,7 +74,10 @@ def _cannot_listen(host: str, port: int, error: OSError) -> OperatorError:
 
 
 def raise_descriptor_limit(for_database: int) -> int:
-    """Raise the soft limit of descriptors towards the hard one; returns how many are left for connections."""
+    """Raise the soft limit of descriptors towards the hard one; returns how many are left for connections.
+
+    Few are logged: each that a client keeps open without a request makes others wait.
+    """
     inherited = max(0, open_descriptors() - _DESCRIPTORS_AT_START)
     reserved = _DESCRIPTORS_RESERVED + for_database + inherited
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -74,4 +86,11 @@ def raise_descriptor_limit(for_database: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
         soft = allowed
-    return max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - reserved)
+    connections = max(1, (wanted if soft == resource.RLIM_INFINITY else min(wanted, soft)) - reserved)
+    if connections < _CONNECTIONS_FEW:
+        message = (
+            f"The limit of {soft} open files has room for {connections} connections at a time; others wait."
+            " Raise it (LimitNOFILE=, ulimit -n)."
+        )
+        _log.warning("start check", message=message)
+    return connections
