@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -215,6 +216,23 @@ class TestQueue:
         async with asyncio.timeout(10):
             assert await bench.submit(add("b")) == "b"
         assert bench.names() == ["b"]
+
+    @pytest.mark.parametrize("suffix", ["", "-wal"])
+    async def test_nothing_is_stored_in_a_file_that_has_lost_its_name(
+        self, bench: Bench, suffix: str
+    ) -> None:
+        """Its writes would be answered and gone at the next start. They go on when it is back."""
+        await bench.submit(add("a"))
+        file, away = f"{bench.path}{suffix}", f"{bench.path}.away"
+        shutil.move(file, away)
+        with pytest.raises(StoreUnavailable, match=r"removed or replaced .*; nothing was stored"):
+            await bench.submit(add("b"))
+        shutil.copy(away, file)
+        with pytest.raises(StoreUnavailable, match="removed or replaced"):
+            await bench.submit(add("c"))
+        shutil.move(away, file)
+        await bench.submit(add("d"))
+        assert bench.names() == ["a", "d"]
 
     async def test_its_end_needs_no_further_thread(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch

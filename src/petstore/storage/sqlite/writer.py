@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from petstore.storage.observer import Committed
 from petstore.storage.sqlite.connection import translate
 
 _GROUP_MAX = 256
+_MOVED = "its file or log was removed or replaced meanwhile: put it back, or restart the service"
 _T = TypeVar("_T")
 
 Job = Callable[[apsw.Connection], Any]
@@ -59,6 +61,7 @@ class Writer:
         self._committed = committed
         self.waiting = 0  # writes that are accepted and not answered yet
         self._closed = False
+        self._identities: list[tuple[int, int] | None] = []
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[None]  # there from the first job on
@@ -128,6 +131,7 @@ class Writer:
         committing = False
         try:
             connection.execute("BEGIN IMMEDIATE")
+            self._refuse_other_files()
             if make_room is not None:
                 make_room()  # inside the write lock, so that no other process takes the space
             for ticket in group:
@@ -150,6 +154,15 @@ class Writer:
                 ticket.error = ticket.error or failure
             return
         self._committed(len(group), self._clock.monotonic() - began)
+
+    def _refuse_other_files(self) -> None:
+        """Raise StoreUnavailable where the database's names are no longer those of the open files: what is
+        written into them is gone at the end. The first transaction takes the names as they are.
+        """
+        found = [_identity(f"{self._connection.filename}{suffix}") for suffix in ("", "-wal")]
+        self._identities = self._identities or found
+        if found != self._identities:
+            raise failure(_MOVED, NOTHING_STORED)
 
     def _perform(self, ticket: _Ticket) -> None:
         connection = self._connection
@@ -182,3 +195,11 @@ class Writer:
                 ticket.future.set_exception(ticket.error)
             else:
                 ticket.future.set_result(ticket.result)
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
