@@ -72,7 +72,7 @@ class TestCheck:
             (cli.folder / ("x" * 250 + "/") / ("y" * 250), "bytes; SQLite takes 504."),
         ):
             cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{place}"
-            for command in (["db", "check"], ["db", "migrate"], ["pets", "list"], ["db", "backup", "b.db"]):
+            for command in (["db", "migrate"], ["db", "check"], ["pets", "list"], ["db", "backup", "b.db"]):
                 assert refusal in cli.refused(78, *command)
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o666
 
