@@ -18,7 +18,7 @@ from petstore.core.errors import Conflict, StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, PetStatus
 from petstore.storage.options import SqliteOptions
-from petstore.storage.sqlite.connection import open_writer
+from petstore.storage.sqlite.connection import LOG_KEPT_BYTES, open_writer
 from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.storage.sqlite.writer import Writer
@@ -186,6 +186,19 @@ class TestGroups:
             with pytest.raises(StoreUnavailable, match="busy"):
                 open_writer(path, 100)
             assert clock.monotonic() - began < 3
+
+    def test_the_log_shrinks_after_a_reader_that_held_it(self, tmp_path: Path) -> None:
+        """It grows while somebody reads, such as a backup; the space is free again soon after."""
+        path, log = str(tmp_path / "shop.db"), tmp_path / "shop.db-wal"
+        migrate(path, 1_000)
+        with closing(open_writer(path, 1_000)) as writer, closing(apsw.Connection(path)) as backup:
+            backup.execute("BEGIN; SELECT 1 FROM pets").fetchall()
+            writer.execute("CREATE TABLE large AS SELECT zeroblob(?) AS content", (2 * LOG_KEPT_BYTES,))
+            assert log.stat().st_size > 2 * LOG_KEPT_BYTES
+            backup.execute("ROLLBACK")
+            for _ in range(2):  # the first one moves the log into the file, the second begins it anew
+                writer.execute(INSERT, ("Rex",))
+            assert log.stat().st_size <= LOG_KEPT_BYTES
 
 
 class TestQueue:

@@ -16,6 +16,8 @@ from petstore.storage.sqlite import files
 
 _READ_CACHE_KIB = 16_384
 _MMAP_BYTES = 1 << 30
+# The log has a few MiB, unless somebody reads for long or imports; then it would stay as large as it was.
+LOG_KEPT_BYTES = 16 << 20
 _CAUSES: dict[type[Exception], tuple[str, type[StoreUnavailable]]] = {
     apsw.FullError: ("the disk, or the range of identifiers, is full", StoreFull),
     apsw.CorruptError: ("the database is damaged", StoreDamaged),
@@ -62,6 +64,7 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
         connection = apsw.Connection(path)
         connection.set_busy_timeout(busy_timeout_ms)
         _use_log(connection, busy_timeout_ms)
+        connection.execute(f"PRAGMA journal_size_limit = {LOG_KEPT_BYTES}")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
