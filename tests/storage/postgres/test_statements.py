@@ -343,6 +343,14 @@ class TestPlans:
         assert told == ["force_generic_plan", "2345ms", "2345ms"]
         await connection.close()
 
+    async def test_no_statement_is_compiled(self, database: str) -> None:
+        """However much the server thinks that it costs: with a long journal each look at it took 0.1 s."""
+        connection = await connect(database, PostgresOptions())
+        await connection.execute("SET jit_above_cost = 0")
+        plan = await connection.fetch("EXPLAIN (ANALYZE) SELECT count(*) FROM journal")
+        assert not [row for (row,) in plan if row.startswith("JIT")]
+        await connection.close()
+
     async def _check(
         self, connection: asyncpg.Connection, sql: str, arguments: tuple[object, ...], most: int
     ) -> list[dict]:
