@@ -68,7 +68,7 @@ class TestSet:
         unset = {"price": None, "note": None}
         assert changed == {"id": 2, "name": " Ω ", "categoryId": -5, "status": "pending", **unset}
         assert animals.json("pets", "show", "2") == changed
-        priced = animals.json("pets", "set", "2", "--price", "0.5", "--note", "Shy.\nBites.")
+        priced = animals.json("pets", "set", "2", "--price", "0.5", "--note", "Shy.\r\nBites.")
         assert priced == {**changed, "price": "0.50", "note": "Shy.\nBites."}
         assert animals.ok("pets", "show", "2").endswith("pending  price 0.50  note Shy.\\nBites.\n")
         assert animals.json("pets", "set", "2", "--price", "", "--note", "") == changed

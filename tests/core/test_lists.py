@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -106,14 +107,16 @@ def test_a_csv_row_knows_its_line_and_cells() -> None:
     assert [record.fault for record in records][:2] == ["", ""]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("form", [TableList, JsonList])
-def test_price_and_note_of_a_row(form: type[TableList] | type[JsonList]) -> None:
-    """A price is a text in JSON too, so that no program rounds it; a note has lines."""
+def test_price_and_note_of_a_row(form: type[TableList] | type[JsonList], line_end: str) -> None:
+    """A price is a text in JSON too, so that no program rounds it; a note has lines, of any system."""
     header = "name,categoryId,price,note\n" if form is TableList else ""
     shapes = (
         '{},7,{},"{}"\n' if form is TableList else '{{"name":"{}","categoryId":7,"price":"{}","note":"{}"}}\n'
     )
-    line_end = "\n" if form is TableList else "\\n"
+    if form is JsonList:
+        line_end = json.dumps(line_end)[1:-1]
     rows = [("Rex", "9.5", f"Shy.{line_end}Bites."), ("Mia", "1.005", "x" * 2_001)]
     content = io.BytesIO((header + "".join(shapes.format(*row) for row in rows)).encode())
     kind = "csv" if form is TableList else "jsonl"

@@ -337,6 +337,16 @@ class TestExcel:
         faults = ["column 1 is a formula without a value: open the file in Excel", "an error, #N/A"]
         check(read(expanded(content, compute))[1], [("Rex", 1, None), *faults])
 
+    @pytest.mark.parametrize("write", [shared, bytes])
+    def test_escaped_characters(self, write: Callable[[bytes], bytes]) -> None:
+        """Excel escapes what XML does not keep: the ends of lines that came from elsewhere, and a text that
+        looks like an escape. What is no character stays as it is."""
+        names = ["Rex_x005F_x000D_", "x005F_", "_x00e9_", "_xD83D_", "_x0000_"]
+        listed: list[list[object]] = [[name, 1, "Shy._x000D_\nBites."] for name in names]
+        found = read(write(workbook(rows(["name", "category", "note"], *listed))))[1]
+        as_shown = ["Rex_x000D_", "x005F_", "é", "_xD83D_", "_x0000_"]
+        check(found, [(name, 1, None, None, "Shy.\nBites.") for name in as_shown])
+
     def test_what_a_formula_leaves_in_the_last_digits(self) -> None:
         """Excel computes 1.1 * 3 as 3.3000000000000003, and shows 3.3."""
         content = workbook(rows(["name", "category", "price"], ["Rex", 1, 77.5], [0.75, 1, 2]))

@@ -14,7 +14,7 @@ from petstore.cli.groups import examples
 from petstore.cli.output import json_option, write_record
 from petstore.cli.types import ACCOUNT, clearable, options
 from petstore.core.customers import FIELDS, Customer
-from petstore.core.fields import Field
+from petstore.core.fields import Field, lines_of
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _option(field: Field) -> Callable[[Any], Any]:
     assert field.text is not None
-    callback = clearable(field.text.fault, str.strip)
+    callback = clearable(field.text.fault, lambda text: lines_of(text).strip())
     return click.option(f"--{field.name}", callback=callback, metavar="TEXT", help="Empty: unknown.")
 
 

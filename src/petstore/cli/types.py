@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from petstore.core.amounts import amount_fault, read_amount
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
+from petstore.core.fields import lines_of
 from petstore.core.moments import moment_fault, read_day, read_moment, read_month
 from petstore.core.pets import PetStatus
 from petstore.core.values import (
@@ -193,4 +194,4 @@ def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) 
 checked_name = ruled(name_fault, str)
 read_ship_date = ruled(moment_fault, read_moment)  # a Unix time in milliseconds
 read_price = clearable(amount_fault, read_amount)
-read_remark = clearable(remark_fault, str)
+read_remark = clearable(remark_fault, lines_of)

@@ -8,10 +8,11 @@ from msgspec.structs import asdict
 from starlette.responses import Response
 
 from petstore.console.accounts import account_of
-from petstore.console.formats import lines_of, sentence
+from petstore.console.formats import sentence
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
 from petstore.core.customers import FIELDS, NOBODY, Customer, CustomerChangedMeanwhile
 from petstore.core.errors import Conflict, InvalidBody, PetstoreError
+from petstore.core.fields import lines_of
 from petstore.core.people import Role
 
 

@@ -105,11 +105,6 @@ def sentence(phrase: str) -> str:
     return f"{phrase[0].upper()}{phrase[1:]}."
 
 
-def lines_of(text: str) -> str:
-    """The text of an area without the carriage returns that a form sends."""
-    return text.replace("\r\n", "\n")
-
-
 def choose(names: Iterable[str]) -> str:
     """The message for a value that is not one of the choices."""
     return f"Choose one of {', '.join(names)}."

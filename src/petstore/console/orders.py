@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from petstore.console.categories import names_in
 from petstore.console.doubts import about_customer, about_ship_date
-from petstore.console.formats import lines_of, sentence
+from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.order_pages import rows_of
@@ -18,6 +18,7 @@ from petstore.console.times import read_time
 from petstore.console.visit import INCOMPLETE_FORM, Faults, Question, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound, PetstoreError
+from petstore.core.fields import lines_of
 from petstore.core.orders import (
     OPEN,
     ORDER_STATUSES,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from petstore.console.categories import CategoryNames
-from petstore.console.formats import lines_of, sentence
+from petstore.console.formats import sentence
 from petstore.console.several import version_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults
 from petstore.core.errors import Invalid, InvalidBody
@@ -89,7 +89,6 @@ def _read(field: Field, text: str) -> Any:
     if not text and field.takes_null:
         return None
     if field.text is not None:
-        text = lines_of(text)
         if fault := field.text.fault(text):
             raise Invalid(field.name, sentence(fault))
         return field.read(text)

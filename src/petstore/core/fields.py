@@ -35,12 +35,18 @@ STAFF = Audience.STAFF
 class Text(NamedTuple):
     """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid.
 
-    `has_lines`: it may have more than one. The rule of an integer is that of an amount (core/amounts.py).
+    `has_lines`: it may have more than one, which end as on any system. The rule of an integer is that of an
+    amount (core/amounts.py).
     """
 
     pattern: re.Pattern[str]
     fault: Callable[[str], str | None]
     has_lines: bool = False
+
+
+def lines_of(text: str) -> str:
+    """The text as it is stored: its lines end with a line feed, whatever system they come from."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 # The pattern of a text that only `fault` judges.
@@ -101,7 +107,9 @@ class Field(msgspec.Struct, frozen=True):
 
     def read(self, text: str) -> Value:
         """The value of a valid text."""
-        return read_amount(text) if self.is_amount else text
+        if self.is_amount:
+            return read_amount(text)
+        return lines_of(text) if self.has_lines else text
 
 
 def fields_of(struct: type) -> tuple[Field, ...]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from petstore.core.fields import Text
+from petstore.core.fields import Text, lines_of
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -25,7 +25,9 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Matches the whole of each name that has no `name_fault`, and costs less: 0.3 instead of 0.5 microseconds.
 NAME = re.compile(rf"(?=\s*\S)[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{NAME_MAX_CHARACTERS}}}")
-REMARK = re.compile(rf"(?=\s*\S)[^\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]{{1,{REMARK_MAX_CHARACTERS}}}")
+REMARK = re.compile(
+    rf"(?=\s*\S)[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]{{1,{REMARK_MAX_CHARACTERS}}}"
+)
 _ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
@@ -40,8 +42,8 @@ def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
 
 
 def remark_fault(text: str) -> str | None:
-    """The fault of a text of one or more lines, which end with a line feed; None for a valid one."""
-    return name_fault(text.replace("\n", " "), REMARK_MAX_CHARACTERS)
+    """The fault of a text of one or more lines; None for a valid one."""
+    return name_fault(lines_of(text).replace("\n", " "), REMARK_MAX_CHARACTERS)
 
 
 def characters_fault(text: str) -> str | None:

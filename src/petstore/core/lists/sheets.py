@@ -41,6 +41,9 @@ _OVERLAP_BYTES = 24
 _EXACT_MAX = 10**15  # an integer beyond has lost digits in Excel
 _DIGITS_SHOWN = 15  # a sum is kept as 3.3000000000000003
 _AS_CSV = "Save the sheet as CSV, and send that."
+# A character that XML does not keep, such as the carriage return of `_x000D_` (ECMA-376, ST_Xstring). Half of
+# a pair of surrogates and NUL are no text.
+_ESCAPED = re.compile("_x(?!0000|[Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _T = TypeVar("_T")
 
 
@@ -164,7 +167,7 @@ def _read_texts(reader: Any) -> None:
     if found is not None:
         with ZipFile.open(reader.archive, found.PartName[1:]) as part:
             texts = map(Text.from_tree, _elements(part, f"{{{SHEET_MAIN_NS}}}si"))
-            reader.shared_strings = [text.content.replace("x005F_", "") for text in texts]
+            reader.shared_strings = [text.content for text in texts]
 
 
 def _elements(part: IO[bytes], tag: str) -> Iterator[Element]:
@@ -259,6 +262,8 @@ def _text(value: object) -> str:
     match value:
         case None:
             return ""
+        case str() if "_x" in value:
+            return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
         case bool():
             return str(value).upper()
         case float() if value.is_integer() and abs(value) < _EXACT_MAX:
