@@ -24,7 +24,15 @@ from petstore.core.lists.listed import Known, Record, StockList
 from petstore.core.lists.reading import open_list
 from tests.support.cases import every_case
 
-KNOWN = Known([Category(1, "Dogs"), Category(2, "Cats"), Category(3, "Birds"), Category(9, "cats ")])
+KNOWN = Known(
+    [
+        Category(1, "Dogs"),
+        Category(2, "Cats"),
+        Category(3, "Birds"),
+        Category(7, "V\u00f6gel"),
+        Category(9, "cats "),
+    ]
+)
 REX = [("Rex", 1, "sold")]
 # A row, or a part of its fault.
 Found = tuple[object, ...] | str
@@ -144,13 +152,14 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
     "names of categories": (
         "name,category,status\nRex,Hamster,sold\nRex,CATS,sold\nRex,,sold\nRex,Dogs,maybe\n,Dogs,sold\n",
         [
-            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs. (categoryId:",
+            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs, V\u00f6gel. (categoryId:",
             "Several categories are called 'CATS': write the number, 2 or 9.",
             "The category is missing.",
             "'maybe' is no status: write available, pending, sold. (status:",
             "The name is missing. (name:",
         ],
     ),
+    "accents as characters of their own": ("name,category\nRex,Vo\u0308gel\n", [("Rex", 7)]),
     "white space around a price": (
         "name, category, price\nRex, Dogs, 12.50\nRex,Dogs,9\u00a0\nRex,Dogs, \nRex,Dogs, 1 2\n",
         [("Rex", 1, None, 1_250), ("Rex", 1, None, 900), ("Rex", 1, None, None), "price: expected an amount"],

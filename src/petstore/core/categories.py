@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 
 import msgspec
 
 from petstore.core.errors import Conflict, Invalid
+from petstore.core.search import FOLDED_MAX_CHARACTERS
 from petstore.core.values import name_fault
 
 CATEGORY_NAME_MAX_CHARACTERS = 100
@@ -30,8 +32,10 @@ class CategoryNamedMeanwhile(Conflict):
 
 
 def plain_name(name: str) -> str:
-    """A name as two categories can't both have it: capitals and the white space around it do not count."""
-    return name.strip().casefold()
+    """A name as two categories can't both have it: capitals, the white space around it, and whether its
+    accents are characters of their own do not count."""
+    plain = name.strip().casefold()
+    return unicodedata.normalize("NFC", plain[:FOLDED_MAX_CHARACTERS])
 
 
 def check_unique(name: str, category_id: int, others: Iterable[Category]) -> None:

@@ -94,10 +94,14 @@ class TestName:
         assert len(set(versions)) == 4
 
     async def test_no_two_categories_have_one_name(self, backend: SharedData, store: Store) -> None:
-        """Whatever its capitals; also when two come at once. What an earlier release wrote stays."""
+        """Whatever its capitals, and however its accents are encoded; also when two come at once. What an
+        earlier release wrote stays."""
         await store.categories.name(1, "Cats", ACTOR)
         with pytest.raises(Conflict, match="Category 1 is called Cats already"):
             await store.categories.name(2, " cATS", ACTOR)
+        await store.categories.name(6, "V\u00f6gel", ACTOR)
+        with pytest.raises(Conflict, match="Category 6 is called"):
+            await store.categories.name(2, "Vo\u0308gel", ACTOR)
         both = [backend.open().categories.name(number, "Dogs", ACTOR) for number in (3, 4)]
         outcomes = await asyncio.gather(*both, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes].count(Conflict) == 1
