@@ -21,10 +21,15 @@ from tests.support.cases import every_case
         ("ガ か\u3099", "カ か"),
         ("O\u2019Malley", "o'malley"),
         ("\ufb01n \uff26\uff49\uff4e", "fin fin"),
+        ("\u202aBella\u200b\u00adtrix\u202c", "bellatrix"),
+        (
+            "\u0646\u0627\u0645\u0647\u200c\u0647\u0627 \u2764\ufe0f",
+            "\u0646\u0627\u0645\u0647\u0647\u0627 \u2764",
+        ),
     ],
 )
 def test_capitals_accents_and_spaces_make_no_difference(text: str, folded: str) -> None:
-    """In any script."""
+    """In any script; nor does what nobody sees."""
     assert fold(text) == folded
     assert fold(folded) == folded
 

@@ -19,11 +19,12 @@ from petstore.core.events import Bookmark
 from petstore.core.values import read_id
 
 # A change of the rules below is a new format: indexes are built again.
-FORMAT = 1
-# Letters that no decomposition takes apart, and signs that keyboards and papers write in several ways.
+FORMAT = 2
+# Letters that no decomposition takes apart, signs that keyboards and papers write in several ways, and what
+# says only how the sign before it looks.
 _SAME = str.maketrans(
     dict(zip("øłđð\u0131\u2018\u2019\u02bc\u2010\u2013\u2014", "olddi'''---", strict=True))
-    | {"þ": "th", "æ": "ae", "œ": "oe"}
+    | {"þ": "th", "æ": "ae", "œ": "oe", **dict.fromkeys(map(chr, range(0xFE00, 0xFE10)), "")}
 )
 _GRAM = 3
 _WORDS_MAX = 16
@@ -47,11 +48,15 @@ def read_kind(text: str | None) -> Kind | None:
 
 
 def fold(text: str) -> str:
-    """A text without capitals, accents of any script, and white space more than one space between words."""
+    """A text without capitals, accents of any script, characters that nobody sees, such as the marks of a
+    direction that come with what is pasted, and white space more than one space between words."""
     text = text[:FOLDED_MAX_CHARACTERS]
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-        text = "".join(each for each in text if not unicodedata.combining(each)).translate(_SAME)
+        seen = [
+            each for each in text if not (unicodedata.combining(each) or unicodedata.category(each) == "Cf")
+        ]
+        text = "".join(seen).translate(_SAME)
     return " ".join(text.casefold().split())
 
 

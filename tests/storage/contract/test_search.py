@@ -183,11 +183,11 @@ async def test_an_index_of_another_format_is_made_again(
     await store.pets.add(NewPet("Rex", 1), ACTOR)
     await index(store)
     for module in ("transactions.search", "transactions.rows"):
-        monkeypatch.setattr(f"petstore.{module}.FORMAT", 0)
+        monkeypatch.setattr(f"petstore.{module}.FORMAT", FORMAT - 1)
     assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
     assert not await store.search.step()
     for module in ("transactions.search", "transactions.rows"):
-        monkeypatch.setattr(f"petstore.{module}.FORMAT", 2)
+        monkeypatch.setattr(f"petstore.{module}.FORMAT", FORMAT + 1)
     assert await store.search.index.progress() is None
 
 
