@@ -8,10 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
+from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
 from petstore.storage.postgres import faults
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
+from tests.support.journal import ACTOR
 
 
 def refusal(url: str) -> str:
@@ -74,3 +76,11 @@ def test_a_user_that_is_refused(database: str) -> None:
     error = type("Refused", (OSError,), {"sqlstate": "28P01"})()
     assert isinstance(faults.translate_at_start(error), ConfigurationError)
     assert isinstance(faults.translate(error), StoreUnavailable)
+
+
+async def test_the_encoding_of_other_programs_loses_no_text(database: str) -> None:
+    """An address that others use too may name theirs; this service's own is UTF-8."""
+    store = backend_for(f"{database}&client_encoding=latin1").open(ManualClock())
+    await store.pets.add(NewPet("漢", 1), ACTOR)
+    assert (await store.pets.find(1)).name == "漢"
+    await store.close()

@@ -38,7 +38,8 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
     Raises ConfigurationError for an address that can't be understood, and the driver's errors.
     """
     seconds = options.timeout_ms / 1_000
-    settings = {"application_name": "petstore"}
+    # An address that names another encoding, as other programs need it, would lose texts.
+    settings = {"application_name": "petstore", "client_encoding": "UTF8"}
     if options.prepared and bounded:  # PgBouncer refuses most settings
         settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(
             options.timeout_ms
