@@ -40,9 +40,9 @@ NOT_JSON: dict[str, list[bytes]] = {
         b'{"name":"\\u00', b'{"name":"Rex","categoryId":-', b'{"name":"Rex","categoryId":tru', GOOD + GOOD,
         rb'{"name":"\u0041","categoryId":NaN}',
         GOOD + b"\n" + GOOD, GOOD + b"x", GOOD + b"}", GOOD + b",", GOOD + b"\x00", GOOD + b"\x0c",
-        b"\xc2\xa0" + GOOD, b"\x0b" + GOOD, b"\xef\xbb\xbf" + GOOD, b"\xef\xbb\xbf",
-        GOOD.decode().encode("utf-16"), GOOD.decode().encode("utf-16-le"),
-        GOOD.decode().encode("utf-16-be"), GOOD.decode().encode("utf-32"), b"\xff" + GOOD,
+        b"\xc2\xa0" + GOOD, b"\x0b" + GOOD,
+        GOOD.decode().encode("utf-16-le"),
+        GOOD.decode().encode("utf-16-be"), b"\xff" + GOOD,
         b'{"na\nme":"Rex","categoryId":1}', b"{'name':'Rex','categoryId':1}",
         b'{name:"Rex","categoryId":1}', b'{1:"Rex","categoryId":1}', b'{"name":"Rex" "categoryId":1}',
         b'{"name" "Rex","categoryId":1}', b'{"name":"Rex",,"categoryId":1}',
@@ -61,6 +61,10 @@ NOT_JSON: dict[str, list[bytes]] = {
             b"undefined",
         ]),
         with_status(b"sold"),
+    ],
+    "not plain UTF-8: send JSON in UTF-8 without a byte order mark": [
+        b"\xef\xbb\xbf" + GOOD, b"\xef\xbb\xbf", GOOD.decode().encode("utf-16"),
+        b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), GOOD.decode().encode("utf-32"),
     ],
     "not UTF-8": [
         b'{"\xff":1,"name":"Rex","categoryId":1}',

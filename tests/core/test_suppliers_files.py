@@ -29,7 +29,7 @@ KNOWN = Known(
         Category(1, "Dogs"),
         Category(2, "Cats"),
         Category(3, "Birds"),
-        Category(7, "V\u00f6gel"),
+        Category(7, "Vögel"),
         Category(9, "cats "),
     ]
 )
@@ -152,7 +152,7 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
     "names of categories": (
         "name,category,status\nRex,Hamster,sold\nRex,CATS,sold\nRex,,sold\nRex,Dogs,maybe\n,Dogs,sold\n",
         [
-            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs, V\u00f6gel. (categoryId:",
+            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs, Vögel. (",
             "Several categories are called 'CATS': write the number, 2 or 9.",
             "The category is missing.",
             "'maybe' is no status: write available, pending, sold. (status:",

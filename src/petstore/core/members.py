@@ -5,6 +5,7 @@ Nothing that a client sends is dropped in silence: the message names every membe
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -19,6 +20,7 @@ from petstore.core.fields import Audience, Text, Texts, fields_of, published
 _T = TypeVar("_T", bound=msgspec.Struct)
 _INT64_DIGITS = 20  # of the longest int64, with its sign
 _FAULTS_MAX = 10
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MISSING = object()
 
 # Returns a phrase with the fault of a value, or None.
@@ -229,6 +231,8 @@ def _no_constant(literal: str) -> None:
 def _not_json(body: bytes, error: Exception) -> InvalidJson:
     if not body:
         return InvalidJson("The body is empty; send a JSON object.")
+    if body.startswith(_MARKS):  # as PowerShell writes files
+        return InvalidJson("The body is not plain UTF-8: send JSON in UTF-8 without a byte order mark.")
     if isinstance(error, RecursionError):
         return InvalidJson("The body is nested too deeply; send a flat JSON object.")
     if isinstance(error, UnicodeDecodeError):
