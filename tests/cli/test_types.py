@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from petstore.cli.types import AccountReference, Duration, WholeNumber
+from petstore.cli.types import AccountReference, Duration, WholeNumber, checked_name
 from petstore.core.values import INT64_MAX, INT64_MIN
 from tests.support.cases import every_case
 
@@ -62,3 +62,9 @@ def test_what_can_be_no_reference(text: str) -> None:
     """Bytes that are no text never reach the database."""
     with pytest.raises(click.BadParameter, match="neither the name nor the id"):
         AccountReference().convert(text, None, None)
+
+
+def test_a_text_in_another_encoding_is_called_so() -> None:
+    """What a terminal in Latin-1 sends: its bytes come as surrogates, of which nobody has typed one."""
+    with pytest.raises(click.BadParameter, match="it is not UTF-8; set the terminal"):
+        checked_name(click.Context(click.Command("add")), click.Argument(["name"]), "Zo\udceb")

@@ -5,6 +5,7 @@ Numbers are as strict as in the interface: `int()` would accept `+1`, `1_0` and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -31,6 +32,7 @@ _LONGEST_MS = 36_500 * DAY_MS
 _LIST_MAX = 10_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes of an argument as Python hands them on
 _T = TypeVar("_T")
 Given: TypeAlias = _T | UnsetType | None
 
@@ -178,6 +180,8 @@ def ruled(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) -> C
     def callback(ctx: click.Context, param: click.Parameter, value: str | None) -> _T | None:
         if value is None:
             return None
+        if _NOT_UTF8.search(value):
+            raise click.BadParameter("it is not UTF-8; set the terminal or the script to UTF-8.", ctx, param)
         if fault := fault_of(value):
             raise click.BadParameter(f"{fault}.", ctx, param)
         return read(value)
