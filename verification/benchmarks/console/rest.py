@@ -17,7 +17,7 @@ from tools.servers.petstore import PROGRAM
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians_over_starts
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS, LIST, page_bytes
 
@@ -80,15 +80,11 @@ def _measure_once(
 ) -> dict[str, float]:
     """Every row, with servers of its own that have answered for a while before."""
     source, (key, *_) = database(ANIMALS)
-    line = f"{LIST} {key}"
+    listing = Load((f"{LIST} {key}",))
     memory: dict[str, float] = {}
     with ExitStack() as stack:
         files = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
         started: dict[str, Callable[[], float]] = {}
-
-        def load(port: int, line: str) -> Callable[[], float]:
-            return lambda: run(Load((line,)), port, plan.seconds).per_second
-
         port = 0
         for name, (program, settings) in programs.items():
             path = copy_of(source, files)
@@ -101,9 +97,9 @@ def _measure_once(
                 _look_at_pages(server.port, people)
                 memory[f"memory after all pages, {name}"] = server.pss_mib()
             port = server.port
-            started[f"list, {name}"] = load(port, line)
-            run(Load((line,)), port, _WARM_UP_SECONDS)
+            started[f"list, {name}"] = rate(listing, port, plan.seconds)
+            run(listing, port, _WARM_UP_SECONDS)
         top = stack.enter_context(servers.ceiling(files, page_bytes(port, key)))
         run(Load(("/",)), top.port, _WARM_UP_SECONDS)
-        started[f"list, {_CEILING}"] = load(top.port, "/")
+        started[f"list, {_CEILING}"] = rate(Load(("/",)), top.port, plan.seconds)
         return {name: measurement() for name, measurement in started.items()} | memory

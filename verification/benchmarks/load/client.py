@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 
-def request_bytes(line: str, method: str, body: str, accept_encoding: str = "") -> bytes:
+def request_bytes(line: str, method: str, body: str = "", accept_encoding: str = "") -> bytes:
     """A request from a line of a Load, with its own body if it has one."""
     target, key, own = [*line.split(" ", 2), "", ""][:3]
     body = own or body

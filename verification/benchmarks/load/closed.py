@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -74,6 +75,11 @@ def run(load: Load, port: int, seconds: float) -> Outcome:
     if outcome.unexpected > (_PASSES_MAX if load.expect >= 400 else 0):
         raise RuntimeError(f"{outcome.unexpected} answers were not {load.expect}: {load.lines[0]}")
     return outcome
+
+
+def rate(load: Load, port: int, seconds: float) -> Callable[[], float]:
+    """A measurement of the requests a second of a load."""
+    return lambda: run(load, port, seconds).per_second
 
 
 def pin() -> None:

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tools.servers.petstore import PROGRAM
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS, LIST
 
@@ -31,11 +30,12 @@ def measure_log(plan: Plan) -> list[Row]:
             servers.petstore("quiet", copy_of(source, folder)) as quiet,
             servers.petstore("logging", copy_of(source, folder), access_log=True) as logging,
         ):
-
-            def load(server: servers.Server) -> Callable[[], float]:
-                return lambda: run(Load((f"{LIST} {key}",)), server.port, plan.seconds).per_second
-
-            taken = medians({"access log off": load(quiet), "access log on": load(logging)}, plan)
+            load = Load((f"{LIST} {key}",))
+            measurements = {
+                "access log off": rate(load, quiet.port, plan.seconds),
+                "access log on": rate(load, logging.port, plan.seconds),
+            }
+            taken = medians(measurements, plan)
     base = taken["access log off"]
     return [
         Row("log", name, value, "requests/s", value / base, "off", ">= 0.9" if "on" in name[-2:] else "")

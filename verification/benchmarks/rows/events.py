@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import selectors
@@ -18,9 +17,11 @@ from tests.support.server import issue_key
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan
+from verification.benchmarks.load.client import request_bytes
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS
 from verification.benchmarks.rows.shared import backing
+from verification.benchmarks.rows.writes import BODY
 
 WAITERS, COMMITS = 1_000, 500
 _OF_ONE_ACCOUNT = 100  # as an Enterprise account may have
@@ -28,7 +29,6 @@ _SETTLE_SECONDS, _REST_SECONDS = 3.0, 20.0
 # Until a request waits again; over all of the time between two looks of a replica.
 _PAUSE_SECONDS = (0.02, 0.125)
 _NOW = "/v1/events?after=now&wait=120"
-_BODY = json.dumps({"name": "Rex", "categoryId": 1}).encode()
 
 
 def measure(_: Plan) -> list[Row]:
@@ -52,7 +52,7 @@ def _rest(shop: servers.Server, keys: list[str]) -> list[Row]:
     taken = [_at_rest(shop)]
     waiters = [RawConnection(shop.port) for _ in range(WAITERS)]
     for number, waiter in enumerate(waiters):
-        waiter.send(_request("GET", _NOW, keys[number % len(keys)]))
+        waiter.send(request_bytes(f"{_NOW} {keys[number % len(keys)]}", "GET"))
     taken.append(_at_rest(shop))
     for waiter in waiters:
         waiter.close()
@@ -77,14 +77,14 @@ def _at_rest(shop: servers.Server) -> tuple[float, float]:
 def _reach(name: str, key: str, writes_at: int, waits_at: int) -> list[Row]:
     """From the beginning of an addition to its own answer, and to that of a request that waits."""
     writer, waiter = RawConnection(writes_at), RawConnection(waits_at)
-    waiter.send(_request("GET", "/v1/events?after=now", key))
+    waiter.send(request_bytes(f"/v1/events?after=now {key}", "GET"))
     target = f"{_next_of(waiter)}&wait=120"
     times: dict[socket.socket, list[float]] = {writer.socket: [], waiter.socket: []}
     for _ in range(COMMITS):
-        waiter.send(_request("GET", target, key))
+        waiter.send(request_bytes(f"{target} {key}", "GET"))
         time.sleep(random.uniform(*_PAUSE_SECONDS))
         began = time.perf_counter()
-        writer.send(_request("POST", "/v1/pets", key, _BODY))
+        writer.send(request_bytes(f"/v1/pets {key}", "POST", BODY))
         arrived = _arrivals(writer.socket, waiter.socket)
         for each, at in arrived.items():
             times[each].append((at - began) * 1_000)
@@ -116,9 +116,3 @@ def _arrivals(*sockets: socket.socket) -> dict[socket.socket, float]:
                 arrived[ready.fileobj] = time.perf_counter()  # type: ignore[index]
                 selector.unregister(ready.fileobj)
     return arrived
-
-
-def _request(method: str, target: str, key: str, body: bytes = b"") -> bytes:
-    head = f"{method} {target} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n"
-    kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
-    return f"{head}{kind}\r\n".encode() + body

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
 from contextlib import ExitStack
 
 from petstore.api.pets import bind_cursor
@@ -13,13 +12,13 @@ from petstore.core.pets import PageQuery, PetStatus
 from verification.benchmarks import servers
 from verification.benchmarks.data import database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.report import Row
+from verification.benchmarks.rows.reads import LIST
 
 SIZES = (1_000, 100_000, 1_000_000)
 FULL_SIZES = (*SIZES, 10_000_000)
 KEYS = (10, 1_000, 100_000)  # each request of a connection has another one
-LIST = "/v1/pets?limit=20&status=available"
 _PAGES = 200_000
 
 
@@ -47,7 +46,7 @@ def measure_animals(plan: Plan, *, full: bool) -> list[Row]:
             shop = stack.enter_context(servers.petstore(f"animals-{animals}", path, settings=settings))
             for place in ("first", "last"):
                 load = Load(_pages(animals, key, last=place == "last"))
-                measurements[f"{place} page of {animals:,}"] = _measurement(load, shop.port, plan.seconds)
+                measurements[f"{place} page of {animals:,}"] = rate(load, shop.port, plan.seconds)
         taken = medians(measurements, plan)
     base = taken["first page of 1,000"]
     return [
@@ -64,7 +63,7 @@ def measure_keys(plan: Plan) -> list[Row]:
             path, keys = database(1_000, count)
             shop = stack.enter_context(servers.petstore(f"keys-{count}", path))
             load = Load(tuple(f"{LIST} {key}" for key in keys))
-            measurements[f"{count:,} keys"] = _measurement(load, shop.port, plan.seconds)
+            measurements[f"{count:,} keys"] = rate(load, shop.port, plan.seconds)
             run(load, shop.port, 3 + 2 * (count > 10_000))
         taken = medians(measurements, plan)
     base = taken[f"{KEYS[0]} keys"]
@@ -72,7 +71,3 @@ def measure_keys(plan: Plan) -> list[Row]:
         Row("keys", name, value, "requests/s", value / base, f"{KEYS[0]} keys", ">= 0.95")
         for name, value in taken.items()
     ]
-
-
-def _measurement(load: Load, port: int, seconds: float) -> Callable[[], float]:
-    return lambda: run(load, port, seconds).per_second

@@ -16,7 +16,7 @@ import msgspec
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate
 from verification.benchmarks.peers.install import Unavailable
 from verification.benchmarks.peers.launch import PEERS, Peer, running
 from verification.benchmarks.report import Row
@@ -79,7 +79,7 @@ class Shop(msgspec.Struct):
 
     def measurement(self, kind: str, page: str, seconds: float) -> Callable[[], float]:
         if kind == "list":
-            return lambda: run(Load((f"{page} {self.key}",)), self.port, seconds).per_second
+            return rate(Load((f"{page} {self.key}",)), self.port, seconds)
         if kind == "POST":
             return post(self.port, self.key, CONNECTIONS, seconds)
         return {"PATCH": patch, "order": order}[kind](self.port, self.key, self.file, seconds)

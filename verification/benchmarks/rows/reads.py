@@ -15,7 +15,7 @@ from petstore.core.pets import PageQuery, PetStatus
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians, medians_over_starts
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.report import Row
 
 ANIMALS = 300_000
@@ -93,7 +93,7 @@ def _measure_once(plan: Plan) -> dict[str, float]:
         ):
 
             def load(server: servers.Server, *lines: str, expect: int = 200) -> Callable[[], float]:
-                return lambda: run(Load(lines, expect=expect), server.port, plan.seconds).per_second
+                return rate(Load(lines, expect=expect), server.port, plan.seconds)
 
             def with_posts() -> float:
                 with Writing(shop.port, key):
@@ -113,7 +113,7 @@ def _measure_once(plan: Plan) -> dict[str, float]:
                     "ceiling: plaintext": load(top, "/"),
                     "plaintext with the headers of a list": load(dressed, "/"),
                     "list, unchanged data": load(shop, f"{LIST} {key}"),
-                    "list, unchanged data, in gzip": lambda: run(in_gzip, shop.port, plan.seconds).per_second,
+                    "list, unchanged data, in gzip": rate(in_gzip, shop.port, plan.seconds),
                     "body of the list": lambda: page_bytes(shop.port, key),
                     "body of the list, in gzip": lambda: page_bytes(shop.port, key, "gzip"),
                     f"list, {POSTS_PER_SECOND} POSTs a second": with_posts,

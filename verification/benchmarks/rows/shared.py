@@ -22,7 +22,7 @@ from tools.servers.ports import free_port
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.machine import cores
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS, LIST, page_bytes, random_pages
@@ -91,7 +91,7 @@ def measure(plan: Plan) -> list[Row]:
 
 def _requests(shared: Backing, at: dict[str, servers.Server], plan: Plan) -> list[Row]:
     def load(server: servers.Server, *lines: str) -> Callable[[], float]:
-        return lambda: run(Load(lines), server.port, plan.seconds).per_second
+        return rate(Load(lines), server.port, plan.seconds)
 
     line = f"{LIST} {shared.key}"
     taken = medians(

@@ -24,6 +24,7 @@ from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database, filling
 from verification.benchmarks.interleaved import Plan
 from verification.benchmarks.load.arrivals import Arrivals
+from verification.benchmarks.load.client import request_bytes
 from verification.benchmarks.load.closed import Load, run
 from verification.benchmarks.machine import cores
 from verification.benchmarks.report import Row
@@ -62,11 +63,9 @@ class _Shop:
         return re.sub(r".*after=([^&>]+).*", r"\1", link)
 
     def _ask(self, method: str, target: str, document: Mapping[str, Any] | None) -> RawAnswer:
-        body = json.dumps(document).encode() if document is not None else b""
-        kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""
-        head = f"{method} {target} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.key}\r\n{kind}\r\n"
+        body = json.dumps(document) if document is not None else ""
         with RawConnection(self.server.port) as connection:
-            connection.send(head.encode() + body)
+            connection.send(request_bytes(f"{target} {self.key}", method, body))
             answer = connection.read()
         assert answer.status < 300, (target, answer.status, answer.body)
         return answer

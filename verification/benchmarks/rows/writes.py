@@ -12,7 +12,7 @@ import apsw
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
-from verification.benchmarks.load.closed import Load, run
+from verification.benchmarks.load.closed import Load, rate, run
 from verification.benchmarks.report import Row
 from verification.benchmarks.rows.reads import ANIMALS
 
@@ -25,8 +25,7 @@ _turns = itertools.count()
 
 def post(port: int, key: str, connections: int, seconds: float) -> Callable[[], float]:
     """A measurement of additions."""
-    load = Load((f"/v1/pets {key}",), "POST", BODY, connections, 201)
-    return lambda: run(load, port, seconds).per_second
+    return rate(Load((f"/v1/pets {key}",), "POST", BODY, connections, 201), port, seconds)
 
 
 def patch(port: int, key: str, file: Path, seconds: float) -> Callable[[], float]:
