@@ -7,11 +7,10 @@ import os
 import random
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import apsw
 import pytest
 
 from petstore import config
@@ -24,6 +23,7 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.application import Application
 from tests.console.test_stock_lists import names, send, worked_on
 from tests.support import postgres
+from tests.support.backends import execute_at
 from tests.support.console import Visitor
 from tests.support.jobs import keep_list
 from tests.support.postgres import fresh_database
@@ -59,12 +59,7 @@ async def store(url: str, server: Server) -> AsyncIterator[Store]:
 
 def end_leases(url: str) -> None:
     """30 seconds later, and as if the kills were no fault of the job."""
-    if not url.startswith("sqlite"):
-        postgres.run(url, "UPDATE jobs SET deadline_ms = 0, attempts = 0 RETURNING id")
-        return
-    with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
-        connection.set_busy_timeout(5_000)
-        connection.execute("UPDATE jobs SET deadline_ms = 0, attempts = 0")
+    execute_at(url, "UPDATE jobs SET deadline_ms = 0, attempts = 0")
 
 
 async def wait_for(is_so: Callable[[], bool]) -> None:

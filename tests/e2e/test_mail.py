@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from pathlib import Path
 
-import apsw
 import pytest
 
 from petstore import config
@@ -17,6 +15,7 @@ from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from tests.background.post import contact, words
+from tests.support.backends import execute_at
 from tests.support.journal import ACTOR
 from tests.support.mail import Held, MailServer, serving_mail
 from tests.support.server import running_server
@@ -44,9 +43,7 @@ class Rows:
         self._run("UPDATE mails SET due_ms = due_ms - 60000 RETURNING id")
 
     def _run(self, sql: str) -> list[tuple[object, ...]]:
-        with closing(apsw.Connection(self._url.removeprefix("sqlite:///"))) as connection:
-            connection.set_busy_timeout(5_000)
-            return list(connection.execute(sql))
+        return execute_at(self._url, sql)
 
 
 def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(tmp_path: Path) -> None:

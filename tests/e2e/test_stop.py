@@ -10,9 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 
+from tests.support.backends import execute_in_file
 from tests.support.raw import RawConnection
 from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
@@ -24,11 +24,7 @@ BODY = b'{"name":"Rex","categoryId":1}'
 
 def query(folder: Path, sql: str) -> list[tuple[object, ...]]:
     """Rows of the server's database."""
-    connection = apsw.Connection(str(folder / "petstore.db"))
-    try:
-        return list(connection.execute(sql))
-    finally:
-        connection.close()
+    return execute_in_file(folder / "petstore.db", sql)
 
 
 def begin_post(server: Server) -> RawConnection:

@@ -22,14 +22,14 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.storage.backend import Backend, backend_for
+from petstore.storage.backend import Backend, backend_for, sqlite_path
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.store import PostgresStore
 from petstore.storage.sqlite import schema
 from petstore.storage.store import Store
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, shell
+from tests.support.postgres import fresh_database, run, shell
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
@@ -74,13 +74,18 @@ class SharedData:
             await store.close()
 
 
-def execute_in_file(path: Path, sql: str) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
+def execute_in_file(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
     with closing(apsw.Connection(str(path))) as connection:
         connection.set_busy_timeout(5_000)
         with connection:
             rows += connection.execute(sql)
     return rows
+
+
+def execute_at(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """What an outside program does in a database of either kind; the rows of a SELECT."""
+    return execute_in_file(Path(sqlite_path(url)), sql) if url.startswith("sqlite") else run(url, sql)
 
 
 def make_file(path: Path) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 
 from petstore.storage.backend import sqlite_path
-from tests.support.backends import execute_in_file
+from tests.support.backends import execute_at
 from tests.support.postgres import run
 from tests.support.schemas import make_first_release
 
@@ -46,21 +44,16 @@ def fill_first_release(url: str, animals: int, changes: int) -> None:
             run(url, each)
 
 
-def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of either database."""
-    return execute_in_file(Path(sqlite_path(url)), sql) if url.startswith("sqlite") else run(url, sql)
-
-
 def faults(url: str, animals: int, changes: int) -> Iterator[str]:
     """What of `fill_first_release` is not there any more, or not in the journal."""
-    ((count, *rest),) = ask(url, _CARRIED)
+    ((count, *rest),) = execute_at(url, _CARRIED)
     expected = (
         *(1_700_000_000_001, 1_700_000_000_000 + changes, changes * (changes + 1) // 2),
         *("cli:anna", "cli:anna", '{"status":"available"}', '{"status":"pending"}', changes),
     )
     if (count, *rest) != (changes, *expected):
         yield f"of {changes} changes the journal has {count}: {rest}"
-    if ask(url, "SELECT count(*), count(DISTINCT name) FROM pets") != [(animals, animals)]:
+    if execute_at(url, "SELECT count(*), count(DISTINCT name) FROM pets") != [(animals, animals)]:
         yield "animals are missing"
-    if ask(url, "SELECT count(*) FROM pet_status_changes") != [(changes,)]:
+    if execute_at(url, "SELECT count(*) FROM pet_status_changes") != [(changes,)]:
         yield "programs of 1.0.0 do not find the history"

@@ -6,12 +6,9 @@ import json
 import random
 import subprocess
 import time
-from contextlib import closing
 from pathlib import Path
 
-import apsw
-
-from tests.support.postgres import run
+from tests.support.backends import execute_at
 from tests.support.report import Report
 from tests.support.server import issue_key, running_server
 from tests.support.waiting import pause
@@ -95,9 +92,4 @@ def _seen_while(importing: subprocess.Popen[bytes], url: str, seconds: float) ->
 
 def _counts(url: str) -> tuple[int, ...]:
     """Animals, source keys, and entries of additions and changes, in one state of the database."""
-    if not url.startswith("sqlite"):
-        return run(url, _COUNTS)[0]
-    with closing(apsw.Connection(url.removeprefix("sqlite:///"))) as connection:
-        connection.set_busy_timeout(5_000)  # a killed import may leave the index of the log to recover
-        found: tuple[int, ...] = connection.execute(_COUNTS).get
-        return found
+    return execute_at(url, _COUNTS)[0]

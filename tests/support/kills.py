@@ -7,11 +7,10 @@ import random
 import threading
 from pathlib import Path
 
-import apsw
-
+from tests.support.backends import execute_in_file
 from tests.support.cluster import Client, walk
 from tests.support.journal import history_faults
-from tests.support.report import Report
+from tests.support.report import Report, lost
 from tests.support.server import Server, issue_key, start_server
 from tests.support.waiting import pause
 
@@ -56,17 +55,10 @@ class Log:
 
     def faults(self, pets: list[dict[str, object]]) -> list[str]:
         """What is not there as it was told, and what is there more than once or was never sent."""
-        found = {str(pet["name"]): pet["id"] for pet in pets}
         faults = [f"answered with {document}" for document in self.odd]
-        faults += [
-            f"{name} was acknowledged as {told}, and is {found.get(name)}"
-            for name, told in self.acknowledged.items()
-            if found.get(name) != told
-        ]
-        if len(found) != len(pets):
-            faults.append(f"{len(pets) - len(found)} animals are there twice")
-        if not set(found) <= self.sent:
-            faults.append(f"never sent: {sorted(set(found) - self.sent)[:5]}")
+        faults += lost(self.acknowledged, [(pet["name"], pet["id"]) for pet in pets])
+        if unknown := {str(pet["name"]) for pet in pets} - self.sent:
+            faults.append(f"never sent: {sorted(unknown)[:5]}")
         if len(set(self.acknowledged.values())) != len(self.acknowledged):
             faults.append("two animals were told one identifier")
         return faults
@@ -117,11 +109,5 @@ def play(folder: Path, report: Report, seed: int, kills: int) -> None:
 
 def _file_faults(database: Path) -> list[str]:
     """What is wrong with the file itself, and with the journal in it."""
-    connection = apsw.Connection(str(database))
-    try:
-        sound = connection.execute("PRAGMA integrity_check").get
-        return ([] if sound == "ok" else [str(sound)]) + history_faults(
-            lambda sql: list(connection.execute(sql))
-        )
-    finally:
-        connection.close()
+    faults = [row[0] for row in execute_in_file(database, "PRAGMA integrity_check") if row[0] != "ok"]
+    return faults + history_faults(lambda sql: execute_in_file(database, sql))

@@ -18,13 +18,12 @@ from petstore.core.keys import Access
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet
-from petstore.storage.backend import backend_for, sqlite_path
+from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
-from tests.support.backends import execute_in_file
+from tests.support.backends import execute_at
 from tests.support.cluster import Client
 from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import fresh_database
-from tests.support.postgres import run as run_sql
 from tests.support.report import Report
 from tests.support.server import Server
 from tests.support.valkey import emptied_url
@@ -208,9 +207,7 @@ class Race:
         yield from history_faults(lambda sql: self._rows(sql.removeprefix("SELECT ")))
 
     def _rows(self, what: str) -> list[tuple[Any, ...]]:
-        if self.url.startswith("sqlite"):
-            return execute_in_file(Path(sqlite_path(self.url)), f"SELECT {what}")
-        return run_sql(self.url, f"SELECT {what}")
+        return execute_at(self.url, f"SELECT {what}")
 
 
 @contextmanager

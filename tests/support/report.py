@@ -5,7 +5,21 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+
+def lost(acknowledged: Mapping[str, int], kept: Collection[tuple[Any, ...]]) -> list[str]:
+    """What of animals, as identifiers by name, is not `kept` as it was acknowledged, and what is twice."""
+    found = dict[str, int](kept)
+    faults = [
+        f"{name} was acknowledged as {told}, and is {found.get(name)}"
+        for name, told in acknowledged.items()
+        if found.get(name) != told
+    ]
+    if len(found) != len(kept):
+        faults.append(f"{len(kept) - len(found)} animals are there twice")
+    return faults
 
 
 class Report:

@@ -15,6 +15,7 @@ from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import PostgresServer, run
+from tests.support.report import lost
 from tests.support.waiting import until
 
 _WRITERS, _READERS = 8, 4
@@ -63,15 +64,8 @@ class Load:
     def faults(self, url: str) -> list[str]:
         """What was acknowledged and is not there as it was told, and what is there more than once."""
         kept = run(url, "SELECT name, id FROM pets")
-        found = dict(kept)
-        faults = [
-            f"{name} was acknowledged as {told}, and is {found.get(name)}"
-            for name, told in self.acknowledged.items()
-            if found.get(name) != told
-        ]
-        if len(found) != len(kept):
-            faults.append(f"{len(kept) - len(found)} animals are there twice")
-        if found.keys() - self.acknowledged.keys():
+        faults = lost(self.acknowledged, kept)
+        if dict(kept).keys() - self.acknowledged.keys():
             faults.append("some are there that nobody was told of, though each client asked until it knew")
         return faults + history_faults(lambda sql: run(url, sql))
 

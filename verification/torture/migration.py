@@ -18,7 +18,8 @@ import apsw
 import asyncpg
 
 from petstore.storage.backend import sqlite_path
-from tests.support.carryover import ask, faults, fill_first_release
+from tests.support.backends import execute_at
+from tests.support.carryover import faults, fill_first_release
 from tests.support.postgres import fresh_database
 from tests.support.report import Report
 
@@ -41,7 +42,7 @@ def run(report: Report, seed: int, seconds: float) -> None:
         report.took("copy to PostgreSQL", time.monotonic() - began)
         if done != 0:
             report.fault(f"db copy ended with {done}")
-        added = ask(sqlite, "SELECT count(*) FROM pets")[0][0] - _ANIMALS
+        added = execute_at(sqlite, "SELECT count(*) FROM pets")[0][0] - _ANIMALS
         for fault in faults(target, _ANIMALS + added, _CHANGES):
             report.fault(f"after the copy: {fault}")
 

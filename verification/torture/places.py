@@ -16,9 +16,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.backends import execute_in_file
+from tests.support.backends import execute_at
 from tests.support.postgres import PostgresServer
-from tests.support.postgres import run as run_sql
 from tests.support.programs import Copy
 from tests.support.server import Server
 from tests.support.valkey import ValkeyServer
@@ -71,9 +70,7 @@ class Place:
 
     def rows(self, sql: str) -> list[Row]:
         """What an outside program reads."""
-        if self.url.startswith("sqlite"):
-            return execute_in_file(Path(self.url.removeprefix("sqlite:///")), sql)
-        return run_sql(self.url, sql)
+        return execute_at(self.url, sql)
 
     def trouble(self, kind: str, chance: random.Random) -> None:
         """Let it happen."""

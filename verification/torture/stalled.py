@@ -14,9 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
-from tests.support.report import Report
+from tests.support.backends import execute_in_file
+from tests.support.report import Report, lost
 from tests.support.server import Server, issue_key, start_server
 from tests.support.stalled import DOCUMENT, StalledClient, held_connections
 from tests.support.waiting import pause, wait_for
@@ -172,14 +171,7 @@ def _held(server: Server, clients: list[StalledClient]) -> int:
 def _lost(database: Path, acknowledged: dict[str, int]) -> list[str]:
     """What was acknowledged and is not there, or is there twice; a log that was not moved into the file."""
     faults = [f"{database.name}-wal is left"] if database.with_name("petstore.db-wal").exists() else []
-    connection = apsw.Connection(str(database))
-    rows = list(connection.execute("SELECT name, id FROM pets"))
-    connection.close()
-    found = {str(name): number for name, number in rows}
-    faults += [f"{name} is lost" for name, number in acknowledged.items() if found.get(name) != number]
-    if len(found) != len(rows):
-        faults.append(f"{len(rows) - len(found)} animals are there twice")
-    return faults
+    return faults + lost(acknowledged, execute_in_file(database, "SELECT name, id FROM pets"))
 
 
 def run(report: Report, seed: int, seconds: float) -> None:

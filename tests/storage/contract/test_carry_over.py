@@ -8,7 +8,8 @@ import asyncpg
 
 from petstore.core.pets import PetChange, PetStatus
 from petstore.storage.backend import backend_for
-from tests.support.carryover import ask, faults, fill_first_release
+from tests.support.backends import execute_at
+from tests.support.carryover import faults, fill_first_release
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 from tests.support.postgres import LOCK_WAITS, fresh_database
@@ -48,11 +49,11 @@ async def test_a_change_that_commits_while_the_history_is_carried_over_is_kept()
             await slow.execute("BEGIN")
             await slow.execute(_LATE)
             migrating = asyncio.create_task(asyncio.to_thread(migrate, url))
-            await until(lambda: ask(url, LOCK_WAITS) != [(0,)] or migrating.done())
+            await until(lambda: execute_at(url, LOCK_WAITS) != [(0,)] or migrating.done())
             await slow.execute("COMMIT")
         finally:
             await slow.close()
         await migrating
-        assert ask(url, "SELECT subject_id, after FROM journal WHERE actor = 'cli:late'") == [
+        assert execute_at(url, "SELECT subject_id, after FROM journal WHERE actor = 'cli:late'") == [
             (9, '{"status":"sold"}')
         ]

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from itertools import count
 from pathlib import Path
-from typing import Any
 
-import apsw
 import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
@@ -20,9 +18,9 @@ from petstore.storage import migrations
 from petstore.storage.backend import backend_for, sqlite_path
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
+from tests.support.backends import execute_at
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import run
 from tests.support.schemas import FIRST_RELEASE, Know, knowing, migrate
 
 # With a default, so that a program that does not know the column can add rows.
@@ -36,21 +34,10 @@ def know(monkeypatch: pytest.MonkeyPatch) -> Know:
     return knowing(monkeypatch)
 
 
-def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
-    """What an outside program reads."""
-    if not url.startswith("sqlite"):
-        return run(url, sql)
-    connection = apsw.Connection(sqlite_path(url))
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
-
-
 def version_for_the_first_release(url: str) -> int:
     """Where 1.0.0 looks for the schema's version."""
     sql = "PRAGMA user_version" if url.startswith("sqlite") else "SELECT max(number) FROM schema_migrations"
-    return int(ask(url, sql)[0][0])
+    return int(execute_at(url, sql)[0][0])
 
 
 def newest(url: str) -> int:
@@ -65,11 +52,11 @@ class TestSteps:
         """It fails in its second statement: the steps before it stay, and a mended one runs."""
         migrate(url)
         number = newest(url) + 2
-        before = ask(url, _TABLES[url.startswith("sqlite")])
+        before = execute_at(url, _TABLES[url.startswith("sqlite")])
         know("CREATE TABLE good (a integer)", "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1)")
         with pytest.raises(StoreUnavailable):
             migrate(url)
-        assert sorted(ask(url, _TABLES[url.startswith("sqlite")])) == sorted([*before, ("good",)])
+        assert sorted(execute_at(url, _TABLES[url.startswith("sqlite")])) == sorted([*before, ("good",)])
         know("CREATE TABLE good (a integer)", "CREATE TABLE half (a integer)")
         assert migrate(url) == [f"{number:04}_step_{number}"]
 
@@ -78,7 +65,7 @@ class TestSteps:
         if url.startswith("sqlite"):
             Path(sqlite_path(url)).touch()
         assert backend_for(url).check().problems == ["the schema was never created"]
-        assert ask(url, _TABLES[url.startswith("sqlite")]) == []
+        assert execute_at(url, _TABLES[url.startswith("sqlite")]) == []
 
 
 class TestExpanding:
@@ -102,7 +89,7 @@ class TestExpanding:
             assert [pet.name for pet in (await store.pets.page(PageQuery())).pets] == ["Rex"]
         finally:
             await store.close()
-        assert ask(url, "SELECT name, chip FROM pets") == [("Rex", "")]
+        assert execute_at(url, "SELECT name, chip FROM pets") == [("Rex", "")]
 
     def test_the_first_release_goes_on_too(self, url: str, know: Know) -> None:
         """It looks at one number, which an expanding step leaves where it was: neither newer nor missing."""
@@ -121,7 +108,7 @@ class TestExpanding:
         assert migrate(url) == [f"{number:04}_step_{number}"]
         assert migrate(url) == []
         oldest = version_for_the_first_release(url)
-        noted = ask(url, "SELECT number, name, oldest FROM schema_steps ORDER BY number DESC LIMIT 1")
+        noted = execute_at(url, "SELECT number, name, oldest FROM schema_steps ORDER BY number DESC LIMIT 1")
         assert noted == [(number, f"step_{number}", oldest)]
 
     def test_an_older_program_has_nothing_to_migrate(self, url: str, know: Know) -> None:
@@ -186,14 +173,14 @@ class TestOlderSchema:
         said = f"has schema version {was}, this program needs {was + 1}. Run `petstore db migrate`"
         with pytest.raises(ConfigurationError, match=said):
             backend_for(url).open(ManualClock())
-        assert ask(url, "SELECT max(number) FROM schema_steps") == [(was,)]
+        assert execute_at(url, "SELECT max(number) FROM schema_steps") == [(was,)]
 
     def test_a_new_database_is_never_half_made(self, url: str, know: Know) -> None:
         """All steps or none: a program that looks meanwhile would be told to migrate."""
         know(EXPAND, "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1)")
         with pytest.raises(StoreUnavailable, match=rf"migration \d+_step_{newest(url)} failed, .*nowhere"):
             migrate(url)
-        assert "schema_steps" not in str(ask(url, _TABLES[url.startswith("sqlite")]))
+        assert "schema_steps" not in str(execute_at(url, _TABLES[url.startswith("sqlite")]))
 
 
 _TABLES = {

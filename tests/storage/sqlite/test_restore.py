@@ -18,6 +18,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.sqlite import upkeep, whole_copies
 from petstore.storage.sqlite.connection import open_writer
 from petstore.storage.sqlite.schema import migrate
+from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.journal import ACTOR
@@ -89,9 +90,7 @@ class TestJournal:
                 file.unlink()
         backup = place.backup.read_bytes()
         place.restore()
-        connection = apsw.Connection(str(place.path))
-        rows = connection.execute("SELECT actor, subject, action, before, after FROM journal").fetchall()
-        connection.close()
+        rows = execute_in_file(place.path, "SELECT actor, subject, action, before, after FROM journal")
         assert rows == [(ACTOR, "store", "restored", None, '{"backup":"backup.db"}')]
         assert place.backup.read_bytes() == backup
 
