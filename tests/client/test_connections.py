@@ -21,6 +21,7 @@ from petstore_client.pool import AsyncPool, Pool
 from petstore_client.runtime import PROCESS
 
 from tests.client.kit import ADDRESS, KEY
+from tests.support.loops import answering
 
 
 class _Slow(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
@@ -142,10 +143,8 @@ class _Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def petstore() -> Iterator[AsyncPetstore]:
-    with _Server(("127.0.0.1", 0), _Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with answering(_Server(("127.0.0.1", 0), _Handler)) as server:
         yield AsyncPetstore(f"http://127.0.0.1:{server.server_port}", KEY, runtime=Runtime())
-        server.shutdown()
 
 
 async def test_a_cancelled_wait_ends() -> None:

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import tarfile
-import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from tests.architecture.sources import ROOT
 from tests.http.kit import serving
 from tests.support.browser import running_browser
 from tests.support.clock import ManualClock
+from tests.support.loops import answering
 from tests.support.machine import program
 from tests.support.outside import node_module, node_program, run_tool
 from tests.support.server import Server, issue_key, running_server
@@ -79,12 +79,8 @@ def pages(place: Path) -> Iterator[str]:
     """The origin of a page that has the modules of the package."""
     modules = place / "node_modules" / "petstore-client" / "dist"
     handler = partial(_Quiet, directory=modules)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
-        thread.start()
+    with answering(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as listening:
         yield f"http://localhost:{listening.server_port}"
-        listening.shutdown()
-        thread.join()
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +22,7 @@ import pytest
 
 from tests.docs.documents import ROOT, fences, text_of
 from tests.docs.sessions import matches
+from tests.support.loops import answering
 from tests.support.samples import run_bash, run_node, run_python
 from tests.support.server import Server, running_server
 from tools.servers.petstore import run
@@ -151,7 +151,7 @@ class _Receiver(BaseHTTPRequestHandler):
 @pytest.fixture
 def hook() -> Iterator[str]:
     """The address of a receiver that takes everything."""
-    with served(ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)) as receiver:
+    with answering(ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)) as receiver:
         yield f"http://127.0.0.1:{receiver.server_port}/hook"
 
 
@@ -231,23 +231,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-@contextmanager
-def moody(retry_after: int = RETRY_AFTER, **script: list[int]) -> Iterator[Moody]:
-    with served(Moody(script, retry_after)) as server:
-        yield server
-
-
-@contextmanager
-def served(started: _Server) -> Iterator[_Server]:
-    """A server at work in a thread."""
-    with started as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def moody(retry_after: int = RETRY_AFTER, **script: list[int]) -> AbstractContextManager[Moody]:
+    return answering(Moody(script, retry_after))
 
 
 def chosen(language: str, *parts: str) -> list[Sample]:

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 from petstore.core.clock import SystemClock
 from petstore.ops.worker_metrics import metrics_directory
 from tests.support.cluster import age_of
+from tests.support.loops import answering
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
@@ -153,8 +153,8 @@ def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
         headers = {"Content-Type": "application/json"}
         return int(server.request("POST", "/v1/webhooks", headers=headers, body=body).json()["id"])
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Receiver) as receiver, running_server(tmp_path) as server:
-        threading.Thread(target=receiver.serve_forever, args=(0.05,), daemon=True).start()
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)
+    with answering(listening) as receiver, running_server(tmp_path) as server:
         good, bad = add_webhook(204), add_webhook(500)
         for number in range(3):
             server.post({"name": f"Animal {number}", "categoryId": 1})
@@ -166,4 +166,3 @@ def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
         wait_for(lambda: deliveries("delivered") > before, "a delivery of the next process")
         assert server.request("DELETE", f"/v1/webhooks/{bad}").status == 204
         wait_for(lambda: webhooks("failing") == 0, "a look at the store")
-        receiver.shutdown()

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.cluster import Client
 from tests.support.imports import ROWS, finish, play, start_import, write_list
+from tests.support.loops import working
 from tests.support.report import Report
 from tests.support.server import issue_key, running_server
 
@@ -30,9 +31,8 @@ def test_pages_are_fresh_after_an_import(url: str, tmp_path: Path) -> None:
         client = Client(server.port, server.key)
         target = "/v1/pets?status=pending&limit=100"
         added = [client.add("first").json()["id"]]
-        ended = threading.Event()
 
-        def add() -> None:
+        def add(ended: threading.Event) -> None:
             beside = Client(server.port, server.key)
             while not ended.is_set():
                 answer = beside.add("beside")
@@ -42,13 +42,9 @@ def test_pages_are_fresh_after_an_import(url: str, tmp_path: Path) -> None:
         for name in ("old", "new"):
             for _ in range(3):
                 server.request("GET", target)
-            thread = threading.Thread(target=add)
-            thread.start()
-            summary = finish(start_import(write_list(tmp_path, name), url))
-            page = server.request("GET", target).json()
-            ended.set()
-            thread.join()
-            ended.clear()
+            with working(add):
+                summary = finish(start_import(write_list(tmp_path, name), url))
+                page = server.request("GET", target).json()
             assert summary["added" if name == "old" else "changed"] == ROWS
             assert [pet["name"] for pet in page] == [f"{name} {number}" for number in range(100)]
         with server.client() as caller:

@@ -1,4 +1,4 @@
-"""Servers of asyncio beside a test, in a loop and a thread of their own."""
+"""What goes on beside a test, in threads of its own: servers, and any other work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,43 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from socketserver import BaseServer
+from typing import TypeVar
+
+_S = TypeVar("_S", bound=BaseServer)
+
+
+@contextmanager
+def working(*works: Callable[[threading.Event], object]) -> Iterator[None]:
+    """Each of them at work until its event is set, at the end of a block."""
+    over = threading.Event()
+    threads = [threading.Thread(target=work, args=(over,)) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextmanager
+def answering(server: _S) -> Iterator[_S]:
+    """A server of the standard library, for the length of a block."""
+    with server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager
 def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asyncio.Server]]) -> Iterator[int]:
-    """The port of the server that `begin` makes, for the length of a block; its tasks and connections
+    """The port of the asyncio server that `begin` makes, for the length of a block; its tasks and connections
     end with it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)

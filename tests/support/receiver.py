@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.loops import answering
 
 
 class Receiver(ThreadingHTTPServer):
@@ -33,14 +33,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Be quiet."""
 
 
-@contextmanager
-def receiving(port: int = 0) -> Iterator[Receiver]:
+def receiving(port: int = 0) -> AbstractContextManager[Receiver]:
     """A receiver for the length of a block."""
-    with Receiver(port) as receiver:
-        thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield receiver
-        finally:
-            receiver.shutdown()
-            thread.join()
+    return answering(Receiver(port))

@@ -8,8 +8,9 @@ import json
 import random
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from petstore.core.clock import SystemClock
@@ -18,6 +19,7 @@ from petstore.core.limits.plans import resolve_plan
 from petstore.storage.backend import backend_for
 from tests.support.cluster import Client
 from tests.support.journal import ACTOR
+from tests.support.loops import working
 from tests.support.server import Response
 from tests.support.waiting import pause
 
@@ -67,25 +69,14 @@ class Writers:
         self._known: list[int] = []
         self._lock = threading.Lock()
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self) -> AbstractContextManager[None]:
         """For the length of a block."""
-        over = threading.Event()
+        return working(*(partial(self._work, number) for number in range(self._writers)))
 
-        def work(number: int) -> None:
-            writer = _Writer(self, number)
-            while not over.is_set():
-                writer.change()
-
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(self._writers)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            for thread in threads:
-                thread.join()
+    def _work(self, number: int, over: threading.Event) -> None:
+        writer = _Writer(self, number)
+        while not over.is_set():
+            writer.change()
 
     def make(self, changes: int) -> None:
         """So many tries, one after another."""

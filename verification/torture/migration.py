@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -20,6 +21,7 @@ import asyncpg
 from petstore.storage.backend import sqlite_path
 from tests.support.backends import execute_at
 from tests.support.carryover import faults, fill_first_release
+from tests.support.loops import working
 from tests.support.postgres import fresh_database
 from tests.support.report import Report
 
@@ -49,14 +51,11 @@ def run(report: Report, seed: int, seconds: float) -> None:
 
 def _migrate(report: Report, name: str, url: str, folder: str) -> int:
     """Migrate while animals are added; how many were."""
-    going, waits = threading.Event(), [0.0]
-    adding = threading.Thread(target=_add, args=(url, going, waits))
-    adding.start()
-    began = time.monotonic()
-    code, memory = _petstore(folder, url, "db", "migrate")
-    report.took(f"{name}", time.monotonic() - began)
-    going.set()
-    adding.join()
+    waits = [0.0]
+    with working(partial(_add, url, waits)):
+        began = time.monotonic()
+        code, memory = _petstore(folder, url, "db", "migrate")
+        report.took(name, time.monotonic() - began)
     report.took(f"{name}, wait of an addition", max(waits))
     report.counts[f"MiB of memory, {name}"] = memory
     if code != 0:
@@ -73,7 +72,7 @@ def _petstore(folder: str, url: str, *words: str) -> tuple[int, int]:
     return child.returncode, used.ru_maxrss // 1024
 
 
-def _add(url: str, ended: threading.Event, waits: list[float]) -> None:
+def _add(url: str, waits: list[float], ended: threading.Event) -> None:
     """What a program of 1.0.0 does meanwhile; how long each addition took."""
     if url.startswith("sqlite"):
         file = apsw.Connection(sqlite_path(url))

@@ -10,11 +10,11 @@ import random
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
+from tests.support.loops import working
 from tests.support.machine import short_folder
 from tests.support.programs import ROOT, from_history
 from tests.support.report import Report
@@ -100,17 +100,16 @@ class _Round:
         """What happened to the place."""
         chance, happened = self.chance("troubles"), []
         with ExitStack() as stack:
-            for follower in [*self.all, *self.own]:
-                stack.enter_context(_beside(follower.follow))
+            stack.enter_context(working(*(follower.follow for follower in (*self.all, *self.own))))
             stack.enter_context(self.writers.at_work())
-            stack.enter_context(_beside(self.imports.work))
+            stack.enter_context(working(self.imports.work))
             if staff:
-                stack.enter_context(_beside(self._send_lists))
+                stack.enter_context(working(self._send_lists))
             for number in range(troubles):
                 self._await_changes(chance.randint(20, 150))
                 if number == troubles // 2:
                     self.late.start_anew()
-                    stack.enter_context(_beside(self.late.follow))
+                    stack.enter_context(working(self.late.follow))
                 pause(chance.uniform(0, 0.5))
                 happened.append(chance.choice(kinds))
                 self.place.trouble(happened[-1], chance)
@@ -188,19 +187,6 @@ class _Round:
                 f"{len(kept - told)} entries were not told: {sorted(kept - told)[:5]};"  # type: ignore[type-var]
                 f" told without an entry: {sorted(told - kept)[:5]}"
             )
-
-
-@contextmanager
-def _beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """A thread for the length of a block."""
-    over = threading.Event()
-    thread = threading.Thread(target=work, args=(over,))
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def play(

@@ -11,10 +11,11 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from tests.support.backends import execute_in_file
+from tests.support.loops import working
 from tests.support.report import Report, lost
 from tests.support.server import Server, issue_key, start_server
 from tests.support.stalled import DOCUMENT, StalledClient, held_connections
@@ -40,24 +41,14 @@ class Adders:
         self.acknowledged: dict[str, int] = {}
         self.longest_pause = 0.0
         self._server = server  # another one takes its port and its database
-        self._over = threading.Event()
 
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
+    def at_work(self) -> contextlib.AbstractContextManager[None]:
         """For the length of a block."""
-        threads = [threading.Thread(target=self._add, args=(number,)) for number in range(_WRITERS)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._over.set()
-            for thread in threads:
-                thread.join()
+        return working(*(partial(self._add, number) for number in range(_WRITERS)))
 
-    def _add(self, number: int) -> None:
+    def _add(self, number: int, over: threading.Event) -> None:
         count, last = 0, time.monotonic()
-        while not self._over.is_set():
+        while not over.is_set():
             name = f"{number}-{count}"
             with contextlib.suppress(OSError, ValueError):
                 answer = self._server.post(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.support.loops import working
 from tests.support.postgres import fresh_database
 from tests.support.server import issue_key
 from tools.servers.petstore import PROGRAM, environment
@@ -55,14 +56,12 @@ class _Posts:
     def __init__(self, port: int, key: str) -> None:
         self.longest = 0.0
         self.refused = 0
-        self._port, self._key, self._ended = port, key, threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
+        self._port, self._key = port, key
 
-    def _run(self) -> None:
+    def run(self, over: threading.Event) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        while not self._ended.wait(0.02):
+        while not over.wait(0.02):
             began = time.monotonic()
             connection.request("POST", "/v1/pets", '{"name": "beside", "categoryId": 1}', headers)
             answer = connection.getresponse()
@@ -70,10 +69,6 @@ class _Posts:
             self.refused += answer.status != 201
             self.longest = max(self.longest, time.monotonic() - began)
         connection.close()
-
-    def end(self) -> None:
-        self._ended.set()
-        self._thread.join()
 
 
 def write_list(path: Path, rows: int, renamed: str = "Pet") -> None:
@@ -97,18 +92,15 @@ def _import(port: int, key: str, url: str, path: Path, rows: int, what: str) -> 
     running = subprocess.Popen(command, env=environment({"database_url": url}), stdout=subprocess.PIPE)
     ended: list[tuple[float, float]] = []
 
-    def wait() -> None:
+    def wait(_over: threading.Event) -> None:
         _, status, used = os.wait4(running.pid, 0)
         running.returncode = os.waitstatus_to_exitcode(status)
         ended.append((time.monotonic() - began, used.ru_maxrss / 1024))
 
-    waiting = threading.Thread(target=wait)
-    waiting.start()
     worst = 0.0
-    while not ended:
-        worst = max(worst, _p99(port, key))
-    waiting.join()
-    posts.end()
+    with working(posts.run, wait):
+        while not ended:
+            worst = max(worst, _p99(port, key))
     assert running.returncode == 0
     assert running.stdout is not None
     locked = json.loads(running.stdout.read())["lockedSeconds"]

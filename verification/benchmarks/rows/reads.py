@@ -6,12 +6,14 @@ import random
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import write_cursor
 from petstore.core.pets import PageQuery, PetStatus
+from tests.support.loops import working
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians, medians_over_starts
@@ -42,28 +44,13 @@ def random_pages(key: str) -> tuple[str, ...]:
     return tuple(f"{LIST}&cursor={write_cursor(after, bound)} {key}" for after in ids)
 
 
-class Writing:
-    """Posts at a steady rate beside a measurement."""
-
-    def __init__(self, port: int, key: str) -> None:
-        self._port = port
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        connection = HTTPConnection("127.0.0.1", self._port)
-        while not self._stop.wait(1 / POSTS_PER_SECOND):
-            connection.request("POST", "/v1/pets", '{"name":"Rex","categoryId":1}', self._headers)
-            connection.getresponse().read()
-        connection.close()
+def _post_steadily(port: int, key: str, over: threading.Event) -> None:
+    connection = HTTPConnection("127.0.0.1", port)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    while not over.wait(1 / POSTS_PER_SECOND):
+        connection.request("POST", "/v1/pets", '{"name":"Rex","categoryId":1}', headers)
+        connection.getresponse().read()
+    connection.close()
 
 
 def measure(plan: Plan) -> list[Row]:
@@ -96,7 +83,7 @@ def _measure_once(plan: Plan) -> dict[str, float]:
                 return rate(Load(lines, expect=expect), server.port, plan.seconds)
 
             def with_posts() -> float:
-                with Writing(shop.port, key):
+                with working(partial(_post_steadily, shop.port, key)):
                     return load(shop, f"{LIST} {key}")()
 
             in_gzip = Load((f"{LIST} {key}",), accept_encoding="gzip")
