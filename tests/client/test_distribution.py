@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import re
 from collections.abc import Iterator
 from importlib.metadata import requires, version
@@ -13,10 +12,9 @@ from typing import Any
 import petstore_client
 import pytest
 
-from petstore.core.clock import SystemClock
-from petstore.storage.backend import backend_for
 from tests.architecture.sources import ROOT, functions
 from tests.architecture.test_rules import FILE_LINES, FUNCTION_LINES
+from tests.support.backends import in_store
 from tests.support.journal import ACTOR
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
@@ -104,14 +102,7 @@ def check_mirror(server: Server, names: dict[str, Any]) -> None:
     assert {"Rex", "Mia"} <= set(shown.values())
     wait_for(lambda: bool(mirrored == shown), "the mirror to have the animals")
 
-    async def restore() -> None:
-        store = backend_for(f"sqlite:///{server.database}").open(SystemClock())
-        try:
-            await store.events.note_restore(ACTOR)
-        finally:
-            await store.close()
-
-    asyncio.run(restore())
+    in_store(f"sqlite:///{server.database}", lambda store: store.events.note_restore(ACTOR))
     last = petstore.pets.create(name="Last", category_id=1)
     wait_for(lambda: mirrored == shown | {last.id: last.name}, "the mirror to go on after a restore")
 

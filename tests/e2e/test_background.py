@@ -23,7 +23,7 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.application import Application
 from tests.console.test_stock_lists import names, send, worked_on
 from tests.support import postgres
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, opened_store
 from tests.support.console import Visitor
 from tests.support.jobs import keep_list
 from tests.support.postgres import fresh_database
@@ -52,9 +52,8 @@ def server(url: str, tmp_path: Path) -> Iterator[Server]:
 @pytest.fixture
 async def store(url: str, server: Server) -> AsyncIterator[Store]:
     """Beside the server."""
-    store = backend_of(config.load({"PETSTORE_DATABASE_URL": url})).open(SystemClock())
-    yield store
-    await store.close()
+    async with opened_store(url) as store:
+        yield store
 
 
 def end_leases(url: str) -> None:

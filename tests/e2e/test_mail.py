@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from petstore import config
-from petstore.core.clock import SystemClock
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.storage.store import Store
-from petstore.wiring.administration import backend_of
 from tests.background.post import contact, words
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, in_store
 from tests.support.journal import ACTOR
 from tests.support.mail import Held, MailServer, serving_mail
 from tests.support.server import running_server
@@ -73,19 +69,6 @@ def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(tmp_path:
 
 def settings(url: str, mail: MailServer) -> dict[str, str]:
     return {"database_url": url, "smtp_url": mail.url, "mail_from": "Pet store <petstore@example.com>"}
-
-
-def in_store(url: str, work: Callable[[Store], Awaitable[object]]) -> None:
-    """Beside the service."""
-
-    async def run() -> None:
-        store = backend_of(config.load({"PETSTORE_DATABASE_URL": url})).open(SystemClock())
-        try:
-            await work(store)
-        finally:
-            await store.close()
-
-    asyncio.run(run())
 
 
 async def add_shop(store: Store) -> None:

@@ -12,6 +12,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS
 from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
 from tests.support.server import running_server
@@ -32,13 +33,7 @@ async def fill(url: str) -> None:
 
 
 def animals(url: str) -> list[str]:
-    async def read() -> list[str]:
-        store = backend_for(url).open(SystemClock())
-        found = await written(store)
-        await store.close()
-        return [line for line in found if line.startswith("pet.")]
-
-    return asyncio.run(read())
+    return [line for line in in_store(url, written) if line.startswith("pet.")]
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
-from petstore.core.clock import SystemClock
-from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.console_places import add_people
 from tests.support.postgres import fresh_database
 from tests.support.server import Server, issue_key, running_server
@@ -30,15 +28,7 @@ def with_password(url: str) -> str:
 
 def sign_in(url: str) -> str:
     """The token of a new operator's session."""
-
-    async def add() -> str:
-        store = backend_for(url).open(SystemClock())
-        try:
-            return (await add_people(store)).token
-        finally:
-            await store.close()
-
-    return asyncio.run(add())
+    return in_store(url, add_people).token
 
 
 def page(server: Server, token: str) -> str:

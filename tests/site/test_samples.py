@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 from collections.abc import Callable, Iterator
@@ -11,13 +10,11 @@ from textwrap import indent
 
 import pytest
 
-from petstore.core.clock import SystemClock
 from petstore.core.keys import Access, mint
-from petstore.core.limits.plans import resolve_plan
-from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.journal import ACTOR
 from tests.support.samples import Finished, run_bash, run_node, run_python
-from tests.support.server import Server, running_server
+from tests.support.server import Server, issue_key, running_server
 from tools.servers.ports import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("site-samples")]
@@ -53,16 +50,8 @@ def server(language: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """More than a page of animals and a named category; its links are absolute for JavaScript."""
     folder = tmp_path_factory.mktemp("samples")
 
-    async def prepare() -> str:
-        store = backend_for(f"sqlite:///{folder}/petstore.db").open(SystemClock())
-        try:
-            await store.accounts.add("shop", resolve_plan("enterprise", 10**6, 10**7), ACTOR)
-            await store.categories.name(1, "Dogs", ACTOR)
-            return (await store.keys.issue("shop", "test", ACTOR, access=Access.MANAGE)).secret
-        finally:
-            await store.close()
-
-    key, port = asyncio.run(prepare()), free_port()
+    key, port = issue_key(folder / "petstore.db", "shop", access=Access.MANAGE), free_port()
+    in_store(f"sqlite:///{folder}/petstore.db", lambda store: store.categories.name(1, "Dogs", ACTOR))
     base_url = f"http://127.0.0.1:{port}/v1" if language == "JavaScript" else None
     # Nobody listens there, so that a test of a webhook fails at once.
     settings = {"access_log": "off", "webhook_proxy": "http://127.0.0.1:1", "stage": "staging"}

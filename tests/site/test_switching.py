@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
-from petstore.core.clock import SystemClock
 from petstore.core.mails import SWITCHES
-from petstore.storage.backend import backend_for
+from petstore.storage.store import Store
 from tests.site.conftest import OpenPage
+from tests.support.backends import in_store
 from tests.support.browser import LOOKS, NARROW, PHONE, fits, violations
 from tests.support.journal import ACTOR
 from tests.support.server import Server
@@ -22,14 +21,10 @@ from tests.support.server import Server
 def token(server: Server) -> str:
     """Of a contact of the running server."""
 
-    async def add() -> str:
-        store = backend_for(f"sqlite:///{server.database}").open(SystemClock())
-        try:
-            return (await store.contacts.add("account", "large", "anna@example.com", ACTOR)).token
-        finally:
-            await store.close()
+    async def add(store: Store) -> str:
+        return (await store.contacts.add("account", "large", "anna@example.com", ACTOR)).token
 
-    return asyncio.run(add())
+    return in_store(f"sqlite:///{server.database}", add)
 
 
 @pytest.mark.e2e

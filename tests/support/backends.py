@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import apsw
 import pytest
 
+from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
@@ -29,7 +30,7 @@ from petstore.storage.sqlite import schema
 from petstore.storage.store import Store
 from tests.support import pgbouncer
 from tests.support.clock import ManualClock
-from tests.support.postgres import fresh_database, run, shell
+from tests.support.postgres import apart, fresh_database, run, shell
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import emptied_url
 from tools.servers.find import system_program
@@ -42,6 +43,7 @@ of_each_store = pytest.mark.parametrize("backend", STORES, indirect=True)
 # The same database by another road, where each transaction gets the next session: for tests that between them
 # use each part of a store. What may be kept in a session at all: test_pgbouncer.py.
 through_pgbouncer_too = pytest.mark.parametrize("backend", [*STORES, *_POOLED], indirect=True)
+_T = TypeVar("_T")
 Execute = Callable[[str], list[tuple[object, ...]]]
 
 
@@ -86,6 +88,27 @@ def execute_in_file(path: Path, sql: str) -> list[tuple[Any, ...]]:
 def execute_at(url: str, sql: str) -> list[tuple[Any, ...]]:
     """What an outside program does in a database of either kind; the rows of a SELECT."""
     return execute_in_file(Path(sqlite_path(url)), sql) if url.startswith("sqlite") else run(url, sql)
+
+
+@asynccontextmanager
+async def opened_store(url: str) -> AsyncIterator[Store]:
+    """A store of one's own on a database of either kind, as a command opens it beside a service."""
+    store = backend_for(url).open(SystemClock())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def in_store(url: str, work: Callable[[Store], Awaitable[_T]]) -> _T:
+    """What `work` does there, whether or not an event loop runs here."""
+
+    async def use() -> _T:
+        async with opened_store(url) as store:
+            return await work(store)
+
+    found: _T = apart(lambda: asyncio.run(use()))
+    return found
 
 
 def make_file(path: Path) -> None:

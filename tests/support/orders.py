@@ -9,23 +9,20 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from petstore.core.clock import SystemClock
 from petstore.core.errors import Conflict, StoreUnavailable
-from petstore.core.keys import Access
-from petstore.core.limits.plans import resolve_plan
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, in_store
 from tests.support.cluster import Client
 from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import fresh_database
 from tests.support.report import Report
-from tests.support.server import Server
+from tests.support.server import Server, issue_key
 from tests.support.valkey import emptied_url
 from tests.support.waiting import pause
 
@@ -50,7 +47,9 @@ class Race:
         self.faults: list[str] = []
         self.requests = self.lost = self.kills = 0
         self._seed = seed
-        self._keys = asyncio.run(self._prepare())
+        names = [f"account{number}" for number in range(1, _ACCOUNTS + 1)]
+        self._keys = [issue_key(url, name, per_minute=10**7, per_day=10**8) for name in names]
+        in_store(url, self._add_animals)
         self._line = threading.Barrier(callers)
         self._left = callers
         self._lock = threading.Lock()
@@ -85,26 +84,14 @@ class Race:
         pause(chance.uniform(0, 0.1))
         replica.start()
 
-    async def _prepare(self) -> list[str]:
-        """A key of each account, and the animals."""
-        store = backend_for(self.url).open(SystemClock())
-        keys = []
-        try:
-            for number in range(1, _ACCOUNTS + 1):
-                plan = resolve_plan("enterprise", 10**7, 10**8)
-                await store.accounts.add(f"account{number}", plan, ACTOR)
-                issued = await store.keys.issue(f"account{number}", "test", ACTOR, access=Access.WRITE)
-                keys.append(issued.secret)
-            for _ in self.animals:
-                await store.pets.add(NewPet("Rex", 1), ACTOR)
-        finally:
-            await store.close()
-        return keys
+    async def _add_animals(self, store: Store) -> None:
+        for _ in self.animals:
+            await store.pets.add(NewPet("Rex", 1), ACTOR)
 
     def _call(self, number: int, beside: bool) -> None:
         try:
             if beside:
-                asyncio.run(self._work_beside(number))
+                in_store(self.url, partial(self._work_beside, number))
             else:
                 clients = [Client(replica.port, self._keys[number % _ACCOUNTS]) for replica in self.replicas]
                 for pet_id in self.animals:
@@ -143,15 +130,11 @@ class Race:
             pause(0.02)
         self._fault(f"animal {pet_id}: caller {number} never got an answer")
 
-    async def _work_beside(self, number: int) -> None:
+    async def _work_beside(self, number: int, store: Store) -> None:
         """The same, as a command does it."""
-        store = backend_for(self.url).open(SystemClock())
-        try:
-            for pet_id in self.animals:
-                await asyncio.to_thread(self._line.wait)
-                await self._order_beside(store, number, pet_id)
-        finally:
-            await store.close()
+        for pet_id in self.animals:
+            await asyncio.to_thread(self._line.wait)
+            await self._order_beside(store, number, pet_id)
 
     async def _order_beside(self, store: Store, number: int, pet_id: int) -> None:
         account = number % _ACCOUNTS + 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,10 @@ from typing import Any
 from petstore_client import Petstore as Client
 
 from petstore.config import load
-from petstore.core.clock import SystemClock
 from petstore.core.keys import Access
 from petstore.core.limits.plans import FREE, resolve_plan
-from petstore.storage.backend import backend_for
-from petstore.wiring.administration import backend_of
+from petstore.storage.store import Store
+from tests.support.backends import in_store
 from tests.support.journal import ACTOR
 from tools.servers.child import children, status_of, workers
 from tools.servers.petstore import PROGRAM, Petstore, run
@@ -162,15 +159,11 @@ def issue_key(
     """
     url = database if isinstance(database, str) else f"sqlite:///{database}"
 
-    async def issue() -> str:
-        store = backend_for(url).open(SystemClock())
-        try:
-            await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day), ACTOR)
-            return (await store.keys.issue(name, "test", ACTOR, access=access)).secret
-        finally:
-            await store.close()
+    async def issue(store: Store) -> str:
+        await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day), ACTOR)
+        return (await store.keys.issue(name, "test", ACTOR, access=access)).secret
 
-    return asyncio.run(issue())
+    return in_store(url, issue)
 
 
 def start_server(folder: Path, **options: Any) -> Server:
@@ -201,18 +194,13 @@ def first_key(server: Server) -> str:
 
     settings = load({f"PETSTORE_{name.upper()}": text for name, text in server.settings.items()})
 
-    async def issue() -> str:
-        store = backend_of(settings).open(SystemClock())
-        try:
-            if not await store.is_empty():
-                return ""
-            await store.accounts.add("local", FREE, ACTOR)
-            return (await store.keys.issue("local", settings.key_environment, ACTOR)).secret
-        finally:
-            await store.close()
+    async def issue_first(store: Store) -> str:
+        if not await store.is_empty():
+            return ""
+        await store.accounts.add("local", FREE, ACTOR)
+        return (await store.keys.issue("local", settings.key_environment, ACTOR)).secret
 
-    with ThreadPoolExecutor(1) as thread:  # Playwright runs an event loop in this thread
-        return thread.submit(asyncio.run, issue()).result()
+    return in_store(settings.database_url, issue_first)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,13 +9,14 @@ from pathlib import Path
 
 import apsw
 
-from petstore.core.clock import SystemClock
 from petstore.core.digests import digest
 from petstore.core.keys import Access, display, mint
-from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
+from petstore.core.limits.plans import QUOTA_MAX
 from petstore.storage import migrations
-from petstore.storage.backend import backend_for
 from petstore.storage.sqlite.schema import MIGRATIONS_PACKAGE
+from petstore.storage.store import Store
+from tests.support.backends import in_store
+from tests.support.server import issue_key
 
 CACHE = Path(__file__).parent / ".cache"
 INDEXED_MAX = 300_000
@@ -29,22 +29,13 @@ FROM counter
 """
 
 
-async def _create(path: Path, per_minute: int) -> str:
-    store = backend_for(f"sqlite:///{path}").open(SystemClock())
-    try:
-        await store.accounts.add("bench", resolve_plan("enterprise", per_minute, QUOTA_MAX), "bench")
-        return (await store.keys.issue("bench", "test", "bench", access=Access.MANAGE)).secret
-    finally:
-        await store.close()
+async def _index(store: Store) -> None:
+    while await store.search.step() is not None:
+        pass
 
 
-async def _index(path: Path) -> None:
-    store = backend_for(f"sqlite:///{path}").open(SystemClock())
-    try:
-        while await store.search.step() is not None:
-            pass
-    finally:
-        await store.close()
+def _make_index(path: Path) -> None:
+    in_store(f"sqlite:///{path}", _index)
     with closing(apsw.Connection(f"{path}{INDEX}")) as index:
         index.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -59,7 +50,10 @@ def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[
     if listing.exists():
         return path, listing.read_text(encoding="ascii").split()
     emptied(folder)
-    texts = [asyncio.run(_create(path, per_minute)), *(mint("test") for _ in range(keys - 1))]
+    texts = [
+        issue_key(path, "bench", per_minute=per_minute, per_day=QUOTA_MAX, access=Access.MANAGE),
+        *(mint("test") for _ in range(keys - 1)),
+    ]
     with filling(path) as connection:
         if animals:
             connection.execute(_PETS, (animals,))
@@ -69,7 +63,7 @@ def database(animals: int, keys: int = 1, per_minute: int = QUOTA_MAX) -> tuple[
             ((digest(text.encode()), display(text)) for text in texts[1:]),
         )
     if animals <= INDEXED_MAX:
-        asyncio.run(_index(path))
+        _make_index(path)
     listing.write_text("\n".join(texts), encoding="ascii")
     return path, texts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import random
@@ -13,14 +12,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from petstore.core.clock import SystemClock
 from petstore.core.keys import Access
-from petstore.core.limits.plans import resolve_plan
-from petstore.storage.backend import backend_for
 from tests.support.cluster import Client
-from tests.support.journal import ACTOR
 from tests.support.loops import working
-from tests.support.server import Response
+from tests.support.server import Response, issue_key
 from tests.support.waiting import pause
 
 ACCOUNTS = 4
@@ -32,21 +27,10 @@ _REFUSALS = (404, 409, 412)
 
 def keys_of_accounts(url: str) -> list[str]:
     """A key of level manage for each account, made beside the service."""
-
-    async def issue() -> list[str]:
-        store = backend_for(url).open(SystemClock())
-        try:
-            keys = []
-            for number in range(1, ACCOUNTS + 1):
-                plan = resolve_plan("enterprise", 10**7, 10**8)
-                await store.accounts.add(f"account{number}", plan, ACTOR)
-                issued = await store.keys.issue(f"account{number}", "test", ACTOR, access=Access.MANAGE)
-                keys.append(issued.secret)
-            return keys
-        finally:
-            await store.close()
-
-    return asyncio.run(issue())
+    return [
+        issue_key(url, f"account{number}", per_minute=10**7, per_day=10**8, access=Access.MANAGE)
+        for number in range(1, ACCOUNTS + 1)
+    ]
 
 
 class Writers:

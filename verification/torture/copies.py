@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from petstore.core.clock import SystemClock
-from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.journal import ACTOR
-from tests.support.postgres import PostgresServer, apart, programs
+from tests.support.postgres import PostgresServer, programs
 from tests.support.postgres import run as run_sql
 from tools.servers.find import as_nobody
 from verification.torture.places import Place
@@ -154,15 +152,7 @@ class Promoted(Restore):
 
 def note_restore(url: str) -> None:
     """Say to a store that it was put back by hand."""
-
-    async def note() -> None:
-        store = backend_for(url).open(SystemClock())
-        try:
-            await store.events.note_restore(ACTOR)
-        finally:
-            await store.close()
-
-    apart(lambda: asyncio.run(note()))
+    in_store(url, lambda store: store.events.note_restore(ACTOR))
 
 
 def _tool(name: str, *words: str | Path) -> None:

@@ -24,6 +24,7 @@ from petstore.core.pets import PageQuery, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.store import Store
+from tests.support.backends import opened_store
 from tests.support.postgres import PostgresServer
 from verification.benchmarks.data import filling
 
@@ -78,13 +79,10 @@ class Measured(msgspec.Struct):
 @asynccontextmanager
 async def _sqlite(folder: Path, animals: int) -> AsyncIterator[Store]:
     path = folder / f"{animals}.db"
-    store = backend_for(f"sqlite:///{path}").open(SystemClock())
-    with filling(path) as connection:
-        connection.execute(_FILL.format(animals))
-    try:
+    async with opened_store(f"sqlite:///{path}") as store:
+        with filling(path) as connection:
+            connection.execute(_FILL.format(animals))
         yield store
-    finally:
-        await store.close()
 
 
 @asynccontextmanager

@@ -16,9 +16,8 @@ from collections.abc import Callable
 import msgspec
 import uvloop
 
-from petstore.core.clock import SystemClock
-from petstore.core.limits.plans import QUOTA_MAX, resolve_plan
-from petstore.storage.backend import backend_for
+from petstore.core.limits.plans import QUOTA_MAX
+from tests.support.server import issue_key
 from verification.benchmarks.console.data import Size
 from verification.benchmarks.console.served import served
 from verification.benchmarks.interleaved import Plan
@@ -117,16 +116,6 @@ def _turn(port: int, seconds: float, asked: Asked) -> Heard:
     return heard
 
 
-async def _issue_key(url: str) -> str:
-    """Of an account that may ask as often as it likes."""
-    store = backend_for(url).open(SystemClock())
-    try:
-        await store.accounts.add("bench", resolve_plan("enterprise", QUOTA_MAX, QUOTA_MAX), "bench")
-        return (await store.keys.issue("bench", "test", "bench")).secret
-    finally:
-        await store.close()
-
-
 def measure(size: Size, stores: list[str], plan: Plan, say: Callable[[str], None]) -> list[Row]:
     """The 99th percentile of the list's time beside each page, in milliseconds; the pages by turns."""
     return [row for store in stores for row in _measure(size, store, plan, say)]
@@ -135,7 +124,7 @@ def measure(size: Size, stores: list[str], plan: Plan, say: Callable[[str], None
 def _measure(size: Size, store: str, plan: Plan, say: Callable[[str], None]) -> list[Row]:
     heard: dict[str, list[Heard]] = {page: [] for page in (_NOBODY, *_PAGES)}
     with served(store, size, say) as server:
-        key = asyncio.run(_issue_key(server.url))
+        key = issue_key(server.url, "bench", per_minute=QUOTA_MAX, per_day=QUOTA_MAX)
 
         def turn(page: str, seconds: float) -> Heard:
             return _turn(

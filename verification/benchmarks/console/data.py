@@ -15,7 +15,7 @@ import msgspec
 
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS
-from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.console_places import People, add_people
 from verification.benchmarks.data import CACHE, emptied, filling
 
@@ -97,15 +97,6 @@ def _statements(size: Size, now_ms: int, digest: str) -> list[str]:
     ]
 
 
-async def _open(url: str) -> People:
-    """Make the schema, and people."""
-    store = backend_for(url).open(SystemClock())
-    try:
-        return await add_people(store)
-    finally:
-        await store.close()
-
-
 def fill_sqlite(size: Size) -> tuple[Path, People]:
     """A database of that size, made once and kept in the cache; its path, and its people.
 
@@ -116,7 +107,7 @@ def fill_sqlite(size: Size) -> tuple[Path, People]:
     if known.exists() and time.time() - known.stat().st_mtime < DAY_MS / 2_000:
         return path, People(*known.read_text(encoding="ascii").split())
     emptied(folder)
-    people = asyncio.run(_open(f"sqlite:///{path}"))
+    people = in_store(f"sqlite:///{path}", add_people)
     with filling(path) as connection:
         for statement in _statements(size, SystemClock().now_ms(), "randomblob(32)"):
             connection.execute(statement)
@@ -135,6 +126,6 @@ def fill_postgres(url: str, size: Size, say: Callable[[str], None]) -> People:
         await connection.execute("VACUUM ANALYZE")
         await connection.close()
 
-    people = asyncio.run(_open(url))
+    people = in_store(url, add_people)
     asyncio.run(fill())
     return people

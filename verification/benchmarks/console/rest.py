@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from petstore.core.clock import SystemClock
-from petstore.storage.backend import backend_for
+from tests.support.backends import in_store
 from tests.support.console_places import People, add_people
 from tests.support.programs import from_history
 from tools.servers.petstore import PROGRAM
@@ -48,17 +46,6 @@ def measure(plan: Plan, before: str | None) -> list[Row]:
     return rows
 
 
-def _people(path: Path) -> People:
-    async def add() -> People:
-        store = backend_for(f"sqlite:///{path}").open(SystemClock())
-        try:
-            return await add_people(store)
-        finally:
-            await store.close()
-
-    return asyncio.run(add())
-
-
 def _look_at_pages(port: int, people: People) -> None:
     """Pages that need no data: what a first look at the console loads."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -88,7 +75,7 @@ def _measure_once(
         port = 0
         for name, (program, settings) in programs.items():
             path = copy_of(source, files)
-            people = None if name == before else _people(path)
+            people = None if name == before else in_store(f"sqlite:///{path}", add_people)
             server = stack.enter_context(
                 servers.petstore(f"server-{len(memory)}", path, settings=settings, program=program)
             )
