@@ -9,6 +9,8 @@ import pytest
 import structlog
 import uvloop
 
+from tests.http.kit import Later, Peer
+
 
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
@@ -21,3 +23,14 @@ def pytest_asyncio_loop_factories(
 def log_of_all_levels() -> None:
     """A service that ran in this process before may have left a level above `info`."""
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def application() -> Later:
+    return Later()
+
+
+@pytest.fixture
+async def peer(application: Later) -> Peer:
+    """The client of one connection to the application."""
+    return Peer(application)

@@ -21,10 +21,8 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 class TestExchange:
     """What an application calls."""
 
-    async def test_http_1_0_closes(self) -> None:
+    async def test_http_1_0_closes(self, application: Later, peer: Peer) -> None:
         """Whatever it asks for; and gets no chunks: the end of the connection is that of the body."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/1", b"Connection: keep-alive\r\n", version=b"1.0") + get(b"/2"))
         application.last.begin(200, b"")
         for piece in (b"a", b"", b"bc"):
@@ -34,10 +32,8 @@ class TestExchange:
         assert peer.transport.has_ended
         assert application.asked == [("GET", b"/1")]
 
-    async def test_http_1_1_gets_chunks(self) -> None:
+    async def test_http_1_1_gets_chunks(self, application: Later, peer: Peer) -> None:
         """And the next request is answered after the last one."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/1") + get(b"/2"))
         application.last.begin(200, b"")
         for piece in (b"a", b"", b"bcdefghijklmnopqr"):
@@ -48,10 +44,8 @@ class TestExchange:
         assert await peer.answers() == HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunks
         assert application.asked[-1] == ("GET", b"/2")
 
-    async def test_a_known_length_needs_no_chunks(self) -> None:
+    async def test_a_known_length_needs_no_chunks(self, application: Later, peer: Peer) -> None:
         """In pieces."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get())
         application.last.begin(200, b"", 3)
         await application.last.write(b"ab")
@@ -59,10 +53,8 @@ class TestExchange:
         application.last.end()
         assert peer.written == HEAD + b"content-length: 3\r\n\r\nabc"
 
-    async def test_head_has_the_length_and_no_body(self) -> None:
+    async def test_head_has_the_length_and_no_body(self, application: Later, peer: Peer) -> None:
         """Of a whole answer, and of one in pieces."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/12", method=b"HEAD"))
         application.answer()
         assert peer.written == HEAD + TEXT + b"content-length: 3\r\n\r\n"
@@ -86,10 +78,8 @@ class TestExchange:
         application.last.end()
         assert peer.written.endswith(b"\r\n" + TEXT + b"\r\n")
 
-    async def test_an_answer_that_ends_in_the_middle_resets(self) -> None:
+    async def test_an_answer_that_ends_in_the_middle_resets(self, application: Later, peer: Peer) -> None:
         """So that the client notices."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get())
         application.last.begin(200, b"")
         application.last.abort()

@@ -51,10 +51,8 @@ class TestUnread:
         peer.send(post(b"Content-Length: %b5\r\n" % (b"0" * 5_000), b"/1"))
         assert peer.written == ok(b"/1", closes=True)
 
-    async def test_a_late_one_has_had_its_time(self) -> None:
+    async def test_a_late_one_has_had_its_time(self, application: Later, peer: Peer) -> None:
         """After a 408 nothing more is waited for."""
-        application = Later()
-        peer = Peer(application)
         peer.send(post(LENGTH % 5, body=b"x"))
         application.last.answer(408, b"", b"")
         assert b"connection: close\r\n" in peer.written
@@ -69,10 +67,8 @@ class TestUnread:
             application.answer()
             assert peer.written == ok(b"/1", closes=closes)
 
-    async def test_one_that_was_asked_for_is_read_away(self) -> None:
+    async def test_one_that_was_asked_for_is_read_away(self, application: Later, peer: Peer) -> None:
         """The client sends it after 100 Continue, whatever the answer is."""
-        application = Later()
-        peer = Peer(application)
         peer.send(post(EXPECT + LENGTH % 5, b"/1"))
         reading = asyncio.create_task(application.last.more())
         assert await peer.answers() == CONTINUE
@@ -143,10 +139,8 @@ class TestRead:
         peer.send(b"ab")
         assert await peer.answers() == ok(b"ab", closes=True)
 
-    async def test_no_more_than_64_kib_wait_for_the_application(self) -> None:
+    async def test_no_more_than_64_kib_wait_for_the_application(self, application: Later, peer: Peer) -> None:
         """Then nothing is read until it takes them."""
-        application = Later()
-        peer = Peer(application)
         peer.send(post(LENGTH % 1_000_000), b"x" * 65_536, b"x")
         assert peer.transport.is_paused
         assert len(application.last.take()) == 65_537

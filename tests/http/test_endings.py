@@ -109,10 +109,8 @@ class TestLinger:
 class TestClient:
     """The client ends its side, or is gone."""
 
-    async def test_half_closed_clients_are_answered(self) -> None:
+    async def test_half_closed_clients_are_answered(self, application: Later, peer: Peer) -> None:
         """All of their requests."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/1") + get(b"/2"))
         peer.end()
         for path in (b"/1", b"/2"):
@@ -120,10 +118,8 @@ class TestClient:
             assert await peer.answers() == ok(path)
         assert peer.transport.end == "close"
 
-    async def test_refusals_reach_half_closed_clients(self) -> None:
+    async def test_refusals_reach_half_closed_clients(self, application: Later, peer: Peer) -> None:
         """After the answer to the request before."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/1") + b"\0")
         peer.end()
         application.answer()
@@ -132,10 +128,8 @@ class TestClient:
         assert peer.transport.end == "close"
 
     @pytest.mark.parametrize("how", ["end", "lose"])
-    async def test_gone_resolves(self, how: str) -> None:
+    async def test_gone_resolves(self, application: Later, peer: Peer, how: str) -> None:
         """Once the client has left: for tasks that wait, one that asks later, and the next request."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get(b"/1") + get(b"/2"))
         first = application.last
         tasks = [asyncio.create_task(first.gone()) for _ in range(2)]
@@ -149,10 +143,8 @@ class TestClient:
             await peer.answers()
             await application.last.gone()
 
-    async def test_one_that_waits_for_gone_may_be_cancelled(self) -> None:
+    async def test_one_that_waits_for_gone_may_be_cancelled(self, application: Later, peer: Peer) -> None:
         """The others go on waiting."""
-        application = Later()
-        peer = Peer(application)
         peer.send(get())
         impatient, patient = (asyncio.create_task(application.last.gone()) for _ in range(2))
         await asyncio.sleep(0)
@@ -170,10 +162,8 @@ class TestClient:
             peer.end()
             assert peer.transport.end == "close"
 
-    async def test_a_lost_client_is_written_nothing(self) -> None:
+    async def test_a_lost_client_is_written_nothing(self, application: Later, peer: Peer) -> None:
         """Whatever the application does: the fake transport refuses it."""
-        application = Later()
-        peer = Peer(application)
         peer.send(post(b"Content-Length: 5\r\nExpect: 100-continue\r\n"))
         peer.lose()
         with pytest.raises(EOFError):

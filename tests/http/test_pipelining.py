@@ -19,10 +19,8 @@ async def test_in_order_one_a_turn_of_the_loop() -> None:
     assert peer.written == b""
 
 
-async def test_nothing_is_read_while_requests_wait() -> None:
+async def test_nothing_is_read_while_requests_wait(application: Later, peer: Peer) -> None:
     """So a client's requests hold no more memory than one read; the last of them lets the next be read."""
-    application = Later()
-    peer = Peer(application)
     peer.send(get(b"/1") + get(b"/2"))
     assert peer.transport.is_paused
     application.answer()
@@ -37,10 +35,8 @@ async def test_nothing_is_read_while_requests_wait() -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 10, 6_000, 8_000])
-async def test_a_head_has_no_more_bytes_than_it_says(cut: int) -> None:
+async def test_a_head_has_no_more_bytes_than_it_says(application: Later, peer: Peer, cut: int) -> None:
     """However it arrives: an application that trusts it measures only what may be large."""
-    application = Later()
-    peer = Peer(application)
     head = get(b"/1", b"X-Long: %b\r\n" % (b"a" * 8_100))
     peer.read(get() + head[:cut])
     for at in range(cut, len(head), 8_192):
@@ -53,10 +49,8 @@ async def test_a_head_has_no_more_bytes_than_it_says(cut: int) -> None:
     assert len(head) <= application.last.head.most_bytes
 
 
-async def test_the_body_of_a_request_that_waited_is_read() -> None:
+async def test_the_body_of_a_request_that_waited_is_read(application: Later, peer: Peer) -> None:
     """Its head came with the request before it, its body comes later."""
-    application = Later()
-    peer = Peer(application)
     peer.send(get(b"/1") + post(b"Content-Length: 4\r\n", b"/2"))
     application.answer()
     await peer.answers()
@@ -68,10 +62,8 @@ async def test_the_body_of_a_request_that_waited_is_read() -> None:
     assert application.last.take() == b"abcd"
 
 
-async def test_a_client_that_reads_no_answer_gets_no_further_one() -> None:
+async def test_a_client_that_reads_no_answer_gets_no_further_one(application: Later, peer: Peer) -> None:
     """Its answers would fill the memory. It goes on once the client has read most of them."""
-    application = Later()
-    peer = Peer(application)
     peer.connection.pause_writing()
     peer.send(get(b"/1") + get(b"/2"))
     assert await peer.answers() == b""
@@ -86,10 +78,8 @@ async def test_a_client_that_reads_no_answer_gets_no_further_one() -> None:
     assert peer.transport.is_paused
 
 
-async def test_requests_of_a_client_that_is_gone_are_dropped() -> None:
+async def test_requests_of_a_client_that_is_gone_are_dropped(application: Later, peer: Peer) -> None:
     """They wait for the one before them, whose answer nobody reads either."""
-    application = Later()
-    peer = Peer(application)
     peer.send(get(b"/1") + get(b"/2"))
     peer.lose()
     application.answer()
@@ -106,10 +96,8 @@ async def test_what_follows_the_last_answer_is_dropped() -> None:
         assert peer.transport.has_ended or peer.transport.end == "close"
 
 
-async def test_a_stop_answers_one_more() -> None:
+async def test_a_stop_answers_one_more(application: Later, peer: Peer) -> None:
     """While the service drains, each answer is the last of its connection."""
-    application = Later()
-    peer = Peer(application)
     peer.send(get(b"/1") + get(b"/2"))
     peer.is_draining = True
     application.answer()
@@ -148,10 +136,8 @@ class TestUnknownMethods:
             application.answer()
         assert peer.written == (ok(b"/1") + ok(b"/2")) * 2
 
-    async def test_have_bodies_like_others(self) -> None:
+    async def test_have_bodies_like_others(self, application: Later, peer: Peer) -> None:
         """And heads in pieces."""
-        application = Later()
-        peer = Peer(application)
         peer.send(b"FOO /", b"1 HTTP/1.1\r\nHost: a\r\nContent-", b"Length: 4\r\n\r\nab", b"cd" + get(b"/2"))
         assert application.asked == [("FOO", b"/1")]
         assert application.last.take() == b"abcd"

@@ -100,10 +100,8 @@ async def test_what_is_no_http(sent: bytes) -> None:
         assert peer.transport.has_ended or peer.transport.end == "close"
 
 
-async def test_after_the_answers_to_good_requests() -> None:
+async def test_after_the_answers_to_good_requests(application: Later, peer: Peer) -> None:
     """Each of them is answered first."""
-    application = Later()
-    peer = Peer(application)
     peer.send(get(b"/1") + get(b"/2") + b"\0")
     for path in (b"/1", b"/2"):
         assert application.asked[-1][1] == path

@@ -139,10 +139,8 @@ async def test_other_lines_are_others() -> None:
 
 @pytest.mark.parametrize("cut", [0, 2, 4], ids=["later", "in part", "with the head"])
 @pytest.mark.parametrize("body", [b"\r\n\r\n", b"GET "])
-async def test_a_body_is_read(body: bytes, cut: int) -> None:
+async def test_a_body_is_read(application: Later, peer: Peer, body: bytes, cut: int) -> None:
     """A GET that had one has it again, however it arrives."""
-    application = Later()
-    peer = Peer(application)
     for _ in range(3):
         peer.send(get(b"/", LENGTH) + body[:cut], *filter(None, [body[cut:]]))
         assert application.last.take() == body

@@ -54,10 +54,8 @@ async def test_with_an_empty_body_and_one_that_is_left() -> None:
         b"Transfer-Encoding: xchunked\r\n",
     ],
 )
-async def test_with_a_body_of_unknown_length(framing: bytes) -> None:
+async def test_with_a_body_of_unknown_length(application: Later, peer: Peer, framing: bytes) -> None:
     """Nothing is read as its body, or as a request after it."""
-    application = Later()
-    peer = Peer(application)
     peer.send(post(OFFER + framing, b"/1", get(b"/evil")), get(b"/evil"))
     if application.seen:
         with pytest.raises(EOFError):
