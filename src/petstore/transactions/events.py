@@ -229,7 +229,7 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
 
 
 def _next(start: Position, most: int) -> Script[_Next]:
-    ((row,),) = ((yield _NEXT, (str(start.transaction), start.id, most)),)
+    (row,) = yield _NEXT, (str(start.transaction), start.id, most)
     identity, is_in_place, is_ahead, is_whole, *places, base_id, transaction, last_id, count = row
     end = Position(int(transaction), last_id) if count else start
     gone = Position(int(places[0]), places[1])

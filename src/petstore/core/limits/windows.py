@@ -61,7 +61,7 @@ class AccountWindows(msgspec.Struct, gc=False):
 
     @classmethod
     def of(cls, *numbers: int) -> AccountWindows:
-        """Of `numbers`."""
+        """The windows with these `numbers`."""
         return cls(_stored_openings(*numbers[::2]), numbers[1::2])
 
     def numbers(self) -> tuple[int, ...]:

@@ -43,12 +43,7 @@ class Database(scripts.Database):
     """Runs scripts and single statements on the connections of a pool."""
 
     def __init__(
-        self,
-        url: str,
-        clock: Clock,
-        options: PostgresOptions,
-        publisher: Publisher,
-        committed: Committed,
+        self, url: str, clock: Clock, options: PostgresOptions, publisher: Publisher, committed: Committed
     ) -> None:
         self._clock = clock
         self._publisher = publisher
