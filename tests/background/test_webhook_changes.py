@@ -26,6 +26,15 @@ async def change(store: Store, **members: Any) -> None:
     await store.webhooks.change(1, WebhookChange(**members), ACTOR)
 
 
+async def gate_for(store: Store, process: Process, receiver: Receiver, count: int = 1) -> Gate:
+    """So many more animals, whose first tries have begun and wait for their answers."""
+    gate = receiver.answer = Gate()
+    await add(store, count)
+    await process.look()
+    await until(lambda: len(gate.waiting) == count)
+    return gate
+
+
 async def restart_deliveries(store: Store) -> None:
     await change(store, enabled=False)
     await change(store, enabled=True)
@@ -42,10 +51,7 @@ class TestChanges:
         await add(store, 3)
         await process.work()
         receiver.taken()
-        gate = receiver.answer = Gate()
-        await add(store, 3)
-        await process.look()
-        await until(lambda: len(gate.waiting) == 3)
+        gate = await gate_for(store, process, receiver, 3)
         await change(store, after=str(start))
         await process.look()
         receiver.answer = answers(204)
@@ -174,10 +180,7 @@ class TestChanges:
         await add(store)
         await process.work()
         (failed,) = receiver.taken()
-        gate = receiver.answer = Gate()
-        await add(store)
-        await process.look()
-        await until(lambda: len(gate.waiting) == 1)
+        gate = await gate_for(store, process, receiver)
         await store.events.note_restore(ACTOR)
         await add(store)
         await process.look()
@@ -312,10 +315,7 @@ class TestReading:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """An event that came after the look, and was delivered before that ended, comes once."""
-        gate = receiver.answer = Gate()
-        await add(store)
-        await process.look()
-        await until(lambda: len(gate.waiting) == 1)
+        gate = await gate_for(store, process, receiver)
         claim = store.deliverers.claim
 
         async def slow(*arguments: Any, **options: Any) -> None:
@@ -338,10 +338,7 @@ class TestReading:
         self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
         """A removal of old entries overtakes a slow receiver: it gets what was read, then what is kept."""
-        gate = receiver.answer = Gate()
-        await add(store)
-        await process.look()
-        await until(lambda: len(gate.waiting) == 1)
+        gate = await gate_for(store, process, receiver)
         await store.categories.name(1, "Dogs", ACTOR)
         gone = (await settled(store)).position
         backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {gone.id}")
@@ -379,10 +376,7 @@ class TestOutOfTurn:
         self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
         """The try fails, and its repetition would come later."""
-        gate = receiver.answer = Gate()
-        await add(store)
-        await process.look()
-        await until(lambda: len(gate.waiting) == 1)
+        gate = await gate_for(store, process, receiver)
         (event_id,) = await feed(store)
         await store.deliveries.redeliver(1, event_id, ACTOR)
         await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import posixpath
 from functools import cached_property
 from html.parser import HTMLParser
@@ -111,8 +110,7 @@ class Shown:
         self.answer = answer
         self.status = answer.status
         self.headers = answer.headers
-        body = answer.body
-        self.body = gzip.decompress(body) if answer.headers.get("content-encoding") == "gzip" else body
+        self.body = answer.content
 
     @cached_property
     def _read(self) -> _Reader:

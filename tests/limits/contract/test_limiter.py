@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -21,15 +23,22 @@ from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, Restart, comp
 from tests.support.journal import ACTOR
 
 
-async def store_with_the_histories_keys(path: Path, clock: ManualClock) -> Store:
-    """A store in which the accounts and keys of the histories exist, with their ids."""
+@asynccontextmanager
+async def limiter_of_histories(kind: str, folder: Path, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
+    """In whose store the accounts and keys of the histories exist, with their ids."""
+    path = folder / f"{secrets.token_hex(8)}.db"
     make_file(path)
     store = backend_for(f"sqlite:///{path}").open(clock)
-    for account in sorted(set(ACCOUNT_OF_KEY.values())):
-        await store.accounts.add(f"account-{account}", resolve_plan("free"), ACTOR)
-    for account in ACCOUNT_OF_KEY.values():
-        await store.keys.issue(f"account-{account}", "test", ACTOR)
-    return store
+    try:
+        for account in sorted(set(ACCOUNT_OF_KEY.values())):
+            await store.accounts.add(f"account-{account}", resolve_plan("free"), ACTOR)
+        for account in ACCOUNT_OF_KEY.values():
+            await store.keys.issue(f"account-{account}", "test", ACTOR)
+        limiter = LIMITERS[kind](store, clock, POLICY)
+        yield limiter
+        await limiter.close()
+    finally:
+        await store.close()
 
 
 @pytest.fixture
@@ -50,17 +59,10 @@ async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncI
 def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: list[Event]) -> None:
     """I8: the same Decisions as the model's, with restarts through the counter store in between."""
 
-    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
-
     async def run() -> None:
         clock = ManualClock()
-        store = await store_with_the_histories_keys(path, clock)
-        try:
-            limiter = LIMITERS[limiter_kind](store, clock, POLICY)
+        async with limiter_of_histories(limiter_kind, tmp_path, clock) as limiter:
             await compare(events, clock, limiter.take, limiter.restart)
-            await limiter.close()
-        finally:
-            await store.close()
 
     asyncio.run(run())
 
@@ -74,30 +76,24 @@ def test_a_look_says_what_is_left_and_takes_nothing(
 ) -> None:
     """Before each request of a history: that finds one less, or nothing left where it is refused. All is the
     same as if nobody had looked."""
-    path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
+    clock = ManualClock()
+    running: list[Event] = [event for event in events if not isinstance(event, Restart)]
 
     async def run() -> None:
-        clock = ManualClock()
-        store = await store_with_the_histories_keys(path, clock)
-        limiter = LIMITERS[limiter_kind](store, clock, POLICY)
+        async with limiter_of_histories(limiter_kind, tmp_path, clock) as limiter:
 
-        async def look_and_take(caller: Caller) -> Decision:
-            seen, taken = await limiter.look(caller), await limiter.take(caller)
-            assert seen.allowed != (taken.banned and not taken.ban_began)
-            assert seen.banned != seen.allowed
-            if taken.allowed:
-                assert seen.remaining == tuple(left + 1 for left in taken.remaining)
-            if not taken.ban_began:
-                assert (seen.reset_at, seen.limits) == (taken.reset_at, taken.limits)
-                assert taken.allowed or seen.remaining == taken.remaining
-            return taken
+            async def look_and_take(caller: Caller) -> Decision:
+                seen, taken = await limiter.look(caller), await limiter.take(caller)
+                assert seen.allowed != (taken.banned and not taken.ban_began)
+                assert seen.banned != seen.allowed
+                if taken.allowed:
+                    assert seen.remaining == tuple(left + 1 for left in taken.remaining)
+                if not taken.ban_began:
+                    assert (seen.reset_at, seen.limits) == (taken.reset_at, taken.limits)
+                    assert taken.allowed or seen.remaining == taken.remaining
+                return taken
 
-        try:
-            running: list[Event] = [event for event in events if not isinstance(event, Restart)]
             await compare(running, clock, look_and_take, limiter.restart)
-        finally:
-            await limiter.close()
-            await store.close()
 
     asyncio.run(run())
 

@@ -53,6 +53,15 @@ def pets_in(path: Path) -> dict[int, str]:
         connection.close()
 
 
+async def with_backup(path: Path, clock: ManualClock) -> tuple[SqliteStore, Path]:
+    """A store with the animals a and b, and a backup with the first one."""
+    store, backup = SqliteStore(str(path), clock, SqliteOptions()), path.with_name("backup.db")
+    await store.pets.add(NewPet("a", 1), ACTOR)
+    upkeep.backup(str(path), str(backup), 1_000)
+    await store.pets.add(NewPet("b", 1), ACTOR)
+    return store, backup
+
+
 def beside_it(path: Path, suffix: str) -> Path:
     """The file whose name is that of the database and a suffix."""
     return Path(f"{path}{suffix}")
@@ -232,11 +241,7 @@ class TestRestore:
 
     async def test_an_old_log_does_not_come_back(self, path: Path, clock: ManualClock) -> None:
         """A server was killed and left its log beside the file: the restored one must not take it up."""
-        store = SqliteStore(str(path), clock, SqliteOptions())
-        await store.pets.add(NewPet("a", 1), ACTOR)
-        backup = path.with_name("backup.db")
-        upkeep.backup(str(path), str(backup), 1_000)
-        await store.pets.add(NewPet("b", 1), ACTOR)
+        store, backup = await with_backup(path, clock)
         killed = {suffix: beside_it(path, suffix).read_bytes() for suffix in ("", "-wal")}
         await store.close()
         for suffix, content in killed.items():
@@ -248,11 +253,7 @@ class TestRestore:
 
     async def test_nor_does_one_whose_database_was_removed(self, path: Path, clock: ManualClock) -> None:
         """An operator made room for the restore by removing the file, and not the log beside it."""
-        store = SqliteStore(str(path), clock, SqliteOptions())
-        await store.pets.add(NewPet("a", 1), ACTOR)
-        backup = path.with_name("backup.db")
-        upkeep.backup(str(path), str(backup), 1_000)
-        await store.pets.add(NewPet("b", 1), ACTOR)
+        store, backup = await with_backup(path, clock)
         log = beside_it(path, "-wal").read_bytes()
         await store.close()
         beside_it(path, "").unlink()
