@@ -97,12 +97,7 @@ async def test_who_gets_what_by_account_and_type(store: Store, process: Process,
 
 
 async def test_a_failure_is_repeated_by_the_schedule_and_then_over(
-    store: Store,
-    backend: SharedData,
-    hook: Webhook,
-    process: Process,
-    receiver: Receiver,
-    clock: ManualClock,
+    store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
 ) -> None:
     """5 s, 30 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 h after the try before, up to a fifth more or less; a
     newer event does not wait."""

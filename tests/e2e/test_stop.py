@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import signal
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.backends import execute_in_file
+from tests.support.cluster import Client
 from tests.support.raw import RawConnection
 from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
@@ -85,16 +85,12 @@ class TestSigterm:
         enough = threading.Event()
 
         def add(server: Server, number: int) -> None:
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+            client = Client(server.port, key)
             for count in range(100_000):
                 name = f"{number}-{count}"
                 try:
-                    connection.request(
-                        "POST", "/v1/pets", json.dumps({"name": name, "categoryId": 1}), headers
-                    )
-                    answer = connection.getresponse()
-                    document = json.loads(answer.read())
+                    answer = client.add(name)
+                    document = answer.json()
                 except (OSError, http.client.HTTPException):
                     return
                 if answer.status != 201 or document["name"] != name:

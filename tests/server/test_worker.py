@@ -195,10 +195,7 @@ class StalledServer(AcceptingServer):
     ],
 )
 async def test_a_stop_cuts_off_what_is_still_arriving(
-    monkeypatch: pytest.MonkeyPatch,
-    number: signal.Signals,
-    at_stop: signal.Signals | None,
-    seconds: float,
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, at_stop: signal.Signals | None, seconds: float
 ) -> None:
     """I16: some seconds after the signal and the drain, also where a worker ends for a successor already."""
     cut: list[float] = []

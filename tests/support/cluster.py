@@ -63,11 +63,7 @@ class Client:
         self._key = key
 
     def __call__(
-        self,
-        method: str,
-        target: str,
-        document: object = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, target: str, document: object = None, headers: Mapping[str, str] | None = None
     ) -> Response:
         """One request. Raises OSError and HTTPException when there is no whole answer."""
         body = None if document is None else json.dumps(document).encode()

@@ -192,11 +192,7 @@ class TestLoop:
         assert [line["event"] for line in lines] == ["jobs wait"] * 2
 
     async def test_a_stop_while_it_is_taken(
-        self,
-        store: Store,
-        backend: SharedData,
-        add: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
+        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The transaction comes to its end; nobody waits until the lease of a job that nobody has ends."""
         taken, take = asyncio.Event(), store.jobs.take
@@ -236,11 +232,7 @@ class TestLoop:
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
     async def test_an_outage_is_no_attempt(
-        self,
-        store: Store,
-        backend: SharedData,
-        add: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
+        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However often the store is away, the job is free when it answers again, and never given up."""
         monkeypatch.setattr(jobs, "POLL_SECONDS", 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import subprocess
@@ -10,11 +9,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
+from tests.support.cluster import Client
 from tests.support.loops import working
 from tests.support.postgres import fresh_database
 from tests.support.server import issue_key
@@ -59,16 +59,11 @@ class _Posts:
         self._port, self._key = port, key
 
     def run(self, over: threading.Event) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        while not over.wait(0.02):
-            began = time.monotonic()
-            connection.request("POST", "/v1/pets", '{"name": "beside", "categoryId": 1}', headers)
-            answer = connection.getresponse()
-            answer.read()
-            self.refused += answer.status != 201
-            self.longest = max(self.longest, time.monotonic() - began)
-        connection.close()
+        with closing(Client(self._port, self._key)) as client:
+            while not over.wait(0.02):
+                began = time.monotonic()
+                self.refused += client.add("beside").status != 201
+                self.longest = max(self.longest, time.monotonic() - began)
 
 
 def write_list(path: Path, rows: int, renamed: str = "Pet") -> None:

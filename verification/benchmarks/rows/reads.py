@@ -6,13 +6,14 @@ import random
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
-from http.client import HTTPConnection
 from pathlib import Path
 
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import write_cursor
 from petstore.core.pets import PageQuery, PetStatus
+from tests.support.cluster import Client
 from tests.support.loops import working
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
@@ -28,12 +29,8 @@ _WARM_UP_SECONDS = 1.0
 
 def page_bytes(port: int, key: str, accept_encoding: str = "identity") -> int:
     """Length of the listed page's body, which the ceiling answers with too."""
-    connection = HTTPConnection("127.0.0.1", port)
-    headers = {"Authorization": f"Bearer {key}", "Accept-Encoding": accept_encoding}
-    connection.request("GET", LIST, headers=headers)
-    length = len(connection.getresponse().read())
-    connection.close()
-    return length
+    with closing(Client(port, key)) as client:
+        return len(client("GET", LIST, headers={"Accept-Encoding": accept_encoding}).body)
 
 
 def random_pages(key: str) -> tuple[str, ...]:
@@ -45,12 +42,9 @@ def random_pages(key: str) -> tuple[str, ...]:
 
 
 def _post_steadily(port: int, key: str, over: threading.Event) -> None:
-    connection = HTTPConnection("127.0.0.1", port)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    while not over.wait(1 / POSTS_PER_SECOND):
-        connection.request("POST", "/v1/pets", '{"name":"Rex","categoryId":1}', headers)
-        connection.getresponse().read()
-    connection.close()
+    with closing(Client(port, key)) as client:
+        while not over.wait(1 / POSTS_PER_SECOND):
+            client.add("Rex")
 
 
 def measure(plan: Plan) -> list[Row]:
