@@ -5,7 +5,6 @@ What a store does with a tag: storage/contract/test_preconditions.py.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -189,16 +188,6 @@ class TestPreconditionFailed412:
             assert (await rex.patch(1, {"status": "sold"}, match)).status == status
             assert (await rex.ask("DELETE", "/v1/pets/1", match)).status == status
             assert (await rex.ask("DELETE", "/v1/store/orders/1", match)).status == status
-
-    async def test_one_of_64_writers_wins_each_round(self, rex: Shop) -> None:
-        """By the tag of the answer before, whichever it is."""
-        tag = await tag_of(rex, "/v1/pets?id=1")
-        for round_ in range(3):
-            answers = await asyncio.gather(
-                *(rex.patch(1, {"name": f"{round_}.{number}"}, [("if-match", tag)]) for number in range(64))
-            )
-            assert sorted(answer.status for answer in answers) == [200] + [412] * 63
-            (tag,) = (answer.headers["etag"] for answer in answers if answer.status == 200)
 
     async def test_elsewhere_it_is_ignored(self, rex: Shop) -> None:
         """A creation changes nothing that is there."""

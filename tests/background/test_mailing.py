@@ -190,15 +190,6 @@ class TestTls:
         assert (mail.messages, mail.logins) == ([], [])
 
 
-async def test_no_password_without_encryption() -> None:
-    """Where a server offers none, the text says what to try."""
-    with serving_mail(**LOGIN) as mail:
-        async with mailer_of(mail) as mailer:
-            with pytest.raises(ServerTrouble, match="smtps://"):
-                await mailer.send(MESSAGE)
-    assert mail.logins == []
-
-
 async def test_a_cancelled_try_leaves_nothing_open(mail: MailServer, mailer: Mailer) -> None:
     """The next one begins anew."""
     held = mail.answer = Held(at=RCPT)

@@ -79,19 +79,6 @@ class TestDeadline:
         for client in (*clients, asking, idle):
             client.close()
 
-    def test_a_client_that_reads_slowly_gets_everything(self, patient: Server) -> None:
-        """A little at a time through a small window, for several times the deadline: nothing is missing."""
-        length = len(patient.request("GET", DOCUMENT, key="").body)
-        client = StalledClient(patient.port, requests=1)
-        began = time.monotonic()
-        taken = 0
-        while time.monotonic() - began < 5:
-            taken += client.take(65_536)
-            pause(0.2)
-        while taken < length:
-            taken += client.take(65_536)
-        client.close()
-
 
 class TestSlots:
     """All that a process may have open, with a small bound: 62 connections."""
