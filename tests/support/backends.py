@@ -172,7 +172,7 @@ class LimiterBackend(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go."""
+        """Close what it has opened."""
         ...
 
 

@@ -249,9 +249,8 @@ def check(recording: Recording, cut: Cut, path: Path) -> list[str]:
     faults += [f"lost: {pet_id}" for pet_id, name in promised.items() if found.get(pet_id) != name]
     faults += [f"made up: {name!r}" for name in found.values() if name not in recording.attempted]
     faults += [f"torn: {row}" for row in rows if not row[1].startswith(f"{row[2]} ")]
-    faults += (
-        [f"twice: {len(found) - len(set(found.values()))}"] if len(set(found.values())) < len(found) else []
-    )
+    if twice := len(found) - len(set(found.values())):
+        faults.append(f"twice: {twice}")
     faults += [f"a key without its animal: {pet_id}" for (pet_id,) in keys if pet_id not in found]
     if faults:  # what is damaged may take no write
         asyncio.run(store.close())
