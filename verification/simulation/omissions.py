@@ -16,7 +16,7 @@ from petstore.core.limits.counters import Hear, Limiter, LimiterState
 from petstore.core.limits.decision import Decision
 from petstore.core.versions import NoVersions, Version
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.valkey import limiter as limiter_module
+from petstore.limiter.valkey import lease
 from verification.simulation.process import Process
 from verification.simulation.store import SimulatedStore
 from verification.simulation.valkey import SimulatedValkey
@@ -151,5 +151,5 @@ def left_out(step: str, parts: Parts) -> Iterator[None]:
     """Leave this step out of everything in the block; "" for none."""
     if step:
         OMISSIONS[step](parts)
-    with patch.object(limiter_module, "LEASE_SECONDS", 1e6) if step == "lease" else nullcontext():
+    with patch.object(lease, "LEASE_SECONDS", 1e6) if step == "lease" else nullcontext():
         yield
