@@ -15,7 +15,8 @@ from petstore.core.pets import Created, NewPet, Pet, PetStatus
 from petstore.storage.backend import backend_for, sqlite_path
 from petstore.storage.store import Store
 from petstore.transactions.idempotency import lock_number
-from tests.storage.contract.test_schema_steps import ask, newest
+from tests.storage.contract.test_schema_steps import newest
+from tests.support.backends import execute_at
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, plain_user, run
@@ -105,7 +106,7 @@ class FirstRelease:
 def first(url: str, monkeypatch: pytest.MonkeyPatch) -> FirstRelease:
     """On a database of its own with an account."""
     make_first_release(url, monkeypatch)
-    ask(
+    execute_at(
         url,
         "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms) VALUES ('a', 'free', 1, 1, 1)",
     )
@@ -128,7 +129,7 @@ def replay(pet_id: int) -> Created:
 
 async def test_its_database_is_migrated(first: FirstRelease, store: Store) -> None:
     """Every later step runs, and a key that 1.0.0 has kept means its animal still."""
-    assert ask(first.url, "SELECT max(number) FROM schema_steps") == [(newest(first.url),)]
+    assert execute_at(first.url, "SELECT max(number) FROM schema_steps") == [(newest(first.url),)]
     assert await store.pets.add(REX, ACTOR, Idempotency(1, "before")) == replay(1)
 
 
@@ -149,20 +150,20 @@ async def test_each_purges_what_the_other_kept(first: FirstRelease, store: Store
     await store.pets.add(REX, ACTOR, Idempotency(1, "late"))
     clock.advance(DAY_MS / 1_000 - 0.001)
     await first.purge(clock.now_ms())
-    assert ask(first.url, "SELECT count(*) FROM creations") == [(2,)]
+    assert execute_at(first.url, "SELECT count(*) FROM creations") == [(2,)]
     clock.advance(0.001)
     await first.purge(clock.now_ms())
-    assert ask(first.url, "SELECT count(*) FROM creations") == [(0,)]
+    assert execute_at(first.url, "SELECT count(*) FROM creations") == [(0,)]
     await first.add(Idempotency(1, "later"), clock.now_ms())
     clock.advance(DAY_MS / 1_000)
     await store.purge(clock.now_ms())
-    assert ask(first.url, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+    assert execute_at(first.url, "SELECT count(*) FROM idempotency_keys") == [(0,)]
 
 
 async def test_it_does_not_take_another_thing_for_an_animal(first: FirstRelease, store: Store) -> None:
     """A key that created something else is not there for 1.0.0, which knows animals alone."""
-    ask(first.url, "UPDATE creations SET resource = 'order'")
-    assert ask(first.url, "SELECT count(*) FROM idempotency_keys") == [(0,)]
+    execute_at(first.url, "UPDATE creations SET resource = 'order'")
+    assert execute_at(first.url, "SELECT count(*) FROM idempotency_keys") == [(0,)]
 
 
 class TestPostgres:

@@ -226,8 +226,8 @@ class TestChange:
             await store.webhooks.remove(1, ACTOR)
 
     async def test_one_that_was_removed_is_nowhere(self, store: Store, backend: SharedData) -> None:
-        """In no list, no count, of no key, and no entry of it is the account's. No deliverer takes it.
-        Its row, which leaves later, keeps no secrets."""
+        """In no list, no count, and of no key. No deliverer takes it. Its row, by which its entries are the
+        account's, keeps no secrets."""
         await create(store)
         await store.webhooks.remove(1, ACTOR)
         with pytest.raises(WebhookNotFound):
@@ -242,7 +242,7 @@ class TestChange:
             "webhook.removed",
         ]
         owners = f"SELECT DISTINCT {OWNER} FROM journal WHERE subject = 'webhook'"
-        assert backend.execute(owners) == [(None,)]
+        assert backend.execute(owners) == [(1,)]
         assert backend.execute("SELECT secrets FROM webhooks") == [("[]",)]
 
 
