@@ -10,6 +10,7 @@ from email.message import EmailMessage
 import pytest
 
 from petstore.background.facts import Teller
+from petstore.background.retention import remove_old
 from petstore.core import notifications
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.imports import UploadState
@@ -105,6 +106,13 @@ async def disables(world: World) -> None:
     await world.store.webhooks.change(hook, WebhookChange(enabled=False), "key:2")
 
 
+async def adds_and_removes(world: World, *, is_emptied: bool) -> None:
+    """What a stolen key may do in a moment. `is_emptied`: the webhook's row, before the mail is made."""
+    await world.store.webhooks.remove(await webhook(world.store, 2, "https://shop.example/secret"), "key:2")
+    if is_emptied:
+        await remove_old(world.store.retention, world.clock, None)
+
+
 async def orders(world: World) -> None:
     await world.store.pets.add(NewPet("Rex", 1), ACTOR)
     await world.store.orders.place(2, NewOrder(1), ACTOR)
@@ -167,6 +175,16 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
                 ],
             ),
         ],
+    ),
+    (
+        lambda w: adds_and_removes(w, is_emptied=False),
+        "shop",
+        [("webhook.created", ["https://shop.example was added"])],
+    ),
+    (
+        lambda w: adds_and_removes(w, is_emptied=True),
+        "shop",
+        [("webhook.created", ["A webhook to an address that was removed was added"])],
     ),
     (lambda w: w.store.accounts.suspend("shop", ACTOR), "shop", [("account.suspended", ["with 403"])]),
     (

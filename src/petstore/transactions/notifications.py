@@ -76,7 +76,7 @@ _PEOPLE = statement(
     lock=" FOR SHARE OF c",
 )
 _KEY = statement("SELECT label, display FROM api_keys WHERE id = $1")
-_WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1 AND removed_at_ms IS NULL")
+_WEBHOOK = statement("SELECT url FROM webhooks WHERE id = $1")
 
 _OPEN = statement(
     "SELECT id, said, count FROM mails WHERE contact_id = $1 AND kind = $2 AND tries = 0 AND begun = 0"
@@ -223,7 +223,7 @@ def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:
 
 
 def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
-    """By the entries' ids; none where a webhook was removed."""
+    """By the entries' ids."""
     if not entries:
         return {}
     ids = padded(tuple(entry.id for entry in entries))
@@ -238,7 +238,8 @@ def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
         name = yield from _key(entry.subject_id)
     elif entry.subject == "webhook":
         for (url,) in (yield _WEBHOOK, (entry.subject_id,)):
-            name = "/".join(url.split("/", 3)[:3])  # its path may be a secret
+            # Its path may be a secret. A stolen key may remove it at once.
+            name = "/".join(url.split("/", 3)[:3]) or "an address that was removed"
         if key_id := (entry.after or {}).get("keyId"):
             key = yield from _key(key_id)
     return Fact(entry, account, name, key)
