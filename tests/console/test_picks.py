@@ -75,6 +75,28 @@ async def test_a_whole_name_or_a_number_is_no_question(shop: Shop, staff: Visito
     assert "Order 2 is placed." in shown.text
 
 
+async def test_an_account_is_never_taken_for_one_that_is_written_in_other_capitals(
+    shop: Shop, staff: Visitor
+) -> None:
+    """The name as it is written has no doubt; one that both may mean is asked back."""
+    await shop.store.accounts.add("PAWS", FREE, ACTOR)
+    await shop.index()
+    shown = await staff.fill("orders/new", "orders/new", account="Paws", pet="3")
+    assert shown.form("orders/new").choices["account"] == ["PAWS", "paws", "claws-and-paws", ""]
+    await staff.fill("orders/new", "orders/new", account="paws", pet="3")
+    meant = await shop.store.accounts.find("paws")
+    assert (await shop.store.orders.get(1)).account_id == meant.id
+
+
+async def test_an_animal_is_never_taken_for_another_one_of_its_name(shop: Shop, staff: Visitor) -> None:
+    """Nor where newer ones, which have the name in theirs, fill the list that is offered."""
+    for name in [*["Old Tiger's cub"] * 7, "Old Tiger"]:
+        await shop.store.pets.add(NewPet(name, 1), ACTOR)
+    await shop.index()
+    shown = await staff.fill("orders/new", "orders/new", account="paws", pet="old tiger")
+    assert shown.form("orders/new").choices["pet"][0] == "11 · Old Tiger"
+
+
 async def test_both_wrong_fields_are_told_at_once(staff: Visitor) -> None:
     """Nobody finds out one by one."""
     shown = await staff.fill("orders/new", "orders/new", account="nobody", pet="nothing")

@@ -18,7 +18,7 @@ from petstore.console.categories import names_in, with_animals
 from petstore.console.pet_pages import find_pets
 from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account
-from petstore.core.errors import Invalid, NotFound
+from petstore.core.errors import AccountNotFound, Invalid, NotFound
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.search import Words, fold, id_in
 
@@ -109,15 +109,21 @@ def read_number(text: str) -> int | None:
 
 
 async def read_account(visit: Visit, text: str) -> Account:
-    """The account that is meant. Raises Unclear, Invalid without a text, and NotFound."""
+    """The account that is meant. Names may differ in capitals alone. Raises Unclear, NotFound, and Invalid
+    without a text."""
     if not text:
         raise Invalid("account", "Whose order is it? Write a part of the account's name, or its number.")
-    number = id_in(text)
-    choices = [] if number is not None else await accounts(visit, text)
-    same = [each for each in choices if fold(each.text) == fold(text)]
-    if choices and not same:
-        raise Unclear({"account": choices})
-    return await visit.store.accounts.find(same[0].text if same else text if number is None else str(number))
+    number, find = id_in(text), visit.store.accounts.find
+    try:
+        return await find(text if number is None else str(number))
+    except AccountNotFound:
+        choices = [] if number is not None else await accounts(visit, text)
+        same = [each.text for each in choices if fold(each.text) == fold(text)]
+        if len(same) == 1:
+            return await find(same[0])
+        if choices:
+            raise Unclear({"account": choices}) from None
+        raise
 
 
 async def read_pet(visit: Visit, text: str) -> int:
@@ -125,7 +131,7 @@ async def read_pet(visit: Visit, text: str) -> int:
     number = read_number(text)
     choices = await pets(visit, text) if number is None else []
     same = [each for each in choices if fold(each.name) == fold(text)]
-    if len(same) == 1:
+    if len(same) == 1 and len(choices) < _OFFERED:  # else others of the name may not be among them
         number = read_number(same[0].text)
     elif choices:
         raise Unclear({"pet": choices})

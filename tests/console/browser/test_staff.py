@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.console.browser.conftest import OpenDesk
 from tests.console.browser.desk import PASSWORD, Desk
@@ -167,10 +167,22 @@ def _order(desk: Desk) -> None:
     desk.page.get_by_role("option").first.click()
     expect(pet).to_have_value(re.compile(f"{number} · .+"))
     expect(desk.page.get_by_role("listbox")).to_have_count(0)
-    desk.press("Place the order")
+    _scan(desk, pet, number)
     desk.deliver()
     desk.page.goto(f"{desk.base_url}/console/pets/{number}")
     expect(desk.page.locator(".badge").first).to_have_text("sold")
+
+
+def _scan(desk: Desk, field: Locator, number: str) -> None:
+    """A scanner ends with Enter before there is a list for its text: the one of an earlier text chooses
+    nothing."""
+    field.fill("a")
+    expect(desk.page.get_by_role("option")).to_be_visible()
+    field.press("ArrowDown")
+    desk.page.route(f"**/pick/pets?q={number}", lambda route: route.fulfill(status=204))
+    field.fill(number)
+    field.press("Enter")
+    desk.told("is placed.")
 
 
 def _stock_list(desk: Desk) -> None:

@@ -25,6 +25,8 @@ const offer = async (field) => {
   if (!answer?.ok || answer.status !== 200 || field.value !== typed || document.activeElement !== field) return;
   const list = listOf(field);
   list.innerHTML = await answer.text();
+  list.dataset.typed = typed;
+  field.removeAttribute("aria-activedescendant");
   for (const each of list.children) each.id = `${list.id}-${each.id}`;
   list.hidden = !list.children.length;
   field.setAttribute("aria-expanded", String(!list.hidden));
@@ -42,10 +44,11 @@ document.addEventListener("keydown", (event) => {
   const active = options.findIndex((each) => each.id === field.getAttribute("aria-activedescendant"));
   if (event.key === "ArrowDown" && list.hidden) offer(field);
   else if (list.hidden || !options.length) return;
+  else if (event.key === "Escape") closePick(field);
+  else if (list.dataset.typed !== field.value) return;  // of an earlier text: a scanner ends with Enter at once
   else if (event.key === "ArrowDown") activate(field, options[(active + 1) % options.length]);
   else if (event.key === "ArrowUp") activate(field, options[(active || options.length) - 1] || options.at(-1));
   else if (event.key === "Enter" || (event.key === "Tab" && active >= 0)) choose(field, options[Math.max(active, 0)]);
-  else if (event.key === "Escape") closePick(field);
   else return;
   if (event.key !== "Tab") event.preventDefault();
 });
