@@ -233,6 +233,8 @@ async def test_the_filters_take_what_people_write(shop: Shop, viewer: Visitor) -
     await shop.store.pets.add(NewPet("Mia", 1), "cli:bob")
     await shop.store.categories.name(1, "Dogs", ACTOR)
     await shop.store.orders.place(1, NewOrder(1), ACTOR)
+    for name in ("paws", "PAWS"):
+        await shop.store.accounts.add(name, FREE, ACTOR)
     await shop.index()
     for text, said in (
         ("animal 1", "name: Lady Captain"),
@@ -246,6 +248,7 @@ async def test_the_filters_take_what_people_write(shop: Shop, viewer: Visitor) -
         assert said in (await viewer.get("journal?" + urlencode({"about": text}))).text, text
     for text, told in (
         ("mia", "Which one? Write animal 2 (Mia) or animal 3 (Mia)."),
+        ("paws", "Which one? Write account PAWS (account) or account paws (account)."),
         ("1", "Which one? Write animal 1 (Lady Captain) or order 1 (placed)."),
         ("nobody", "Nothing is called 'nobody'. Write a name, or what it is and its number: animal 7"),
         ("99", "Nothing is called '99'."),
