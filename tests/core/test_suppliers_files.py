@@ -21,7 +21,7 @@ from petstore.core.lists import sheets
 from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows
 from petstore.core.lists.listed import Known, Record, StockList
-from petstore.core.lists.reading import open_list
+from petstore.core.lists.reading import SENT_SUFFIXES, open_list
 from tests.support.cases import every_case
 
 KNOWN = Known(
@@ -516,4 +516,5 @@ class TestExcel:
         other = io.BytesIO()
         with zipfile.ZipFile(other, "w") as archive:
             archive.writestr("list.csv", "name,category\n")
-        assert "no Excel workbook" in refusal(other.getvalue())
+        assert SENT_SUFFIXES[".ods"] == "csv"  # so that it is read, and not asked what it is
+        assert "such as .ods. Save the list in it as .xlsx or CSV" in refusal(other.getvalue())

@@ -67,9 +67,9 @@ class JsonList:
 
 
 # The formats by the end of a file's name: of files that are written, and of those that suppliers send. Old
-# Excel files are refused with advice.
+# Excel files and OpenDocument are refused with advice.
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-SENT_SUFFIXES = {**SUFFIXES, **dict.fromkeys((".tsv", ".txt", ".xlsx", ".xlsm", ".xls"), "csv")}
+SENT_SUFFIXES = {**SUFFIXES, **dict.fromkeys((".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".ods"), "csv")}
 FORMATS = ("csv", "jsonl")
 
 

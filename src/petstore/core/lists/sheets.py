@@ -117,8 +117,8 @@ def _check_archive(file: BinaryIO) -> None:
         raise _too_large()
     if not any(part.filename == "xl/workbook.xml" for part in parts):
         raise OperatorError(
-            "This is an archive, and no Excel workbook (.xlsx). Send the list that is in it as CSV or .xlsx."
-            " Nothing was stored."
+            "This is no Excel workbook (.xlsx), but an archive or the file of another program, such as .ods."
+            " Save the list in it as .xlsx or CSV, and send that. Nothing was stored."
         )
 
 
