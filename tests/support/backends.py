@@ -91,20 +91,22 @@ def execute_at(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 
 @asynccontextmanager
-async def opened_store(url: str) -> AsyncIterator[Store]:
-    """A store of one's own on a database of either kind, as a command opens it beside a service."""
-    store = backend_for(url).open(SystemClock())
+async def opened_store(at: str | Backend) -> AsyncIterator[Store]:
+    """A store of one's own on a database of either kind, as a command opens it beside a service: at a URL, or
+    of a backend with options of its own.
+    """
+    store = (backend_for(at) if isinstance(at, str) else at).open(SystemClock())
     try:
         yield store
     finally:
         await store.close()
 
 
-def in_store(url: str, work: Callable[[Store], Awaitable[_T]]) -> _T:
+def in_store(at: str | Backend, work: Callable[[Store], Awaitable[_T]]) -> _T:
     """What `work` does there, whether or not an event loop runs here."""
 
     async def use() -> _T:
-        async with opened_store(url) as store:
+        async with opened_store(at) as store:
             return await work(store)
 
     found: _T = apart(lambda: asyncio.run(use()))

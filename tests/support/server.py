@@ -17,6 +17,7 @@ from petstore.config import load
 from petstore.core.keys import Access
 from petstore.core.limits.plans import FREE, resolve_plan
 from petstore.storage.store import Store
+from petstore.wiring.administration import backend_of
 from tests.support.backends import in_store
 from tests.support.journal import ACTOR
 from tools.servers.child import children, status_of, workers
@@ -200,7 +201,7 @@ def first_key(server: Server) -> str:
         await store.accounts.add("local", FREE, ACTOR)
         return (await store.keys.issue("local", settings.key_environment, ACTOR)).secret
 
-    return in_store(settings.database_url, issue_first)
+    return in_store(backend_of(settings), issue_first)
 
 
 @contextmanager
