@@ -26,6 +26,7 @@ from tests.support.cases import every_case
             "\u0646\u0627\u0645\u0647\u200c\u0647\u0627 \u2764\ufe0f",
             "\u0646\u0627\u0645\u0647\u0647\u0627 \u2764",
         ),
+        ("\u845b\U000e0100\u98fe", "\u845b\u98fe"),
     ],
 )
 def test_capitals_accents_and_spaces_make_no_difference(text: str, folded: str) -> None:

@@ -21,10 +21,11 @@ from petstore.core.values import read_id
 # A change of the rules below is a new format: indexes are built again.
 FORMAT = 2
 # Letters that no decomposition takes apart, signs that keyboards and papers write in several ways, and what
-# says only how the sign before it looks.
+# says only how the sign before it looks: whether it has colours, or which form a Japanese name has.
+_FORMS = map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 _SAME = str.maketrans(
     dict(zip("øłđð\u0131\u2018\u2019\u02bc\u2010\u2013\u2014", "olddi'''---", strict=True))
-    | {"þ": "th", "æ": "ae", "œ": "oe", **dict.fromkeys(map(chr, range(0xFE00, 0xFE10)), "")}
+    | {"þ": "th", "æ": "ae", "œ": "oe", **dict.fromkeys(_FORMS, "")}
 )
 _GRAM = 3
 _WORDS_MAX = 16
