@@ -60,6 +60,7 @@ def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
         ("https://shop.example?key=1", "query"),
         ("https://shop.example#v1", "fragment"),
         ("https://shop.example:port", "not an address"),
+        ("https://shop.example:99999", "not an address"),
         ("http://[::1", "not an address"),
         ("https://shop..example", "not an address"),
         ("https://my shop.example", "not an address"),

@@ -63,7 +63,7 @@ def check_address(address: str, *, allow_http: bool) -> str:
     """
     try:
         parts = urlsplit(str(address).strip())
-        host, _ = parts.hostname, httpx2.URL(parts.geturl())
+        host, _ = parts.hostname, (parts.port, httpx2.URL(parts.geturl()))  # each finds faults of its own
         if host and (not _HOST.fullmatch(host) or not host.encode("idna")):
             raise ValueError
     except (ValueError, httpx2.InvalidURL):
