@@ -41,9 +41,10 @@ _RELEASED_AT_A_TIME = 100
 _TAKEN_AT_A_TIME = 4_000
 
 _IN_USE = (
-    f"w.disabled IS NULL AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = w.account_id AND {IS_IN_USE})"
+    f"w.{IS_THERE} AND w.disabled IS NULL"
+    f" AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = w.account_id AND {IS_IN_USE})"
 )
-_ANY = statement(f"SELECT 1 FROM webhooks w WHERE {_IN_USE} LIMIT 1")
+ANY = statement(f"SELECT 1 FROM webhooks w WHERE {_IN_USE} LIMIT 1")
 
 _RENEW = timed(
     f"INSERT INTO deliverers (owner, deadline_ms) VALUES ($2, {{now}} + {LEASE_MS})"
@@ -169,7 +170,7 @@ class Deliverers(Repository):
     @read
     def is_needed(self) -> Script[bool]:
         """Whether there is a webhook that gets anything."""
-        return bool((yield _ANY, ()))
+        return bool((yield ANY, ()))
 
     async def claim(self, owner: str, idle: Sequence[int], *, is_alone: bool) -> int | None:
         """Renew the lease, and have a fair share of the webhooks: give some of the `idle` ones back, or take

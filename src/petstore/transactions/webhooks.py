@@ -29,7 +29,7 @@ IS_THERE = "removed_at_ms IS NULL"
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks WHERE {IS_THERE}"
 _FIND = statement(f"{_WEBHOOKS} AND id = $1", lock=" FOR UPDATE")
 OF_ACCOUNT = statement(f"{_WEBHOOKS} AND account_id = $1 ORDER BY id")
-_OF_KEY = statement(f"{_WEBHOOKS} AND key_id = $1 ORDER BY id", lock=" FOR UPDATE")
+OF_KEY = statement(f"{_WEBHOOKS} AND key_id = $1 ORDER BY id", lock=" FOR UPDATE")
 # As the index has it.
 _IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
 FAILING = statement(
@@ -79,7 +79,7 @@ class Webhooks(Creating):
     @read
     def of_key(self, key_id: int) -> Script[list[Webhook]]:
         """Those that the key has made, by id."""
-        return [read_webhook(row[:-1]) for row in (yield _OF_KEY, (key_id,))]
+        return [read_webhook(row[:-1]) for row in (yield OF_KEY, (key_id,))]
 
     @read
     def page(
@@ -225,7 +225,7 @@ def disable(webhook_id: int, reason: DisabledReason, actor: str, now_ms: int) ->
 
 def disable_of_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
     """End the deliveries of the webhooks that a key has made."""
-    for row in (yield _OF_KEY, (key_id,)):
+    for row in (yield OF_KEY, (key_id,)):
         webhook = read_webhook(row[:-1])
         if webhook.disabled is None:
             yield from disable(webhook.id, DisabledReason.OPERATOR, actor, now_ms)

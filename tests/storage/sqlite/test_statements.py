@@ -23,13 +23,13 @@ from petstore.storage.sqlite.database import run
 from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
-from petstore.transactions.deliverers import NEXT_REPETITIONS, PRUNE
+from petstore.transactions.deliverers import ANY, FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import AHEAD, TEST, TRIES
 from petstore.transactions.journal_pages import page
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, REMOVED_WEBHOOK
 from petstore.transactions.usage import BANS_IN_FORCE
-from petstore.transactions.webhooks import FAILING
+from petstore.transactions.webhooks import FAILING, OF_ACCOUNT, OF_KEY
 from tests.support.cases import every_case
 
 
@@ -190,6 +190,18 @@ def test_webhooks_that_fail_are_found_by_an_index(connection: apsw.Connection) -
         "SEARCH w USING INDEX webhooks_failing (failing_since_ms>?)",
         "SEARCH a USING INTEGER PRIMARY KEY (rowid=?)",
     ]
+
+
+def test_removed_webhooks_are_passed_by(connection: apsw.Connection) -> None:
+    """Their rows stay as long as their events, and one account may remove any number."""
+    for statement, start in (
+        (OF_ACCOUNT, "SEARCH webhooks USING INDEX webhooks_by_account (account_id=?)"),
+        (OF_KEY, "SEARCH webhooks USING INDEX webhooks_by_key (key_id=?)"),
+        (ANY, "SCAN w USING INDEX webhooks_by_key"),
+        (FURTHEST_BEHIND, "SCAN w USING INDEX webhooks_by_key"),
+    ):
+        arguments = (1,) if "?" in statement.sqlite else ()
+        assert steps(connection, statement.sqlite, arguments)[0] == start
 
 
 def test_a_search_of_the_journal_reads_no_more_than_it_may(connection: apsw.Connection) -> None:
