@@ -101,20 +101,22 @@ def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
     """Along the index of these columns.
 
     Where PostgreSQL expects a value to be frequent, it prefers the index by `id`, and passes over millions of
-    rows if they are elsewhere. An order by the columns too leaves it one index. It estimates a comparison of
-    rows by the first column: one without "or equal" looks as if the value had none, so that all are sorted.
+    rows if they are elsewhere. An order by the columns too leaves it one index, where none has a constant: `=
+    ANY` is no constant to it. It estimates a comparison of rows by the first column: one without "or equal"
+    looks as if the value had none, so that all are sorted. And it ends a walk by their first column alone.
     """
     beyond, opposite, order = ("<", ">", " DESC") if newest_first else (">", "<", "")
     conditions = [*(f"{column} = {place}" for column, place in equal.items()), f"id {beyond} $1"]
     page = statement(f"{table} WHERE {' AND '.join(conditions)} ORDER BY id{order} LIMIT $2")
     if not equal:
         return page
-    columns, values = ", ".join(equal), ", ".join(equal.values())
+    *others, (last, value) = equal.items()
+    within = "".join(f" AND {column} = ANY(ARRAY[{place}]::bigint[])" for column, place in others)
     ordered = ", ".join(f"{column}{order}" for column in (*equal, "id"))
     return Statement(
         page.sqlite,
-        f"{table} WHERE ({columns}, id) {beyond}= ({values}, $1) AND id <> $1"
-        f" AND ({columns}) {opposite}= ({values}) ORDER BY {ordered} LIMIT $2",
+        f"{table} WHERE ({last}, id) {beyond}= ({value}, $1) AND id <> $1 AND {last} {opposite}= {value}"
+        f"{within} ORDER BY {ordered} LIMIT $2",
     )
 
 
