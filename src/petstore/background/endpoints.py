@@ -101,7 +101,7 @@ class Deliveries:
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
         paused_until_ms = self._trying.paused_until_ms
-        moments = [self._trying.due_ms(each) for each in self._due]
+        moments = [self._trying.soonest_ms(self._due)] if self._due else []
         if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
             moments.append(paused_until_ms)
         return min(moments, default=None)

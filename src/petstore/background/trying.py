@@ -136,6 +136,14 @@ class Trying:
         at_ms = within_reach_ms(repetition.at_ms, self._tools.clock.now_ms())
         return max(at_ms, self.paused_until_ms) if repetition.tries or self.is_sealed else at_ms
 
+    def soonest_ms(self, due: Sequence[Repetition]) -> int:
+        """When the first of these may begin, one or more that are sorted by their time. There may be very
+        many, and each look at the journal asks: only for what waits for no pause are they gone through."""
+        # The last one may be of a clock that was set back since.
+        soonest = min(self.due_ms(due[0]), self.due_ms(due[-1]))
+        other = next((each for each in due if not each.tries or each.at_ms >= soonest), due[0])
+        return min(soonest, self.due_ms(other))
+
     def next_of(self, due: Sequence[Repetition]) -> int | None:
         """The place of a repetition that may begin, among those sorted by their time."""
         if self.disabled is not None:
