@@ -21,9 +21,10 @@ from petstore.transactions.script import (
 
 _COLUMNS = Refusal.__struct_fields__[:-1]
 _NUMBERS = {"account_id", "at_ms", "key_id", "status"}
+# PostgreSQL would read all accounts for a join with rows of which it does not know how few they are.
 _ROWS = (
     f"INSERT INTO refusals ({select(_COLUMNS)}) SELECT {{}} FROM {{}}"
-    " WHERE EXISTS (SELECT 1 FROM accounts a WHERE a.id = {} AND a.closed_at_ms IS NULL) ORDER BY 2"
+    " WHERE (SELECT a.closed_at_ms IS NULL FROM accounts a WHERE a.id = {}) ORDER BY 2"
 )
 _VALUES = [f"value ->> {at}" for at, _ in enumerate(_COLUMNS)]
 _TYPED = [
@@ -31,7 +32,7 @@ _TYPED = [
     for column, value in zip(_COLUMNS, _VALUES, strict=True)
 ]
 # One statement for all rows, a JSON array of arrays; their identifiers go by time.
-_ADD = Statement(
+ADD = Statement(
     _ROWS.format(select(_VALUES), "json_each(?1)", _VALUES[0]),
     _ROWS.format(select(_TYPED), "json_array_elements($1::text::json) AS rows (value)", _TYPED[0]),
 )
@@ -59,7 +60,7 @@ class Refusals(Repository):
     @write(NO_EFFECT)
     def add(self, _now_ms: int, refused: Sequence[Refusal]) -> Script[None]:
         """Add some, and remove those that are then too many."""
-        yield _ADD, (json_text([astuple(each)[:-1] for each in refused]),)
+        yield ADD, (json_text([astuple(each)[:-1] for each in refused]),)
         yield _TRIM, (json_text(sorted({each.account_id for each in refused})),)
 
     @read

@@ -16,12 +16,14 @@ from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
+from petstore.core.search import Kind
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
 from petstore.storage.postgres.connection import connect
+from petstore.storage.postgres.search import REMOVE
 from petstore.storage.store import Store
-from petstore.transactions import idempotency, orders
+from petstore.transactions import idempotency, orders, refusals
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pages import after_every_name, by_name, page_of
@@ -336,6 +338,32 @@ class TestPlans:
                     arguments = name, after, after_every_name(prefix)
                     nodes = await self._check(connection, by_name(most).postgres, arguments, most)
                     assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
+
+    async def test_what_the_saving_of_refused_requests_reads(self, database: str, store: Store) -> None:
+        """Of accounts no more than those that it names: each process saves about once a second."""
+        run(
+            database,
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+            " SELECT 'a' || g, 'free', 60, 1000, 0 FROM generate_series(1, 10000) g; ANALYZE",
+        )
+        rows = '[[7, 1, 1, "GET", null, 429, "x", null, null]]'
+        async for connection in planning(database):
+            await self._check(connection, refusals.ADD.postgres, (rows,), 100, 200)
+
+    async def test_what_goes_from_an_index_of_searches_that_grows(self, database: str, store: Store) -> None:
+        """As planned while it was known to be empty, after a restore and an ANALYZE: no text is compared with
+        all the others, for which each step took longer than the one before."""
+        run(database, "ANALYZE search_pets")
+        connection = await connect(database, PostgresOptions())
+        await connection.execute(f"PREPARE remove AS {REMOVE[Kind.PETS].postgres}")
+        explain = "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE remove (ARRAY[7, 8, 9])"
+        await connection.fetchval(explain)
+        run(database, "INSERT INTO search_pets SELECT g, '{1}' FROM generate_series(1, 5000) g")
+        nodes = list(_nodes(json.loads(await connection.fetchval(explain))[0]["Plan"]))
+        for kind in ("Rows Removed by Filter", "Rows Removed by Join Filter"):
+            assert sum(node.get(kind, 0) for node in nodes) == 0, nodes
+        assert run(database, "SELECT count(*) FROM search_pets") == [(4_997,)]
+        await connection.close()
 
     async def test_what_a_session_is_told(self, database: str) -> None:
         """To plan once, since planning a page would cost more than reading it; and when to give up, so that a

@@ -82,13 +82,20 @@ def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]
         for kind in Kind:
             yield Statement("", f"DELETE FROM search_{kind}"), ()
     for kind, rows in texts.items():
-        yield Statement("", f"DELETE FROM search_{kind} WHERE id = ANY($1::bigint[])"), (list(rows),)
+        yield REMOVE[kind], (list(rows),)
         put = [(id_, text) for id_, text in rows.items() if text]
         yield _INSERT[kind], ([id_ for id_, _ in put], [_array(text) for _, text in put])
     yield _FORGET, ()
     yield _WRITE, progress_of(after)
 
 
+# Planned while the index is empty, `= ANY` would compare each of its rows with each of these.
+REMOVE = {
+    kind: Statement(
+        "", f"DELETE FROM search_{kind} USING unnest($1::bigint[]) AS texts (text_id) WHERE id = text_id"
+    )
+    for kind in Kind
+}
 _INSERT = {
     kind: Statement(
         "",
