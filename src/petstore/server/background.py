@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 
 import structlog
-import uvloop
 
 from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
+from petstore.server.loop import Loop
 from petstore.server.process import STOP_SIGNALS, Report
 from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
 
@@ -24,7 +24,7 @@ def run(settings: Settings, counts_directory: Path | None, report: Report) -> in
     """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
     os.nice(_NICENESS)
     collect_garbage_seldom()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=Loop) as runner:
         return runner.run(_run(settings, counts_directory, report))
 
 

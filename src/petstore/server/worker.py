@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import structlog
-import uvloop
 
 from petstore.config import Settings
 from petstore.http.connection import LINGER_SECONDS
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
+from petstore.server.loop import Loop
 from petstore.server.process import FINISH_SECONDS_MAX, REPLACED, STOP_SIGNALS, Report
 from petstore.wiring.application import Application
 
@@ -49,7 +49,7 @@ def run(
     These signals are blocked when this is called, and unblocked once the loop runs.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
-    loop = uvloop.new_event_loop()
+    loop = Loop()
     asyncio.set_event_loop(loop)
     application = Application(
         settings, counts_directory=counts_directory, worker=number, await_turn=report.await_turn
