@@ -276,7 +276,7 @@ class TestChecks:
         on_postgresql.ok("db", "migrate")
         url = on_postgresql.settings["PETSTORE_DATABASE_URL"]
         execute(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET default_transaction_read_only = on")
-        assert "it is a copy that can't be written to" in on_postgresql.refuse(75)
+        assert "it can't be written to: it is a copy" in on_postgresql.refuse(75)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
@@ -23,6 +23,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
 from petstore.storage.postgres import search
+from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
@@ -176,10 +177,12 @@ class TestTold:
         assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
     async def test_a_copy_that_cannot_be_written_to(self, database: str, open_store: Open) -> None:
-        """As after a failover that went elsewhere: reads go on, and so do writes as soon as they may."""
+        """As after a failover that went elsewhere, or as providers do for a full disk: reads go on, and so do
+        writes as soon as they may.
+        """
         configure(database, "default_transaction_read_only = on")
         store = open_store()
-        with pytest.raises(StoreUnavailable, match="a copy that can't be written to; nothing was stored"):
+        with pytest.raises(StoreUnavailable, match="a copy, or default_transaction_read_only is on; nothing"):
             await store.pets.add(REX, ACTOR)
         assert len((await store.pets.page(PageQuery())).pets) == 1
         connection = await asyncpg.connect(database)
@@ -189,6 +192,18 @@ class TestTold:
         )
         connection.terminate()
         assert (await store.pets.add(REX, ACTOR)).pet.id == 2
+
+    async def test_what_has_no_words_of_ours_has_its_code(self, database: str, open_store: Open) -> None:
+        """An operator looks it up. The server's own words may quote data."""
+        admin = await asyncpg.connect(urlunsplit(urlsplit(database)._replace(path="/postgres")))
+        name = urlsplit(database).path[1:]
+        try:
+            await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            with pytest.raises(StoreUnavailable, match=r"the operation \(SQLSTATE 55000\)"):
+                await open_store().pets.add(REX, ACTOR)
+        finally:
+            await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+            await admin.close()
 
     async def test_a_statement_that_takes_too_long(self, database: str, open_store: Open) -> None:
         """The server ends it, so that the outcome is known and the connection is used on."""
@@ -222,6 +237,17 @@ class TestTold:
             pass
         locker.terminate()
         assert run(database, "SELECT count(*) FROM pets") == [(1,)]
+
+    async def test_work_without_a_bound_has_none_by_its_role_or_database(self, database: str) -> None:
+        """Such as `db copy`, an import and `db check`, which take minutes: providers set such bounds."""
+        configure(database, "statement_timeout = 1")
+        configure(database, "idle_in_transaction_session_timeout = 1")
+        connection = await connect(database, PostgresOptions(), bounded=False)
+        async with connection.transaction():
+            await connection.execute("SELECT pg_sleep(0.02)")
+            await asyncio.sleep(0.02)
+            assert await connection.fetchval("SELECT 1") == 1
+        await connection.close()
 
     async def test_connections_that_an_administrator_ends(self, database: str, open_store: Open) -> None:
         """Again and again, under load: what was acknowledged is there, and every request ends."""

@@ -30,7 +30,7 @@ _MEANINGS = {
     "53200": "it has no memory left",
     "53300": "it takes no further connections",
     "2200H": "the range of identifiers is full",
-    "25006": "it is a copy that can't be written to",
+    "25006": "it can't be written to: it is a copy, or default_transaction_read_only is on",
     "57P01": "it is shutting down",
     "57P02": "it has crashed",
     "57P03": "it is starting up",
@@ -135,4 +135,4 @@ def _meaning(error: BaseException) -> str:
         return _UNREACHABLE
     if isinstance(error, asyncpg.PostgresConnectionError):
         return "the connection to it broke"
-    return "it could not carry out the operation"
+    return f"it could not carry out the operation{f' (SQLSTATE {_state(error)})' * bool(_state(error))}"
