@@ -40,10 +40,9 @@ async def connect(url: str, options: PostgresOptions, *, bounded: bool = True) -
     seconds = options.timeout_ms / 1_000
     # An address that names another encoding, as other programs need it, would lose texts.
     settings = {"application_name": "petstore", "client_encoding": "UTF8"}
-    if options.prepared and bounded:  # PgBouncer refuses most settings
-        settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(
-            options.timeout_ms
-        )
+    if options.prepared:  # PgBouncer refuses most settings
+        timeout_ms = options.timeout_ms if bounded else 0  # a role or a database may have its own
+        settings["statement_timeout"] = settings["idle_in_transaction_session_timeout"] = str(timeout_ms)
     try:
         connection = await _connect_to_one(
             _servers_of(url),
