@@ -380,6 +380,19 @@ class TestNoOutage:
             assert (await replica.take(CALLER)).versions.catalogue is None
         assert (replica.watch.reasons, replica.watch.local) == ([], 0)
 
+    async def test_an_emptied_server_is_told_what_is_pending(
+        self, server: ValkeyServer, replicas: Replicas
+    ) -> None:
+        """FLUSHALL after an outage, before the local count was brought along: it has no epoch then."""
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
+        assert await admitted(replica, CALLER, 5) == 5
+        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
+        await replica.watch.back()
+        server.client("FLUSHALL")
+        assert (await replica.take(CALLER)).windows[1].remaining == 1_000 - 5 - 1
+        assert len(replica.watch.reasons) == 1
+
 
 class TestPatience:
     """What is overdue, and what is only a pause of our own."""

@@ -135,7 +135,7 @@ class ValkeyLimiter:
         counted = False
         text = as_text(pending.numbers())
         try:
-            reply = await self._call(self._calls.take(caller, cached, (b"", b"", b"", text)))
+            reply = await self._call(self._calls.take(caller, cached, (b"-", b"", b"", text)))
             if reply[0] == NEEDS_RECORDS:
                 reply = await self._ask_with_records(caller, cached, reply[1], 1, text)
             counted = reply[0] != MOVED

@@ -11,7 +11,7 @@
 --       of each key "limit ... pardoned_ms cached_version cached_until_ms requests", 0 0 for an uncached Caller;
 --       0 requests: what is left, and nothing of the account is written
 --       then, of a single key, where they are needed:
---       3  the epoch in which the store was read, "" if it was not; its records of 4 the account, 5 the key
+--       3  the epoch in which the store was read, "-" if it was not; its records of 4 the account, 5 the key
 --       6  "opened used ...": counts of an outage that are pending for this account
 -- Reply for each key one of
 --       {0, catalogue, keyring, now}   the Caller was cached under another keyring, or for too long
