@@ -128,7 +128,8 @@ def _meaning(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
     if isinstance(error, ssl.SSLError):
-        return "its certificate is not the one that PETSTORE_DATABASE_URL insists on"
+        why = getattr(error, "verify_message", error.reason)
+        return f"its TLS is not what PETSTORE_DATABASE_URL insists on: {why}"
     if isinstance(error, ConnectionError) and "SSL" in str(error):
         return "it does not speak TLS, on which PETSTORE_DATABASE_URL insists"
     if isinstance(error, OSError):
