@@ -136,4 +136,5 @@ def _meaning(error: BaseException) -> str:
         return _UNREACHABLE
     if isinstance(error, asyncpg.PostgresConnectionError):
         return "the connection to it broke"
-    return f"it could not carry out the operation{f' (SQLSTATE {_state(error)})' * bool(_state(error))}"
+    state = _state(error)
+    return "it could not carry out the operation" + (f" (SQLSTATE {state})" if state else "")
