@@ -50,10 +50,9 @@ async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) ->
             await _remove(retention, clock, kind, now_ms - kept_ms, removed)
         if keep_ms is not None:
             await _remove_journal(retention, clock, now_ms - keep_ms, removed)
-        part: Part | None = Part()
-        while part is not None:
-            part = await _gently(clock, retention.remove_webhook(part))
-            removed["webhooks"] += part is not None and part == Part(part.webhook_id)
+        part = Part()
+        while step := await _gently(clock, retention.remove_webhook(part)):
+            part, removed["webhooks"] = step, removed["webhooks"] + (step == Part(step.webhook_id))
     finally:
         if removed.total():
             kept = {} if keep_ms is None else {"kept_since": iso_moment(now_ms - keep_ms)}
