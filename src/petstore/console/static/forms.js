@@ -13,6 +13,7 @@
       isBusy ? each.setAttribute("aria-busy", "true") : each.removeAttribute("aria-busy");
     }
   };
+  const hasText = (form) => form.querySelector("input:not([type=hidden]), select, textarea") !== null;
   const say = (form, text, kind = "fault") => {
     const place = form.matches(".sheet") ? form : document.getElementById("content");
     const said = Object.assign(document.createElement("p"), { className: `${kind} said`, textContent: text, role: "alert" });
@@ -76,7 +77,7 @@
       return location.replace(location.pathname + location.search);
     }
     mark(form, button, false);
-    if (refusal) say(form, `${refusal.textContent} Your text is still here.`);
+    if (refusal) say(form, refusal.textContent + (hasText(form) ? " Your text is still here." : ""));
     else if (main) show(page, main, answer.url);
     else throw new Error("not a page of the console");
   };
@@ -92,7 +93,7 @@
       await send(form, button);
     } catch {
       mark(form, button, false);
-      say(form, "The service could not be reached. Your text is still here; try again.");
+      say(form, `The service could not be reached. ${hasText(form) ? "Your text is still here; try" : "Try"} again.`);
     }
   });
 
