@@ -129,37 +129,29 @@ def many_descriptors() -> Iterator[list[int]]:
 
 
 def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[int]) -> None:
-    """The service's own then have numbers above 1,023: it starts, logs, replaces its worker and stops."""
-    with running_server(tmp_path, how={"pass_fds": many_descriptors}) as server:
-        before = server.workers()
-        server.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: server.workers() not in ([], before), "the new worker")
-        assert server.request("GET", "/v1/pets").status == 200
-        assert server.terminate() == 0
-
-
-def test_clients_do_not_take_the_descriptors_that_were_inherited(
-    tmp_path: Path, many_descriptors: list[int]
-) -> None:
-    """However many connect: some are left for files, and nobody is accepted whom there is none for."""
+    """The service's own then have numbers above 1,023: it starts, logs, replaces its worker and stops.
+    However many clients connect, some are left for files, and nobody is accepted whom there is none for."""
     few = ["sh", "-c", 'ulimit -n 1500 && exec "$@"', "sh"]
-    with (
-        running_server(tmp_path, how={"pass_fds": many_descriptors}, prefix=few) as server,
-        ExitStack() as held,
-    ):
+    with running_server(tmp_path, how={"pass_fds": many_descriptors}, prefix=few) as server:
+        first = server.workers()
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.workers() not in ([], first), "the new worker")
+        assert server.request("GET", "/v1/pets").status == 200
         open_now = Path(f"/proc/{server.workers()[0]}/fd")
         before = len(list(open_now.iterdir()))
-        for _ in range(600):
-            client = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-            client.sendall(b"GET / HTTP/1.1\r\n")
         seen = [before]
 
         def is_settled() -> bool:
             seen.append(len(list(open_now.iterdir())))
             return seen[-1] > before and seen[-20:] == [seen[-1]] * 20
 
-        wait_for(is_settled, "no more to be accepted")
+        with ExitStack() as held:
+            for _ in range(600):
+                client = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                client.sendall(b"GET / HTTP/1.1\r\n")
+            wait_for(is_settled, "no more to be accepted")
         assert seen[-1] < 1_450
+        assert server.terminate() == 0
 
 
 def test_without_standard_error(tmp_path: Path) -> None:

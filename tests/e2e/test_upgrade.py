@@ -33,8 +33,13 @@ class TestSqlite:
     """One server, one file."""
 
     def test_a_start_migrates_and_keeps_the_database_of_before(self, tmp_path: Path, later: Copy) -> None:
-        """It says so; the program of before can be started again on it, and says what it found."""
+        """A program that may not migrate ends with 78 and the command to run, and leaves the file as it is.
+        A later program migrates and says so; the program of before starts again, and says what it found."""
         key = issue_key(tmp_path / "petstore.db")
+        before = (tmp_path / "petstore.db").read_bytes()
+        done = ended(later.program, tmp_path, "serve", migrate="off")
+        assert (done.returncode, "Run `petstore db migrate`" in done.stderr) == (78, True), done.stderr
+        assert (tmp_path / "petstore.db").read_bytes() == before
         with running_server(tmp_path, program=later.program) as server, server.client(key) as client:
             (kept,) = tmp_path.glob("petstore.db.before-migration-*")
             assert f"The previous database is kept as {kept}." in server.log
@@ -47,14 +52,6 @@ class TestSqlite:
         with running_server(tmp_path, program=later.program) as server, server.client(key) as client:
             assert "kept as" not in server.log
             assert len(list(client.pets.list())) == 2
-
-    def test_a_start_that_may_not_migrate_ends(self, tmp_path: Path, later: Copy) -> None:
-        """With 78 and the command to run, and leaves the file as it is."""
-        issue_key(tmp_path / "petstore.db")
-        before = (tmp_path / "petstore.db").read_bytes()
-        done = ended(later.program, tmp_path, "serve", migrate="off")
-        assert (done.returncode, "Run `petstore db migrate`" in done.stderr) == (78, True), done.stderr
-        assert (tmp_path / "petstore.db").read_bytes() == before
 
 
 class TestPostgres:

@@ -106,6 +106,7 @@ class TestNobodyReads:
         """Answers come, also those that are told in the log, and so does the stop."""
         pipe.fill()
         monkeypatch.setattr(logs, "_standard_error", lambda: pipe.writer)
+        monkeypatch.setattr(log_writers, "_CLOSE_SECONDS", 0.01)
         async with open_shop(tmp_path, access_log=access_log) as shop:
 
             async def fail(*_: object) -> None:
@@ -121,6 +122,7 @@ class TestNobodyReads:
     def test_what_is_too_much_is_counted(self, pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
         """Past the bound lines are dropped, and the number is known."""
         monkeypatch.setattr(log_writers, "_WAITING_MAX", 10)
+        monkeypatch.setattr(log_writers, "_CLOSE_SECONDS", 0.01)
         pipe.fill()
         writer = LogWriter(FORM.json_line, pipe.writer)
         for _ in range(100):

@@ -20,7 +20,8 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.package = folder / "petstore"
-        shutil.copytree(ROOT / "src" / "petstore", self.package, ignore=shutil.ignore_patterns("__pycache__"))
+        # With what is compiled, but for what is being written.
+        shutil.copytree(ROOT / "src" / "petstore", self.package, ignore=shutil.ignore_patterns("*.pyc.*"))
         self.program = folder / "run"
         self.program.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(folder)!r})\n"
