@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from itertools import count
 
 PATIENCE_SECONDS = 20.0  # that a test waits for what happens soon
 _LOOK_AGAIN_SECONDS = 0.02
+_TURNS = 100  # of the event loop, before `until` leaves the processor to others between two looks
 
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the event loop turn until the condition holds; TimeoutError when it never does."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110  no event tells
-            await asyncio.sleep(0)
+        for turn in count():
+            if condition():
+                return
+            await asyncio.sleep(0 if turn < _TURNS else 0.001)
 
 
 def pause(seconds: float) -> None:
