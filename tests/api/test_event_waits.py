@@ -185,9 +185,11 @@ class TestForms:
         assert (answer.headers["etag"], after(answer)) == (same.headers["etag"], after(same))
 
     async def test_an_empty_answer_that_is_known_is_304_at_the_end(self, shop: Shop) -> None:
-        """Not before: the client waits for something else."""
+        """Not before: the client waits for something else. The time ends a wait, with the bookmark to go on
+        from."""
         start = await now(shop)
         known = await shop.ask("GET", f"{start}&wait=1")
+        assert (known.json(), after(known).replace("&wait=1", "")) == ([], start)
         asked = [("if-none-match", known.headers["etag"])]
         waiting = asyncio.ensure_future(shop.ask("GET", after(known), asked))
         waits = shop.application.service.waits

@@ -139,13 +139,6 @@ class TestWaits:
         await shop.post({"name": "Rex", "categoryId": 1})
         assert types_of(await waiting) == ["pet.created"]
 
-    async def test_the_time_ends_a_wait(self, shop: Shop) -> None:
-        """Empty, with the bookmark to go on from."""
-        start = await now(shop)
-        answer = await shop.ask("GET", f"{start}&wait=1")
-        assert answer.json() == []
-        assert after(answer).replace("&wait=1", "") == start
-
     async def test_an_event_of_somebody_else_or_another_type_ends_no_wait(self, store_of_each: Shop) -> None:
         """The first one that the request asks for, and may see, does."""
         shop = store_of_each

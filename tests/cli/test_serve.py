@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from petstore import config
 from petstore.core.keys import KEY_PATTERN, mint
 from petstore.ops import logs
+from petstore.storage.postgres import upkeep
 from petstore.wiring.administration import backend_of
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
@@ -371,10 +372,13 @@ class TestRefused:
         assert message.startswith("petstore: Can't listen on ::1:")
         assert message.endswith("Set PETSTORE_HOST to an address of this machine.\n")
 
-    def test_postgresql_database_that_another_service_has(self, on_postgresql: Service) -> None:
+    def test_postgresql_database_that_another_service_has(
+        self, on_postgresql: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Its counters are its own, so both would grant every limit; the message names the remedy."""
         on_postgresql.start()
-        with on_postgresql.hold():
+        with on_postgresql.hold(), monkeypatch.context() as hasty:
+            hasty.setattr(upkeep, "_SERVING_WAIT_MS", 100)
             message = on_postgresql.refuse(1)
         assert "Another service is using the database" in message
         assert "PETSTORE_VALKEY_URL" in message

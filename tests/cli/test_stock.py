@@ -476,7 +476,7 @@ NAMES = st.from_regex(NAME, fullmatch=True) | st.text("'=+-@\t\" ,;\uff1d", min_
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=15)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
 @given(names=st.lists(NAMES, max_size=20), kind=st.sampled_from(["csv", "jsonl"]))
 @example(names=["'=x", "''=x", "=x", "'x", "\u2028x", "# x", "\ufeffx"], kind="csv")
 @example(names=["\u2028x", "# x", "\ufeffx"], kind="jsonl")

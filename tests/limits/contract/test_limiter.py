@@ -55,7 +55,7 @@ async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncI
 @pytest.mark.slow
 @telling
 @given(events=histories())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: list[Event]) -> None:
     """I8: the same Decisions as the model's, with restarts through the counter store in between."""
 
@@ -70,7 +70,7 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
 @pytest.mark.slow
 @telling
 @given(events=histories())
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_look_says_what_is_left_and_takes_nothing(
     limiter_kind: str, tmp_path: Path, events: list[Event]
 ) -> None:

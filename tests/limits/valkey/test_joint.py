@@ -52,7 +52,7 @@ def left(decisions: list[Decision | None]) -> list[int]:
 
 
 @given(turns=st.lists(st.tuples(st.integers(1, 9), st.sampled_from((0, 300, 900, 61_000))), max_size=12))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_they_are_decided_as_one_after_another(clock: ManualClock, turns: list[tuple[int, int]]) -> None:
     """Admissions, refusals, bans and their first refusals, each with all that it says."""
 

@@ -226,7 +226,7 @@ class TestTheBound:
         processes=st.sampled_from((1, 3, 100)),
         back_ms=st.integers(0, 90_000),
     )
-    @settings(max_examples=75, deadline=None)
+    @settings(max_examples=40, deadline=None)
     def test_no_minute_has_more_than_a_share(self, waits: list[int], processes: int, back_ms: int) -> None:
         """Any 60 seconds of a process, wherever they begin; who waits as long as told passes."""
 

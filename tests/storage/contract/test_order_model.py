@@ -95,7 +95,7 @@ class TestModel:
 
     @pytest.mark.slow
     @given(history=st.lists(_moves, max_size=25))
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_orders_and_animals_are_what_the_model_says(
         self, backend: SharedData, clock: ManualClock, history: list[tuple[str, Any, Any]]
     ) -> None:

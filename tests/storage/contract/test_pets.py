@@ -222,7 +222,7 @@ class TestModel:
 
     @through_pgbouncer_too
     @given(steps=_steps)
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_the_store_answers_as_a_dictionary_would(
         self, backend: SharedData, steps: list[tuple[str, Any, int]]
     ) -> None:

@@ -73,7 +73,7 @@ class TestWindows:
         )
     )
     @example(seen=[AccountWindows.of(1_000, 9, DAY, 9), AccountWindows.of(61_000, 2, DAY - 1, 900)])
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_any_order_leads_to_the_same(
         self, store: PostgresStore, seen: list[AccountWindows]
     ) -> None:
