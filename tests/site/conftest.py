@@ -33,6 +33,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def reader(browser: Browser, server: Server) -> Iterator[WatchedPage]:
+    """One page for all that is only read: its process starts once, and knows axe from then on."""
+    context = browser.new_context(viewport=DESKTOP)
+    yield WatchedPage(context.new_page(), server.base_url)
+    context.close()
+
+
 OpenPage = Callable[..., WatchedPage]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.site.conftest import OpenPage
 from tests.support.browser import (
@@ -22,7 +21,6 @@ from tests.support.browser import (
     violations,
     weigh,
 )
-from tests.support.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -37,14 +35,6 @@ _TEXT = """
 () => [...document.querySelectorAll("main :is(h1, h2, h3, p, li, td, th, pre, dt, dd)")]
   .map((part) => part.textContent.replace(/\\s+/g, " ").trim())
 """
-
-
-@pytest.fixture(scope="module")
-def reader(browser: Browser, server: Server) -> Iterator[WatchedPage]:
-    """One page for all that is only read: its process starts once, and knows axe from then on."""
-    context = browser.new_context(viewport=DESKTOP)
-    yield WatchedPage(context.new_page(), server.base_url)
-    context.close()
 
 
 class TestEveryPage:

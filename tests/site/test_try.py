@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -14,7 +14,15 @@ from tests.support.server import Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-OpenPage = Callable[..., WatchedPage]
+
+@pytest.fixture
+def reference(reader: WatchedPage) -> Iterator[WatchedPage]:
+    """The page, which is the largest, loaded anew; no key is left for the next test."""
+    reader.complaints.clear()
+    reader.open("/docs/reference")
+    yield reader
+    reader.page.unroute_all()
+    reader.page.evaluate("sessionStorage.clear()")
 
 
 def form(page: Page, operation: str, key: str = "") -> Locator:
@@ -47,10 +55,9 @@ def sent_by(page: Page) -> list[str]:
     return asked
 
 
-def test_an_animal_is_added_and_listed(open_page: OpenPage, server: Server) -> None:
+def test_an_animal_is_added_and_listed(reference: WatchedPage, server: Server) -> None:
     """From the examples alone: 201 with the limits, then 200 with the animal; neither meets the policy."""
-    watched = open_page()
-    page = watched.open("/docs/reference")
+    page = reference.page
     created = send(form(page, "createPet", server.key))
     expect(created.locator(".outcome")).to_contain_text("201 Created in")
     expect(created.locator("dt").filter(has_text=re.compile("^x-ratelimit-remaining$"))).to_be_visible()
@@ -60,13 +67,12 @@ def test_an_animal_is_added_and_listed(open_page: OpenPage, server: Server) -> N
     listed.locator("[name=id]").fill(f"{new['id']}, 999999")
     answer = send(listed)
     assert json.loads(answer.locator("pre code").inner_text()) == [new]
-    assert watched.faults() == []
+    assert reference.faults() == []
 
 
-def test_a_change_is_asked_about_first(open_page: OpenPage, server: Server) -> None:
+def test_a_change_is_asked_about_first(reference: WatchedPage, server: Server) -> None:
     """The page stands in the real service: `Cancel` sends nothing."""
-    watched = open_page()
-    page = watched.open("/docs/reference")
+    page = reference.page
     asked = sent_by(page)
     deletion = form(page, "deletePet", server.key)
     deletion.get_by_label("petId").fill("1")
@@ -79,17 +85,16 @@ def test_a_change_is_asked_about_first(open_page: OpenPage, server: Server) -> N
     assert server.request("GET", "/v1/pets?id=1").json() != []
 
 
-def test_an_error_leads_to_its_advice(open_page: OpenPage) -> None:
+def test_an_error_leads_to_its_advice(reference: WatchedPage) -> None:
     """Without a key: 401, and a link to the advice for its code."""
-    page = open_page().open("/docs/reference")
-    answer = send(form(page, "listPets"))
+    answer = send(form(reference.page, "listPets"))
     expect(answer.locator(".outcome")).to_contain_text("401 Unauthorized")
     expect(answer.get_by_role("link", name="unauthorized")).to_have_attribute("href", "errors#unauthorized")
 
 
-def test_without_an_answer_the_page_says_what_is_known(open_page: OpenPage, server: Server) -> None:
+def test_without_an_answer_the_page_says_what_is_known(reference: WatchedPage, server: Server) -> None:
     """A connection that breaks: for a change, that its outcome is unknown."""
-    page = open_page().open("/docs/reference")
+    page = reference.page
     page.route("**/v1/**", lambda route: route.abort())
     reading = send(form(page, "listPets", server.key))
     expect(reading).to_have_text("No answer: the service can't be reached.")
@@ -97,12 +102,11 @@ def test_without_an_answer_the_page_says_what_is_known(open_page: OpenPage, serv
     expect(changing).to_contain_text("Whether the change was made is unknown.")
 
 
-def test_what_an_animal_is_called_is_text(open_page: OpenPage, server: Server) -> None:
+def test_what_an_animal_is_called_is_text(reference: WatchedPage, server: Server) -> None:
     """Markup in a name is shown as it is, and large integers keep their digits."""
     name = "<img src=x onerror=document.title='taken'>"
     new = server.post({"name": name, "categoryId": 9_007_199_254_740_993}).json()
-    watched = open_page()
-    page = watched.open("/docs/reference")
+    page = reference.page
     reading = form(page, "getPet", server.key)
     reading.get_by_label("petId").fill(str(new["id"]))
     answer = send(reading)
@@ -110,12 +114,12 @@ def test_what_an_animal_is_called_is_text(open_page: OpenPage, server: Server) -
     expect(answer.locator("pre")).to_contain_text("9007199254740993")
     assert page.locator(".result img").count() == 0
     assert page.title() != "taken"
-    assert watched.faults() == []
+    assert reference.faults() == []
 
 
-def test_a_form_asks_its_own_interface_only(open_page: OpenPage, server: Server) -> None:
+def test_a_form_asks_its_own_interface_only(reference: WatchedPage, server: Server) -> None:
     """No value of a path leads elsewhere: it is encoded, or refused before anything is sent."""
-    page = open_page().open("/docs/reference")
+    page = reference.page
     asked = sent_by(page)
     reading = form(page, "getPet", server.key)
     for path in ("..", "../../docs", "//elsewhere.invalid/", "."):

@@ -46,13 +46,13 @@ _UNFOLD = "() => document.querySelectorAll('details').forEach((details) => (deta
 _THIN = """
 () => {
   const name = (node) => `${node.localName}.${node.getAttribute("class") ?? ""}`;
-  const shape = (node) => [
+  const look = (node) => [
     name(node), node.textContent.trim() !== "",
     [...node.attributes].map((attribute) => [attribute.name, attribute.value !== ""]),
-    [...node.children].map(shape),
   ];
+  const shape = (node) => [look(node), [...node.children].map(shape)];
   const seen = {};
-  for (const list of document.querySelectorAll("tbody, pre code, ul, .shared")) {
+  for (const list of document.querySelectorAll("tbody, pre code, ul, p, .text, .shared")) {
     const place = [];
     for (let node = list; node; node = node.parentElement) place.push(name(node));
     for (const part of [...list.children].slice(1)) {
@@ -60,6 +60,16 @@ _THIN = """
       seen[found] = (seen[found] ?? 0) + 1;
       if (seen[found] > 2) part.remove();
     }
+  }
+  const met = new Set();
+  for (const section of document.querySelectorAll("section")) {
+    const looks = [...section.querySelectorAll("*")].map((node) => {
+      const place = [look(node)];
+      for (let part = node; part !== section; part = part.parentElement) place.push(name(part));
+      return JSON.stringify(place);
+    });
+    if (looks.every((each) => met.has(each))) section.remove();
+    looks.forEach((each) => met.add(each));
   }
 }
 """
@@ -134,7 +144,8 @@ def unfold(page: Page) -> None:
 
 
 def thin(page: Page) -> None:
-    """Leave two of all rows of tables, parts of lists and words of samples that differ in their text alone.
+    """Leave two of all rows of tables, parts of lists and texts, and words of samples, that differ in their
+    text alone; and no section that has nothing but what sections before it have in the same places.
 
     axe looks at each: this takes most of its time, and none of what it can find.
     """
