@@ -22,11 +22,10 @@ class _Ban(msgspec.Struct):
 
 
 class _Failures(msgspec.Struct):
-    """Of one kind. `left_out` were not logged since `logged_at`; monotonic seconds."""
+    """With one reason. `left_out` were not logged since `logged_at`; monotonic seconds."""
 
     began: float
     logged_at: float
-    last_at: float
     request_id: str = ""
     operation: str = ""
     left_out: int = 0
@@ -35,7 +34,8 @@ class _Failures(msgspec.Struct):
 class Incidents:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._failures: dict[str, _Failures] = {}
+        self._failures: dict[str, _Failures] = {}  # of the present outage, by reason, the oldest first
+        self._failed_at = 0.0
         self.bans: dict[int, _Ban] = {}  # by key; every response checks whether it is empty
 
     def ban_began(self, caller: Caller, decision: Decision) -> None:
@@ -52,12 +52,12 @@ class Incidents:
     def store_failed(self, reason: str, request_id: str, operation: str) -> None:
         """One 503. The first is logged at once, then one line a second has the number left out."""
         now = self._clock.monotonic()
+        self._failed_at = now
         failures = self._failures.get(reason)
         if failures is None:
             if len(self._failures) >= _KINDS_MAX:
                 return
-            failures = self._failures[reason] = _Failures(now, now - _LINE_EVERY_SECONDS, now)
-        failures.last_at = now
+            failures = self._failures[reason] = _Failures(now, now - _LINE_EVERY_SECONDS)
         failures.request_id, failures.operation = request_id, operation
         failures.left_out += 1
         self._log_failures(reason, failures, now)
@@ -68,13 +68,13 @@ class Incidents:
         for key, ban in list(self.bans.items()):
             if ban.until_ms <= now_ms:
                 self._ban_ended(key, ban, "time")
-        for reason, failures in list(self._failures.items()):
+        for reason, failures in self._failures.items():
             if failures.left_out:
                 self._log_failures(reason, failures, now)
-            elif now - failures.last_at >= _QUIET_SECONDS:
-                del self._failures[reason]
-                seconds = round(failures.last_at - failures.began, 3)
-                _log.info("store available again", reason=reason, seconds=seconds)
+        if self._failures and now - self._failed_at >= _QUIET_SECONDS:
+            began = next(iter(self._failures.values())).began
+            self._failures.clear()
+            _log.info("store available again", seconds=round(self._failed_at - began, 3))
 
     def _log_failures(self, reason: str, failures: _Failures, now: float) -> None:
         if now - failures.logged_at < _LINE_EVERY_SECONDS:
