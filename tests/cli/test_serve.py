@@ -485,6 +485,12 @@ class TestStage:
             on_postgresql.settings |= {"PETSTORE_DATABASE_URL": database, "PETSTORE_STAGE": "staging"}
             assert "this Valkey counts for production" in on_postgresql.refuse(78)
 
+    def test_an_address_of_valkey_that_is_none(self, on_postgresql: Service) -> None:
+        """The start ends before it makes a database."""
+        on_postgresql.settings["PETSTORE_VALKEY_URL"] = "redis://cache"
+        assert "begins with none of valkey://, valkeys:// and unix://" in on_postgresql.refuse(78)
+        assert "preparing" not in [event["event"] for event in on_postgresql.events]
+
     def test_the_first_start_says_how_many_keys_are_refused(self, service: Service) -> None:
         """Of a service that had no stage: once, with the command that shows whose they are."""
         service.settings["PETSTORE_ENVIRONMENT"] = "test"

@@ -43,6 +43,7 @@ def prepare(settings: Settings, backend: Backend, clock: Clock, show_first: Show
         _log.warning("start check", message=_OPEN_TO_ALL)
     for warning in backend.warnings_before_start(clock):
         _log.warning("start check", message=warning)
+    administration.check_files(settings)
     check_served(backend.schema().stage, settings.stage)
     administration.migrate_at_start(settings, backend, clock, _MigrationEvents())
     if not backend.schema().exists:
