@@ -16,7 +16,7 @@ from petstore.core.billing import sum_up
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import Plan
 from petstore.core.moments import iso_day
-from petstore.limiter.valkey import opening
+from petstore.limiter.valkey import client
 from petstore.ops import flusher
 from petstore.wiring.application import Application
 from tests.support.clock import ManualClock
@@ -77,9 +77,9 @@ async def house(
             url = emptied_url()
             opened.time = SteeredTime(url, clock)
             opened.time.tell()
-            scripts, open_client = steered_scripts(), opening.open_client
+            scripts, open_client = steered_scripts(), client.open_client
             monkeypatch.setattr(
-                opening, "open_client", lambda url, _, watch: open_client(url, PATIENT, watch, scripts)
+                client, "open_client", lambda url, _, watch: open_client(url, PATIENT, watch, scripts)
             )
             environment |= {
                 "PETSTORE_DATABASE_URL": stack.enter_context(fresh_database(migrated=True)),

@@ -19,8 +19,8 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
+from petstore.limiter.valkey.client import open_client
 from petstore.limiter.valkey.limiter import ValkeyLimiter
-from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.report import Report

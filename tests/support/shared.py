@@ -11,8 +11,10 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter
 from petstore.core.limits.decision import Decision
 from petstore.core.versions import Version
-from petstore.limiter.valkey.client import ValkeyClient
-from petstore.limiter.valkey.opening import FallbackLimiter, ValkeyLimiter, ValkeyPublisher, open_client
+from petstore.limiter.valkey.client import ValkeyClient, open_client
+from petstore.limiter.valkey.fallback import FallbackLimiter
+from petstore.limiter.valkey.limiter import ValkeyLimiter
+from petstore.limiter.valkey.publisher import ValkeyPublisher
 from petstore.limiter.valkey.scripts import Scripts
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore

@@ -68,7 +68,7 @@ def check_files(settings: Settings) -> None:
 
         check_files(settings.database_url)
     if settings.valkey_url:
-        from petstore.limiter.valkey.opening import usable
+        from petstore.limiter.valkey.url import usable
 
         usable(settings.valkey_url)
 
@@ -153,7 +153,7 @@ async def store_for_command(
     async with AsyncExitStack() as opened:
         publisher: Publisher = LeaseWaitPublisher(wait_unless_alone)
         if settings.valkey_url:
-            from petstore.limiter.valkey.opening import open_publisher
+            from petstore.limiter.valkey.publisher import open_publisher
 
             patience_seconds = settings.valkey_timeout_ms / 1_000
             notifying = open_publisher(
@@ -170,7 +170,7 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
     """Settings and clock of the Valkey of the settings; None without one. Raises Unavailable."""
     if not settings.valkey_url:
         return None
-    from petstore.limiter.valkey.opening import inspect
+    from petstore.limiter.valkey.inspection import inspect
 
     return asyncio.run(inspect(settings.valkey_url, clock))
 
@@ -180,9 +180,9 @@ async def claim_counters(settings: Settings) -> None:
     accounts and keys have the same numbers there, so each would use up the other's limits."""
     if not settings.valkey_url:
         return
-    from petstore.limiter.valkey.opening import claim_for
+    from petstore.limiter.valkey.inspection import claim
 
-    found = await claim_for(settings.valkey_url, settings.stage or "")
+    found = await claim(settings.valkey_url, settings.stage or "")
     if found and found != settings.stage:
         raise ConfigurationError(
             f"PETSTORE_VALKEY_URL: this Valkey counts for {found}. Name another one, or another database of"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from petstore.config import Settings
 from petstore.core.clock import Clock
@@ -12,10 +12,12 @@ from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Limiter, LimiterState
 from petstore.core.limits.usage import UsageChanges
 from petstore.limiter.memory import MemoryLimiter
-from petstore.limiter.valkey.observer import LimiterObserver
 from petstore.storage.backend import Backend
 from petstore.storage.observer import Committed
 from petstore.storage.store import Store
+
+if TYPE_CHECKING:
+    from petstore.limiter.valkey.observer import LimiterObserver
 
 
 class Storage(NamedTuple):
@@ -79,16 +81,16 @@ async def open_store(
 
         alone = MemoryLimiter(clock, policy, store.versions, state)
         return Storage(store, alone, store.counters.save, _no_counters, take_up)
-    from petstore.limiter.valkey import opening as valkey  # needs a driver that may be missing
+    from petstore.limiter.valkey import client, fallback, limiter, publisher  # their driver may be missing
 
-    client = await valkey.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
-    opened.push_async_callback(client.close)  # after the store, which announces its last writes
-    store = backend.open(clock, committed, valkey.ValkeyPublisher(client))
+    valkey = await client.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
+    opened.push_async_callback(valkey.close)  # after the store, which announces its last writes
+    store = backend.open(clock, committed, publisher.ValkeyPublisher(valkey))
     opened.push_async_callback(store.close)
     await store.note_serving(with_valkey=True)
     counters = store.merging_counters
     assert counters is not None, "config refuses a file with a Valkey"
     refuse = settings.limiter_outage == "refuse"
-    fallback = None if refuse else valkey.FallbackLimiter(clock, policy, processes(settings))
-    shared = valkey.ValkeyLimiter(client, counters, clock, policy, fallback)
-    return Storage(store, shared, counters.merge, client.check, _no_counters)
+    in_outages = None if refuse else fallback.FallbackLimiter(clock, policy, processes(settings))
+    shared = limiter.ValkeyLimiter(valkey, counters, clock, policy, in_outages)
+    return Storage(store, shared, counters.merge, valkey.check, _no_counters)

@@ -24,9 +24,9 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS
 from petstore.limiter.valkey import connection
+from petstore.limiter.valkey.client import open_client
 from petstore.limiter.valkey.fallback import FallbackLimiter
 from petstore.limiter.valkey.limiter import ValkeyLimiter
-from petstore.limiter.valkey.opening import open_client
 from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.proxy import open_proxy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from petstore.limiter.valkey.opening import open_publisher
+from petstore.limiter.valkey.publisher import open_publisher
 from tests.support.valkey import PATIENT, ValkeyServer
 from tests.support.waiting import until
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from petstore.core.errors import ConfigurationError
-from petstore.limiter.valkey.opening import open_client, open_publisher
+from petstore.limiter.valkey.client import open_client
+from petstore.limiter.valkey.publisher import open_publisher
 from petstore.limiter.valkey.url import ValkeyUrl, parse_url
 from tests.support.cases import every_case
 from tests.support.valkey import PATIENT
@@ -92,7 +93,7 @@ async def test_a_file_of_authorities_that_is_of_no_use(tmp_path: Path, content: 
 
 def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says what to install."""
-    for name in [name for name in sys.modules if name.startswith("petstore.limiter.valkey.")]:
+    for name in [name for name in sys.modules if name.startswith("petstore.limiter.valkey")]:
         monkeypatch.delitem(sys.modules, name)
     found = builtins.__import__
 
@@ -103,4 +104,4 @@ def test_a_missing_driver_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(ConfigurationError, match=r"make setup-scale.*pip install '\.\[valkey\]'"):
-        import petstore.limiter.valkey.opening  # noqa: F401
+        import petstore.limiter.valkey  # noqa: F401

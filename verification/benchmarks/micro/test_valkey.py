@@ -15,9 +15,9 @@ from petstore.core.clock import SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
+from petstore.limiter.valkey.client import open_client
 from petstore.limiter.valkey.connection import connect
 from petstore.limiter.valkey.limiter import ValkeyLimiter
-from petstore.limiter.valkey.opening import open_client
 from petstore.limiter.valkey.scripts import (
     CATALOGUE,
     CATALOGUE_WRITERS,

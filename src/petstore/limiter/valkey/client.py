@@ -15,12 +15,23 @@ import libvalkey
 
 from petstore.limiter.valkey.connection import Connection, Unreachable, connect, raise_for
 from petstore.limiter.valkey.inspection import SNAPSHOTS, persistence
-from petstore.limiter.valkey.observer import LimiterObserver
+from petstore.limiter.valkey.observer import LimiterObserver, NoObserver
 from petstore.limiter.valkey.scripts import CAN_WRITE, Script, Scripts
-from petstore.limiter.valkey.url import ValkeyUrl
+from petstore.limiter.valkey.url import ValkeyUrl, usable
 
 PROBE_SECONDS = 0.5
 _ANOTHER = 1
+
+
+async def open_client(
+    url: str, patience_seconds: float, observer: LimiterObserver | None = None, scripts: Scripts | None = None
+) -> ValkeyClient:
+    """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
+    `patience_seconds`. Raises ConfigurationError for the URL."""
+    client = ValkeyClient(usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
+    await client.open()
+    await client.check_persistence()
+    return client
 
 
 class ValkeyClient:

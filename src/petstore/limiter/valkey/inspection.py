@@ -12,7 +12,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import Unavailable
 from petstore.limiter.valkey.connection import Connection, Unreachable, connect, raise_for
 from petstore.limiter.valkey.scripts import CAN_WRITE, STAGE, command
-from petstore.limiter.valkey.url import ValkeyUrl
+from petstore.limiter.valkey.url import usable
 
 # Clocks set by NTP differ by far less.
 AGREE_MS = 2_000
@@ -41,10 +41,11 @@ async def persistence(connection: Connection) -> str:
     return SNAPSHOTS if replies[1][1] else "nothing"
 
 
-async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
-    """Connect as the service does and ask. Raises Unavailable."""
+async def inspect(url: str, clock: Clock) -> CountersReport:
+    """Connect as the service does and ask. Raises Unavailable, and ConfigurationError for the URL."""
+    place = usable(url)
     try:
-        connection = await connect(url, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(place, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
         try:
             persists = await persistence(connection)
             info = await connection.call(command(b"INFO", b"server"))
@@ -54,18 +55,20 @@ async def inspect(url: ValkeyUrl, clock: Clock) -> CountersReport:
             await connection.close()
     except Unreachable as error:
         reason = str(error).rstrip(".")
-        raise Unavailable(f"Valkey at {url} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
+        raise Unavailable(f"Valkey at {place} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
     ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
     warnings = _warnings(persists, isinstance(info, libvalkey.ReplyError), ahead_ms)
-    return CountersReport(str(url), _version(info), persists, ahead_ms, warnings)
+    return CountersReport(str(place), _version(info), persists, ahead_ms, warnings)
 
 
-async def claim(url: ValkeyUrl, stage: str) -> str:
+async def claim(url: str, stage: str) -> str:
     """The stage that this Valkey counts for: `stage`, unless another service noted its own before.
 
-    Empty if nobody has noted one, and if Valkey is out of reach."""
+    Empty if nobody has noted one, and if Valkey is out of reach. Raises ConfigurationError for the URL.
+    """
+    place = usable(url)
     with contextlib.suppress(Unreachable):
-        connection = await connect(url, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(place, patience_seconds=_PATIENCE_SECONDS)
         try:
             if stage:
                 raise_for(await connection.call(command(b"SET", STAGE, stage.encode(), b"NX")))

@@ -14,7 +14,16 @@ from itertools import count
 from petstore.core.versions import LEASE_SECONDS, WRITER_SECONDS
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
-from petstore.limiter.valkey.scripts import CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS, command
+from petstore.limiter.valkey.observer import NoObserver
+from petstore.limiter.valkey.scripts import (
+    CATALOGUE,
+    CATALOGUE_WRITERS,
+    KEYRING,
+    KEYRING_WRITERS,
+    Scripts,
+    command,
+)
+from petstore.limiter.valkey.url import usable
 
 _WRITER_MS = int(WRITER_SECONDS * 1_000)
 
@@ -110,3 +119,11 @@ class CommandPublisher(ValkeyPublisher):
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def open_publisher(
+    url: str, patience_seconds: float, wait: Callable[[str], Awaitable[None]]
+) -> CommandPublisher:
+    """For a command. During an outage it calls `wait` with the reason, which has to take LEASE_SECONDS (see
+    core/versions.py). Raises ConfigurationError for the URL."""
+    return CommandPublisher(ValkeyClient(usable(url), Scripts(), NoObserver(), patience_seconds), wait)

@@ -78,6 +78,23 @@ def parse_url(text: str) -> ValkeyUrl:
     )
 
 
+def usable(text: str) -> ValkeyUrl:
+    """The URL with a readable CA file: without it every connection would look like an outage.
+
+    Raises ConfigurationError.
+    """
+    url = parse_url(text)
+    if url.tls:
+        try:
+            url.tls_context()
+        except OSError as error:
+            reason = error.strerror if type(error) is not ssl.SSLError else "it holds no certificate"
+            raise ConfigurationError(
+                f"PETSTORE_VALKEY_URL: {url.authority_file} can't be used as its ca: {reason}."
+            ) from error
+    return url
+
+
 def _database(text: str) -> int:
     if not text:
         return 0
