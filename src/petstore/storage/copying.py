@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -102,11 +102,10 @@ async def _copy_table(
 ) -> CopiedTable:
     columns = ", ".join(table.columns)
     sent = _Checksum(progress)
-    rows: Iterator[tuple[Any, ...]] = map(sent.add, source.rows(table.name, columns, table.order))
-    await target.write(table.name, table.columns, rows)
+    rows = source.rows(table.name, columns, table.order)
+    await target.write(table.name, table.columns, map(sent.add, rows))
     arrived = _Checksum(progress)
-    stored: AsyncIterator[tuple[Any, ...]] = target.rows(table.name, columns, table.order)
-    async for row in stored:
+    async for row in target.rows(table.name, columns, table.order):
         arrived.add(row)
     if (result := arrived.result()) != sent.result():
         raise StoreUnavailable(f"The rows of {table.name} differ after the copy; nothing was kept.")

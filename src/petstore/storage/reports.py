@@ -6,6 +6,11 @@ import msgspec
 
 from petstore.storage.migrations import Schema
 
+# Of pets, accounts and keys.
+COUNTS = (
+    "SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM accounts), (SELECT count(*) FROM api_keys)"
+)
+
 
 class CheckReport(msgspec.Struct, frozen=True):
     """The findings of `db check`: `problems` is empty for a sound database.

@@ -110,9 +110,5 @@ async def check(connection: Connection) -> CheckReport:
     report = reports.of_schema(schema, problems)
     if not schema.exists or not schema.is_usable:
         return report
-    async with connection.transaction(isolation="repeatable_read", readonly=True):
-        pets, accounts, keys = [
-            await connection.fetchval(f"SELECT count(*) FROM {table}")
-            for table in ("pets", "accounts", "api_keys")
-        ]
+    pets, accounts, keys = await connection.fetchrow(reports.COUNTS)
     return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)

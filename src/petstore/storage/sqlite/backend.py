@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 
 from petstore.core.clock import Clock
@@ -31,6 +32,10 @@ class SqliteBackend:
         self._path = path
         self._options = options
         self._busy_timeout_ms = options.busy_timeout_ms
+        # The disk space for `keys revoke` on a full disk.
+        self.keep_reserve = partial(reserve.keep, path)
+        self.has_reserve = partial(reserve.is_kept, path)
+        self.give_up_reserve = partial(reserve.give_up, path)
 
     @property
     def file(self) -> SqliteBackend:
@@ -134,15 +139,3 @@ class SqliteBackend:
         with suppress(StoreDamaged):  # it is replaced all the same
             self.schema().check_stage(self._options.stage)
         return upkeep.restore(self.name, str(source), actor, clock, self._busy_timeout_ms)
-
-    def keep_reserve(self) -> None:
-        """Reserve disk space for `keys revoke` on a full disk, while there is plenty."""
-        reserve.keep(self._path)
-
-    def has_reserve(self) -> bool:
-        """Whether the space is reserved."""
-        return reserve.is_kept(self._path)
-
-    def give_up_reserve(self) -> bool:
-        """Free the reserved space; whether there was any."""
-        return reserve.give_up(self._path)

@@ -15,10 +15,13 @@ _CLOCK_TOLERANCE_MS = 300_000
 def warnings(path: str, busy_timeout_ms: int, clock: Clock) -> list[str]:
     """One line for each, for an existing file. Frees the reserved disk space when opening it needs that."""
     found = []
-    if _make_room(path, busy_timeout_ms):
-        found.append(
-            "No room to open the database: the room that was kept back for that is used up. Make room."
-        )
+    try:  # SQLite makes some of its files anew after a clean stop, also to read
+        schema.read_file(path, busy_timeout_ms)
+    except StoreFull:
+        if reserve.give_up(path):
+            found.append(
+                "No room to open the database: the room that was kept back for that is used up. Make room."
+            )
     if closed := files.close_to_others(path):
         found.append(closed)
     if files.readable_by_others(path):
@@ -35,18 +38,6 @@ def warnings(path: str, busy_timeout_ms: int, clock: Clock) -> list[str]:
             " Set the clock: limits, expiry of keys and usage go by it."
         )
     return found
-
-
-def _make_room(path: str, busy_timeout_ms: int) -> bool:
-    """Free the reserved space when the disk is too full to open the file; whether that was done.
-
-    SQLite makes some of its files anew after a clean stop, also to read.
-    """
-    try:
-        schema.read_file(path, busy_timeout_ms)
-    except StoreFull:
-        return reserve.give_up(path)
-    return False
 
 
 def _text(time_ms: int) -> str:

@@ -96,9 +96,7 @@ def _check(path: str, busy_timeout_ms: int) -> CheckReport:
         report = reports.of_schema(schema, problems)
         if not schema.exists or not schema.is_usable:
             return report
-        pets, accounts, keys = (
-            reader.execute(f"SELECT count(*) FROM {table}").get for table in ("pets", "accounts", "api_keys")
-        )
+        pets, accounts, keys = reader.execute(reports.COUNTS).get
         return msgspec.structs.replace(report, pets=pets, accounts=accounts, keys=keys)
 
 
