@@ -153,7 +153,7 @@ class TestCollisions:
             clock.advance(1.5)
             raise Repeatable("The store failed: the connection to it broke.")
 
-        monkeypatch.setattr(store._database._pool, "acquire", refuse_slowly)  # type: ignore[attr-defined]
+        monkeypatch.setattr(store._database.pool, "acquire", refuse_slowly)  # type: ignore[attr-defined]
         with pytest.raises(StoreUnavailable, match="broke"):
             await store.pets.get(1)
         assert attempts == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, TypeVar, TypeVarTuple
@@ -17,7 +17,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
-from petstore.storage.observer import Committed, StoreLoad
+from petstore.storage.observer import Committed
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import Repeatable, is_lost, is_the_drivers, may_repeat, translate
@@ -50,17 +50,12 @@ class Database(scripts.Database):
         self._committed = committed
         self._connect_unbounded = partial(connect, url, options, bounded=False)
         seconds = options.timeout_ms / 1_000
-        self._pool = Pool(
+        self.pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
         )
         self.heard_commit: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
-
-    def load(self) -> StoreLoad:
-        """Connections in use, and requests that wait for one."""
-        pool = self._pool
-        return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting)
 
     def fetch(self, sql: str, *arguments: object) -> Coroutine[Any, Any, list[Any]]:
         """The rows of a query. Raises StoreUnavailable."""
@@ -77,10 +72,7 @@ class Database(scripts.Database):
         )
 
     def start(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> asyncio.Task[_T]:
-        def run(connection: Connection) -> Awaitable[_T]:
-            return run_locking(connection, script())
-
-        return self.start_work(run, effect)
+        return self.start_work(lambda connection: run_locking(connection, script()), effect)
 
     def start_work(
         self, work: Work[_T], effect: Effect = NO_EFFECT, *, autocommit: bool = False
@@ -94,12 +86,10 @@ class Database(scripts.Database):
 
     async def write_rows(self, sql: str, *arguments: object, effect: Effect = NO_EFFECT) -> list[Any]:
         """The rows that one statement returns, which is a transaction of its own."""
-
-        async def one(connection: Connection) -> list[Any]:
-            rows: list[Any] = await connection.fetch(sql, *arguments)
-            return rows
-
-        return await asyncio.shield(self.start_work(one, effect, autocommit=True))
+        writing: asyncio.Task[list[Any]] = self.start_work(
+            lambda connection: connection.fetch(sql, *arguments), effect, autocommit=True
+        )
+        return await asyncio.shield(writing)
 
     async def write_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
         """Over a connection of its own, which has no timeouts; announced around its commit alone."""
@@ -110,11 +100,20 @@ class Database(scripts.Database):
         self._closing.set()
         while self._tasks:
             await asyncio.wait(self._tasks)
-        await self._pool.close()
+        await self.pool.close()
+
+    @contextlib.asynccontextmanager
+    async def apart(self) -> AsyncIterator[Connection]:
+        """A connection of its own, which has no timeouts; its end rolls back. Raises the driver's errors."""
+        connection = await self._connect_unbounded()
+        try:
+            yield connection
+        finally:
+            await close_connection(connection)
 
     async def _acquire(self, outcome: str) -> Connection:
         try:
-            return await self._pool.acquire()
+            return await self.pool.acquire()
         except Exception as error:  # not repeated: the next request tries again
             raise translate(error, outcome) from error
 
@@ -129,7 +128,7 @@ class Database(scripts.Database):
                 raise
             raise translate(error, repeatable=may_repeat(error)) from error
         finally:
-            self._pool.release(connection)
+            self.pool.release(connection)
 
     def _keep_or_discard(self, connection: Connection, error: BaseException) -> Connection | None:
         """The connection, or None after an error that makes it unusable."""
@@ -141,7 +140,7 @@ class Database(scripts.Database):
         else:
             connection.terminate()
         if isinstance(error, Exception):
-            self._pool.expire_idle()
+            self.pool.expire_idle()
         return None
 
     def _track(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
@@ -157,7 +156,7 @@ class Database(scripts.Database):
         announced: AbstractAsyncContextManager[None] | None = None
         try:
             if effect.catalogue or effect.keyring:
-                change = self._announcement(effect)
+                change = self.announcement(effect)
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
@@ -176,26 +175,22 @@ class Database(scripts.Database):
             outcome = OUTCOME_UNKNOWN if transaction.unknown else NOTHING_STORED
             raise translate(error, outcome, repeatable=may_repeat(error)) from error
         finally:
-            self._pool.release(connection)
+            self.pool.release(connection)
             if announced is not None and transaction.unknown:
-                again = self._announcement(effect)
+                again = self.announcement(effect)
                 self._track(self._settle_late(announced, again))
             elif announced is not None:
                 await announced.__aexit__(None, None, None)
 
     async def _attempt_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
-        connection: Connection | None = None
         try:
-            connection = await self._connect_unbounded()
-            await connection.execute("BEGIN")
-            result = await run_locking(connection, script())
-            await commit(connection, lambda: self._announcement(effect))
-            return result
+            async with self.apart() as connection:
+                await connection.execute("BEGIN")
+                result = await run_locking(connection, script())
+                await commit(connection, lambda: self.announcement(effect))
+                return result
         except Exception as error:
             raise translate(error, NOTHING_STORED, repeatable=may_repeat(error)) from error
-        finally:
-            if connection is not None:
-                await close_connection(connection)  # which rolls back
 
     async def _repeat(
         self, attempt: Callable[[*_Arguments], Coroutine[Any, Any, _T]], *arguments: *_Arguments
@@ -211,7 +206,8 @@ class Database(scripts.Database):
                 await asyncio.sleep(delay * random.uniform(0.5, 1))
         return await attempt(*arguments)
 
-    def _announcement(self, effect: Effect) -> AbstractAsyncContextManager[None]:
+    def announcement(self, effect: Effect) -> AbstractAsyncContextManager[None]:
+        """What a write with this effect commits within; see Publisher."""
         return self._publisher.changing(catalogue=effect.catalogue, keyring=effect.keyring)
 
     async def _settle_late(

@@ -6,6 +6,8 @@ The driver's text is dropped: it may quote data, and the address with its passwo
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import asyncpg
 
@@ -102,6 +104,15 @@ def translate(error: Exception, outcome: str = "", *, repeatable: bool = False) 
     if not is_the_drivers(error):
         return error
     return failure(_meaning(error), outcome, Repeatable if repeatable else StoreUnavailable)
+
+
+@contextmanager
+def translated(outcome: str = "") -> Iterator[None]:
+    """Turn errors as `translate` does."""
+    try:
+        yield
+    except Exception as error:
+        raise translate(error, outcome) from error
 
 
 def translate_at_start(error: Exception) -> Exception:

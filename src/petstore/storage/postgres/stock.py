@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from functools import partial
 
 import asyncpg
 
 from petstore.core.clock import Clock
 from petstore.core.stock import Purpose, StockPlan, StockRow
-from petstore.core.versions import Publisher
 from petstore.storage.failures import NOTHING_STORED
-from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.database import Database
-from petstore.storage.postgres.faults import translate
-from petstore.storage.postgres.pool import Connection, close_connection
-from petstore.storage.postgres.transaction import commit, run_locking, run_script
+from petstore.storage.postgres.faults import translated
+from petstore.storage.postgres.transaction import Announce, commit, run_locking, run_script
 from petstore.transactions import stock
-from petstore.transactions.script import Script, T
+from petstore.transactions.script import CATALOGUE, Script, T
 from petstore.transactions.stock import STAGED, Import, Stock
 
 # Imports store one after the other, so that none adds what another is adding, and nobody changes the animals
@@ -37,47 +34,33 @@ _LOCK = (
 class PostgresStock(Stock):
     """Implements stock.StockRepository."""
 
-    def __init__(
-        self, url: str, options: PostgresOptions, publisher: Publisher, database: Database, clock: Clock
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, *, in_one: bool) -> None:
+        """`in_one`: the only transaction is the whole import."""
         super().__init__(database, clock)
-        self._url = url
-        self._options = options
-        self._publisher = publisher
+        self._postgres = database
+        self._in_one = in_one
 
     @contextlib.asynccontextmanager
     async def importing(
         self, actor: str, key_name: str | None, purpose: Purpose | None = None
     ) -> AsyncIterator[PostgresStockImport]:
-        try:
-            connection = await connect(self._url, self._options, bounded=False)
-        except Exception as error:
-            raise translate(error, NOTHING_STORED) from error
-        try:
-            opened = PostgresStockImport(connection, self._publisher, self._clock, actor, key_name, purpose)
-            await opened.begin(in_one=not self._options.prepared)
-            yield opened
-        finally:
-            await close_connection(connection)  # which drops the tables, and rolls back an open transaction
+        async with contextlib.AsyncExitStack() as opened:
+            with translated(NOTHING_STORED):
+                connection = await opened.enter_async_context(self._postgres.apart())
+            announce = partial(self._postgres.announcement, CATALOGUE)
+            made = PostgresStockImport(connection, self._clock, actor, key_name, purpose)
+            await made.begin(announce, in_one=self._in_one)
+            yield made
 
 
 class PostgresStockImport(Import):
     """Implements stock.StockImport."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        publisher: Publisher,
-        clock: Clock,
-        actor: str,
-        key_name: str | None,
-        purpose: Purpose | None,
-    ) -> None:
-        super().__init__(connection, clock, actor, key_name, purpose)
-        self._publisher = publisher
+    _announce: Announce
 
-    async def begin(self, *, in_one: bool) -> None:
-        """Make the temporary tables; with `in_one` in the only transaction."""
+    async def begin(self, announce: Announce, *, in_one: bool) -> None:
+        """Make the temporary tables; with `in_one` in the only transaction. The commit is announced."""
+        self._announce = announce
         if in_one:
             await self._known(self._connection.execute("BEGIN"))
         await self._run(stock.begin(" ON COMMIT DROP" if in_one else ""))
@@ -98,16 +81,15 @@ class PostgresStockImport(Import):
         if not self._has_work:
             return 0.0
         undo = await self._known(self._lock())
-        try:
-            is_stored = await run_locking(self._connection, self._store(self._clock.now_ms()))
-        except asyncpg.UniqueViolationError:  # another import has added an animal of the same key
-            is_stored = False
-        except Exception as error:
-            raise translate(error, NOTHING_STORED) from error
+        with translated(NOTHING_STORED):
+            try:
+                is_stored = await run_locking(self._connection, self._store(self._clock.now_ms()))
+            except asyncpg.UniqueViolationError:  # another import has added an animal of the same key
+                is_stored = False
         if not is_stored:
             await self._known(self._connection.execute(undo))
             return None
-        await commit(self._connection, lambda: self._publisher.changing(catalogue=True))
+        await commit(self._connection, self._announce)
         return 0.0
 
     async def _lock(self) -> str:
@@ -126,7 +108,5 @@ class PostgresStockImport(Import):
 
     async def _known(self, work: Awaitable[T]) -> T:
         """Await what comes before the commit: after a failure nothing is stored."""
-        try:
+        with translated(NOTHING_STORED):
             return await work
-        except Exception as error:
-            raise translate(error, NOTHING_STORED) from error

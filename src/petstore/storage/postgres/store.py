@@ -43,15 +43,14 @@ class PostgresStore(Store):
         committed: Committed = lambda *_: None,
     ) -> None:
         prepare(url, options)
-        publisher = publisher or NoPublisher()
-        database = Database(url, clock, options, publisher, committed)
+        database = Database(url, clock, options, publisher or NoPublisher(), committed)
         super().__init__(
             database,
             clock,
             pets=PostgresPets(database, clock),
-            stock=PostgresStock(url, options, publisher, database, clock),
+            stock=PostgresStock(database, clock, in_one=not options.prepared),
             keys=PostgresKeys(database, clock),
-            totals=PostgresTotals(url, options),
+            totals=PostgresTotals(database),
             index=PostgresSearch(database),
         )
         self.counters = self.merging_counters = PostgresCounters(database, clock)
@@ -60,7 +59,8 @@ class PostgresStore(Store):
         self._probing: Shared[None, None] = Shared(self._probe)
 
     def load(self) -> StoreLoad:
-        return self._database.load()
+        pool = self._database.pool
+        return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting)
 
     def hear_commits(self, heard: Callable[[], None]) -> None:
         self._database.heard_commit = heard

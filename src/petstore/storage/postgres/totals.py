@@ -6,10 +6,8 @@ import asyncio
 from zoneinfo import ZoneInfo
 
 from petstore.core.totals import Totals
-from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres.connection import connect
-from petstore.storage.postgres.faults import translate
-from petstore.storage.postgres.pool import close_connection
+from petstore.storage.postgres.database import Database
+from petstore.storage.postgres.faults import translated
 from petstore.storage.postgres.transaction import run_locking
 from petstore.transactions.totals import totals
 
@@ -24,18 +22,11 @@ _BEGIN = (
 class PostgresTotals:
     """Implements totals.TotalsRepository."""
 
-    def __init__(self, url: str, options: PostgresOptions) -> None:
-        self._url = url
-        self._options = options
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def count(self, now_ms: int, zone: ZoneInfo) -> Totals:
-        try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                connection = await connect(self._url, self._options, bounded=False)
-                try:
-                    await connection.execute(_BEGIN)
-                    return await run_locking(connection, totals(now_ms, zone))
-                finally:
-                    await close_connection(connection)
-        except Exception as error:
-            raise translate(error) from error
+        with translated():
+            async with asyncio.timeout(_TIMEOUT_SECONDS), self._database.apart() as connection:
+                await connection.execute(_BEGIN)
+                return await run_locking(connection, totals(now_ms, zone))

@@ -17,6 +17,7 @@ from petstore.transactions.script import Script, Statement
 
 _T = TypeVar("_T")
 Work = Callable[[Connection], Awaitable[_T]]
+Announce = Callable[[], AbstractAsyncContextManager[None]]
 # What may take longer than a writer stays announced is announced just before its commit, until which nobody
 # else can read any of it: what is left is the sync of the server's log.
 _COMMIT_SECONDS = WRITER_SECONDS - 1
@@ -42,7 +43,7 @@ def run_locking(connection: Connection, script: Script[_T]) -> Awaitable[_T]:
     )
 
 
-async def commit(connection: Connection, announce: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+async def commit(connection: Connection, announce: Announce) -> None:
     """Commit, announced; also when this is cancelled, since the answer tells what became of it."""
     ending = asyncio.ensure_future(_commit(connection, announce))
     try:
@@ -51,7 +52,7 @@ async def commit(connection: Connection, announce: Callable[[], AbstractAsyncCon
         await ending
 
 
-async def _commit(connection: Connection, announce: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+async def _commit(connection: Connection, announce: Announce) -> None:
     async with announce():
         try:
             async with asyncio.timeout(_COMMIT_SECONDS):
