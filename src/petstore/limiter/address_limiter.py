@@ -54,16 +54,13 @@ class AddressLimiter:
         opened_ms = bucket.opened_ms
         decision = decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=True)
         if bucket.opened_ms != opened_ms:
-            self._remember(name, bucket)
+            # To the end, so that an address is not dropped within a minute that it has used up.
+            if self._buckets.pop(name, None) is None and len(self._buckets) >= _ADDRESSES_MAX:
+                del self._buckets[next(iter(self._buckets))]
+            self._buckets[name] = bucket
         return decision
 
     def peek(self, address: str) -> AddressDecision:
         """The address's window as it is; changes nothing."""
         bucket = self._buckets.get(network_of(address)) or AddressBucket()
         return decide_address(bucket, self._per_minute, self._clock.now_ms(), charge=False)
-
-    def _remember(self, name: str, bucket: AddressBucket) -> None:
-        """Move it to the end, so that an address is not dropped within a minute that it has used up."""
-        if self._buckets.pop(name, None) is None and len(self._buckets) >= _ADDRESSES_MAX:
-            del self._buckets[next(iter(self._buckets))]
-        self._buckets[name] = bucket

@@ -90,10 +90,8 @@ async def _copy(
         copied = [await _copy_table(source, target, table, progress) for table in TABLES]
         await target.analyze(_NAMES)
         # Last, since a rollback does not move a sequence back.
-        for table in TABLES:
-            if table.has_identity:
-                await target.go_on_after(table.name, source.last_identifier(table.name))
-        await target.note_data_set(*source.data_set())
+        last = {table.name: source.last_identifier(table.name) for table in TABLES if table.has_identity}
+        await target.finish(last, *source.data_set())
     return copied
 
 

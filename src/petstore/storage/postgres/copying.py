@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 
 from petstore.core.errors import OperatorError
@@ -41,16 +41,15 @@ class Target:
         async for row in self._connection.cursor(query, prefetch=_ROWS_AT_A_TIME):
             yield tuple(row)
 
-    async def go_on_after(self, table: str, identifier: int) -> None:
-        """Continue identifiers after `identifier`; 0 means that none was assigned."""
-        if identifier:
-            await self._connection.fetchval(
-                "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
-            )
-
-    async def note_data_set(self, is_whole: bool, stage: str | None) -> None:
-        """The data's stage, and whether its journal begins with the first animal: else nobody may follow it
-        from there."""
+    async def finish(self, last: Mapping[str, int], is_whole: bool, stage: str | None) -> None:
+        """Go on after the `last` identifiers of tables, where 0 means that none was assigned. Note the data's
+        stage, and whether its journal begins with the first animal: else nobody may follow it from there.
+        """
+        for table, identifier in last.items():
+            if identifier:
+                await self._connection.fetchval(
+                    "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", table, identifier
+                )
         await self._connection.execute("UPDATE data_set SET is_whole = $1, stage = $2", is_whole, stage)
 
     async def analyze(self, tables: Sequence[str]) -> None:

@@ -160,11 +160,8 @@ class Database(scripts.Database):
                 await change.__aenter__()
                 announced = change
             began = self._clock.monotonic()
-            result = (
-                await transaction.carry_out(work)
-                if autocommit
-                else await _in_time(transaction.carry_out(work))
-            )
+            carrying_out = transaction.carry_out(work)
+            result = await (carrying_out if autocommit else _in_time(carrying_out))
             self.heard_commit()
             self._committed(1, self._clock.monotonic() - began)
             return result

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import stat
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
 from petstore.core.clock import Clock
-from petstore.core.errors import ConfigurationError, StoreDamaged
+from petstore.core.errors import ConfigurationError, OperatorError, StoreDamaged
 from petstore.core.versions import Publisher
 from petstore.storage.migrations import Schema
 from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
-from petstore.storage.sqlite import files, lock, migrating, reserve, start_checks, upkeep
+from petstore.storage.sqlite import files, lock, reserve, start_checks, upkeep
 from petstore.storage.sqlite import schema as schemas
 from petstore.storage.sqlite.connection import empty_log
 from petstore.storage.sqlite.store import SqliteStore
@@ -60,9 +60,36 @@ class SqliteBackend:
         return self.checked_path().stat().st_size
 
     def migrate(self, clock: Clock, observer: MigrationObserver, *, serving: bool = False) -> None:
-        files.refuse_unwritable(self.name)
-        self.schema().check_stage(self._options.stage)
-        migrating.migrate(self.name, self._busy_timeout_ms, clock, observer, serving=serving)
+        path = self.name
+        files.refuse_unwritable(path)
+        found = self.schema()
+        found.check_stage(self._options.stage)
+        if closed := files.close_to_others(path):
+            observer.closed(closed)
+        copies: list[str] = []
+
+        def back_up(schema: Schema) -> None:
+            # Without the time in its name until a step is done. So the next attempt replaces it, and a
+            # service that fails and is started again and again does not fill the disk.
+            copy = f"{path}.before-migration-{schema.version}"
+            Path(copy).unlink(missing_ok=True)
+            copies.append(copy)
+            report = upkeep.backup(path, copy, self._busy_timeout_ms, like=path)
+            if report.problems:
+                raise OperatorError(f"{path} is damaged and was not migrated: {report.problems[0]}.")
+
+        def applied(step: str) -> None:
+            while copies:
+                kept = upkeep.free_name(copies[-1], clock)
+                Path(copies.pop()).rename(kept)
+                observer.backed_up(kept)
+            observer.applied(step)
+
+        # Older programs may use the file meanwhile, unless a step shuts them out.
+        shuts_out = any(step.oldest > found.oldest for step in found.pending())
+        alone = shuts_out and found.exists and not serving
+        with lock.lock_for_serving(path) if alone else nullcontext():
+            schemas.migrate(path, self._busy_timeout_ms, before=back_up, applied=applied)
 
     def check(self) -> CheckReport:
         return upkeep.check(self.name, self._busy_timeout_ms)

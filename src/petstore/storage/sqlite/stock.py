@@ -115,7 +115,10 @@ class SqliteStockImport(Import):
             certain = not committing or isinstance(error, apsw.FullError)
             raise translate(error, NOTHING_STORED if certain else OUTCOME_UNKNOWN) from error
         locked_seconds = self._clock.monotonic() - self._locked_at
-        self._move_log()
+        # Move the log into the file, so that no request has to. Other modes than PASSIVE keep writers out
+        # while they wait for readers, such as a backup.
+        with contextlib.suppress(apsw.Error):  # the server does it later
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         return locked_seconds
 
     def _lock(self) -> None:
@@ -123,12 +126,6 @@ class SqliteStockImport(Import):
         self._connection.wal_autocheckpoint(0)  # not before the lock is released
         self._connection.execute("BEGIN IMMEDIATE")
         self._locked_at = self._clock.monotonic()
-
-    def _move_log(self) -> None:
-        """Move the log into the file, so that no request has to. Other modes than PASSIVE keep writers out
-        while they wait for readers, such as a backup."""
-        with contextlib.suppress(apsw.Error):  # the server does it later
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     async def _run(self, script: Script[T]) -> T:
         return await self._in_thread(lambda: run(self._connection, script))
