@@ -59,7 +59,10 @@ class _Recent:
 
 
 class FallbackLimiter:
-    """Its counters outlive an outage: a second one soon after admits nothing more."""
+    """Its counters outlive an outage: a second one soon after admits nothing more.
+
+    `pending`: by account, the admissions of an outage that Valkey has not counted yet.
+    """
 
     def __init__(self, clock: Clock, policy: BanPolicy, processes: int) -> None:
         self._clock = clock
@@ -68,7 +71,7 @@ class FallbackLimiter:
         self._limiter = MemoryLimiter(clock, policy, NoVersions(), LimiterState(self._windows))
         self._recent: dict[int, dict[int, _Recent]] = {}  # by account, then by index of the window
         self._swept_ms = clock.now_ms()
-        self._pending: dict[int, AccountWindows] = {}
+        self.pending: dict[int, AccountWindows] = {}
 
     def take(self, caller: Caller) -> Decision:
         """Take one request from this process's part of the limits. Versions are unknown.
@@ -105,11 +108,11 @@ class FallbackLimiter:
         return msgspec.structs.replace(caller, limits=parts), recent
 
     def _add_pending(self, account_id: int, now_ms: int) -> None:
-        pending = self._pending.get(account_id)
+        pending = self.pending.get(account_id)
         if pending is None:
-            if len(self._pending) >= _PENDING_MAX:
+            if len(self.pending) >= _PENDING_MAX:
                 return
-            pending = self._pending[account_id] = AccountWindows()
+            pending = self.pending[account_id] = AccountWindows()
         opened, counts = list(pending.openings.opened_ms), list(pending.used)
         for at, kind in enumerate(WINDOWS):
             if not 0 <= now_ms - opened[at] < kind.length_ms:
@@ -117,17 +120,9 @@ class FallbackLimiter:
             counts[at] += 1
         pending.openings, pending.used = openings(*opened), tuple(counts)
 
-    def is_pending(self, account_id: int) -> bool:
-        """Whether the account has admissions of an outage that Valkey has not counted yet; few have."""
-        return account_id in self._pending
-
-    def take_pending(self, account_id: int) -> AccountWindows | None:
-        """Remove and return the pending admissions of an account."""
-        return self._pending.pop(account_id, None)
-
     def restore_pending(self, account_id: int, pending: AccountWindows) -> None:
-        """Put back what `take_pending` gave: Valkey did not count it."""
-        later = self._pending.setdefault(account_id, pending)
+        """Put back what was taken from `pending`: Valkey did not count it."""
+        later = self.pending.setdefault(account_id, pending)
         if later is pending:
             return
         opened, counts = list(later.openings.opened_ms), list(later.used)

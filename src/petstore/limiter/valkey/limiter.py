@@ -89,7 +89,7 @@ class ValkeyLimiter:
             return True
         if version.lease is not self._leases.of_now() or not self._client.is_up:
             return False
-        if fallback is not None and fallback.is_pending(caller.account_id):
+        if fallback is not None and caller.account_id in fallback.pending:
             return False
         return self._joints.begin(caller, version, hear)
 
@@ -107,7 +107,7 @@ class ValkeyLimiter:
     async def _ask(self, caller: Caller, cached: Cached, requests: int) -> list[int]:
         """The script's reply. Raises Unreachable, and StoreUnavailable where records are restored from it."""
         fallback = self._fallback if requests else None
-        if fallback is not None and (pending := fallback.take_pending(caller.account_id)) is not None:
+        if fallback is not None and (pending := fallback.pending.pop(caller.account_id, None)) is not None:
             return await self._ask_with_pending(fallback, caller, cached, pending)
         reply = await self._call(self._calls.take(caller, cached, (), requests))
         if reply[0] != NEEDS_RECORDS:

@@ -41,20 +41,16 @@ class PostgresSearch:
         sign, order = ("<", "DESC") if newest_first else (">", "ASC")
         table, by_id = f"search_{kind}", f"id {sign} $2 ORDER BY id {order}"
         near = f"SELECT id, grams FROM {table} WHERE {by_id} LIMIT {_NEAR * most}"
+        arguments = keys, beyond, most
         rows = await self._database.fetch(
-            f"SELECT id FROM ({near}) AS near WHERE grams @> $1 ORDER BY id {order} LIMIT $3",
-            keys,
-            beyond,
-            most,
+            f"SELECT id FROM ({near}) AS near WHERE grams @> $1 ORDER BY id {order} LIMIT $3", *arguments
         )
         if len(rows) < most:
             # The planner would walk by the id for a LIMIT, past millions of rows.
             rows = await self._database.fetch(
                 f"WITH found AS MATERIALIZED (SELECT id FROM {table} WHERE grams @> $1)"
                 f" SELECT id FROM found WHERE {by_id} LIMIT $3",
-                keys,
-                beyond,
-                most,
+                *arguments,
             )
         return [row[0] for row in rows]
 

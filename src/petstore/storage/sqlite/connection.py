@@ -88,24 +88,20 @@ def _use_log(connection: apsw.Connection, busy_timeout_ms: int) -> None:
 def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
     """The connection for reads, which can't write."""
     try:
-        return _opened_for_reads(path, busy_timeout_ms)
+        with translated():
+            connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+            connection.set_busy_timeout(busy_timeout_ms)
+            # Without this SQLite plans a query again when its bound values change.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")
+            connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
+            return connection
     except StoreUnavailable as error:
         is_refused = isinstance(error.__cause__, apsw.CantOpenError)
         if is_refused and not os.access(Path(path).resolve().parent, os.W_OK):  # for the index of the log
             raise translate(apsw.ReadOnlyError()) from error
         raise
-
-
-def _opened_for_reads(path: str, busy_timeout_ms: int) -> apsw.Connection:
-    with translated():
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(busy_timeout_ms)
-        # Without this SQLite plans a query again when its bound values change.
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        connection.execute("PRAGMA query_only = ON")
-        connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")
-        connection.execute(f"PRAGMA mmap_size = {_MMAP_BYTES}")
-        return connection
 
 
 @contextlib.contextmanager
