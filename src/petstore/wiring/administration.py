@@ -61,8 +61,8 @@ def _options(settings: Settings) -> tuple[SqliteOptions, PostgresOptions]:
 
 
 def check_files(settings: Settings) -> None:
-    """Raise ConfigurationError for a file that can't be used and that an address of the settings names, and
-    for an address of Valkey that is none."""
+    """Raise ConfigurationError for an address of Valkey that is not understood, and for a file that can't be
+    used and that an address of the settings names."""
     if backends.is_server(settings.database_url):
         from petstore.storage.postgres.apart import check_files  # needs a driver that may be missing
 
