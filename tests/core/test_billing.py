@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from petstore.core.billing import BilledAccount, BilledDay, PlanChange, row_members, sum_up
+from petstore.core.billing import BilledAccount, BilledDays, PlanChange, sum_up
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage
@@ -106,7 +106,7 @@ class TestDays:
         )
         rows = list(of.bill(FIRST, LAST))
         assert [row.requests for row in rows] == [1, 0, 0, 0, 2]
-        assert rows[-1] == BilledDay(7, "shop", "2024-10-11", PRO, 2, 3, 4)
+        assert rows[-1] == BilledDays(7, "shop", "2024-10-11", PRO, 2, 3, 4)
 
 
 def test_sums() -> None:
@@ -116,7 +116,7 @@ def test_sums() -> None:
     one, other = account(changes=changes, counted=counted), account(id=8, name="zoo", plan=FREE)
     rows = sum_up([*one.bill(FIRST, LAST), *other.bill(FIRST, LAST)])
     columns = ("accountId", "from", "to", "days", "plan", "requests", "refused", "deprecated")
-    assert [tuple(row_members(row)[column] for column in columns) for row in rows] == [
+    assert [tuple(row.members()[column] for column in columns) for row in rows] == [
         (7, "2024-10-04", "2024-10-05", 2, "pro", 2, 20, 200),
         (7, "2024-10-06", "2024-10-08", 3, "free", 3, 30, 300),
         (7, "2024-10-09", "2024-10-13", 5, "pro", 5, 50, 500),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from petstore.cli.context import Session, read_store
 from petstore.cli.output import Columns, echo_err, write_line, write_table
 from petstore.cli.records import LIMIT_HEADINGS
-from petstore.core.billing import BilledPeriod, BillRow, row_members
+from petstore.core.billing import BilledDays
 from petstore.core.durations import DAY_MS
 from petstore.core.lists.bills import Bill, written_bill
 from petstore.core.moments import iso_day
@@ -35,7 +35,7 @@ def write_bill(session: Session, account: str | None, bill: Bill, form: str) -> 
             async for piece in written_bill(bill, store.billing.accounts, form):
                 click.echo(piece, nl=False)
             return
-        table = _Table(bill.row)
+        table = _Table(bill.summed)
         async for rows in bill.pages(store.billing.accounts):
             table.add(rows)
         table.show()
@@ -58,18 +58,18 @@ def _within(bill: Bill, today: int) -> tuple[Bill, str]:
 class _Table:
     """The first rows, and the sum of all."""
 
-    def __init__(self, row: type[BillRow]) -> None:
-        self._columns = _PERIOD if row is BilledPeriod else _DAY
+    def __init__(self, summed: bool) -> None:
+        self._columns = _PERIOD if summed else _DAY
         self._shown: list[dict[str, Any]] = []
         self._left_out = self._requests = self._refused = self._deprecated = 0
 
-    def add(self, rows: Iterator[BillRow]) -> None:
+    def add(self, rows: Iterator[BilledDays]) -> None:
         for row in rows:
             self._requests += row.requests
             self._refused += row.refused
             self._deprecated += row.deprecated
             if len(self._shown) < _TABLE_MAX:
-                self._shown.append(row_members(row))
+                self._shown.append(row.members())
             else:
                 self._left_out += 1
 

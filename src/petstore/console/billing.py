@@ -11,7 +11,7 @@ from starlette.responses import Response
 from petstore.console.accounts import account_of
 from petstore.console.formats import choose
 from petstore.console.visit import View, Visit, address
-from petstore.core.billing import BilledDay, row_members
+from petstore.core.billing import BilledDays
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
 from petstore.core.lists.bills import Bill, written_bill
@@ -68,7 +68,7 @@ async def show_account(visit: Visit) -> Response:
     account = await account_of(visit)
     today, error = visit.now_ms // DAY_MS, None
     month = visit.asked("month")["month"] or _month_before(today)
-    rows, days, is_final = list[BilledDay](), None, True
+    rows, days, is_final = list[BilledDays](), None, True
     try:
         bill, is_final = _read_bill({"month": month, "first": "", "last": "", "sum": ""}, today)
         days = iso_day(bill.first), iso_day(bill.last)
@@ -96,7 +96,7 @@ async def _first_rows(visit: Visit, bill: Bill) -> list[dict[str, str | int]]:
     async with aclosing(bill.pages(visit.store.billing.accounts)) as pages:
         reads = 0
         async for page in pages:
-            rows += (row_members(row) for row in islice(page, _ROWS - len(rows)))
+            rows += (row.members() for row in islice(page, _ROWS - len(rows)))
             reads += 1
             if len(rows) == _ROWS or reads == _READS_MAX:
                 break

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import WINDOWS, Plan, limit_members
@@ -20,8 +21,16 @@ from petstore.core.moments import iso_day
 _iso_day = lru_cache(maxsize=4_096)(iso_day)
 
 
-class BilledDay(msgspec.Struct, frozen=True, gc=False):
-    """One account on one UTC day. The plan is that at the day's end; requests are the admitted ones."""
+def columns(summed: bool) -> tuple[str, ...]:
+    """The names of `BilledDays.cells`, of sums or of single days."""
+    dates = ("from", "to", "days") if summed else ("date",)
+    limits = (window.limit_member for window in WINDOWS)
+    return ("accountId", "account", *dates, "plan", *limits, "requests", "refused", "deprecated")
+
+
+class BilledDays(msgspec.Struct, frozen=True, gc=False):
+    """One account on one UTC day, with the plan at the day's end, or the sum of its days in a row on one
+    plan: `date` is then the first, and `last` the last one. Requests are the admitted ones."""
 
     account_id: int
     account: str  # its name today
@@ -30,48 +39,18 @@ class BilledDay(msgspec.Struct, frozen=True, gc=False):
     requests: int
     refused: int
     deprecated: int  # of both
-
-    @staticmethod
-    def columns() -> tuple[str, ...]:
-        return ("accountId", "account", "date", *_COLUMNS)
+    last: str = ""
+    days: int = 1
 
     def cells(self) -> tuple[str | int, ...]:
         """As CSV and JSON have them under `columns`."""
-        return (self.account_id, self.account, self.date, *_cells(self))
+        dates = (self.date, self.last, self.days) if self.last else (self.date,)
+        plan = (self.plan.name, *self.plan.limits)
+        return (self.account_id, self.account, *dates, *plan, self.requests, self.refused, self.deprecated)
 
-
-class BilledPeriod(msgspec.Struct, frozen=True, gc=False):
-    """The sum of an account's days in a row on one plan."""
-
-    account_id: int
-    account: str
-    first: str
-    last: str
-    days: int
-    plan: Plan
-    requests: int
-    refused: int
-    deprecated: int
-
-    @staticmethod
-    def columns() -> tuple[str, ...]:
-        return ("accountId", "account", "from", "to", "days", *_COLUMNS)
-
-    def cells(self) -> tuple[str | int, ...]:
-        return (self.account_id, self.account, self.first, self.last, self.days, *_cells(self))
-
-
-BillRow = BilledDay | BilledPeriod
-_COLUMNS = ("plan", *(window.limit_member for window in WINDOWS), "requests", "refused", "deprecated")
-
-
-def _cells(row: BillRow) -> tuple[str | int, ...]:
-    return (row.plan.name, *row.plan.limits, row.requests, row.refused, row.deprecated)
-
-
-def row_members(row: BillRow) -> dict[str, str | int]:
-    """The row as JSON has it."""
-    return dict(zip(row.columns(), row.cells(), strict=True))
+    def members(self) -> dict[str, str | int]:
+        """The row as JSON has it."""
+        return dict(zip(columns(bool(self.last)), self.cells(), strict=True))
 
 
 class PlanChange(msgspec.Struct, frozen=True):
@@ -98,7 +77,7 @@ class BilledAccount(msgspec.Struct):
     changes: list[PlanChange] = []
     counted: list[DailyUsage] = []
 
-    def bill(self, first: int, last: int) -> Iterator[BilledDay]:
+    def bill(self, first: int, last: int) -> Iterator[BilledDays]:
         """A row for each day from `first` to `last` on which the account was open or made requests."""
         counted = {counts.day: counts for counts in self.counted}
         begins, ends = max(first, self.created_at_ms // DAY_MS), last
@@ -110,7 +89,7 @@ class BilledAccount(msgspec.Struct):
             while later and later[-1][0] <= day:
                 _, plan = later.pop()
             counts = counted.get(day) or DailyUsage(day)
-            yield BilledDay(
+            yield BilledDays(
                 self.id, self.name, _iso_day(day), plan, counts.requests, counts.refused, counts.deprecated
             )
 
@@ -128,18 +107,15 @@ class BilledAccount(msgspec.Struct):
         return [*found, (0, plan)]
 
 
-def sum_up(days: Iterable[BilledDay]) -> Iterator[BilledPeriod]:
+def sum_up(days: Iterable[BilledDays]) -> Iterator[BilledDays]:
     """One row for days in a row of the same account and plan."""
     for _, same in groupby(days, lambda day: (day.account_id, day.plan)):
         rows = list(same)
-        yield BilledPeriod(
-            rows[0].account_id,
-            rows[0].account,
-            rows[0].date,
-            rows[-1].date,
-            len(rows),
-            rows[0].plan,
-            sum(row.requests for row in rows),
-            sum(row.refused for row in rows),
-            sum(row.deprecated for row in rows),
+        yield replace(
+            rows[0],
+            requests=sum(row.requests for row in rows),
+            refused=sum(row.refused for row in rows),
+            deprecated=sum(row.deprecated for row in rows),
+            last=rows[-1].date,
+            days=len(rows),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from petstore.core.billing import BilledAccount, BilledDay
+from petstore.core.billing import BilledAccount, BilledDays
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import BUSINESS, FREE, PRO, Plan
@@ -14,7 +14,7 @@ from tests.support.clock import ManualClock
 ACTOR = "cli:tests"
 
 
-async def bill(store: Store, first: int, last: int) -> list[BilledDay]:
+async def bill(store: Store, first: int, last: int) -> list[BilledDays]:
     """The bill of all accounts, read one account at a time."""
     accounts: list[BilledAccount] = []
     while page := await store.billing.accounts(first, last, accounts[-1].id if accounts else 0, 1):

@@ -10,7 +10,7 @@ from itertools import chain
 
 import msgspec
 
-from petstore.core.billing import BilledAccount, BilledDay, BilledPeriod, BillRow, row_members, sum_up
+from petstore.core.billing import BilledAccount, BilledDays, columns, sum_up
 from petstore.core.lists.spreadsheets import csv_bytes
 
 # Reads the accounts of a bill, as Billing.accounts.
@@ -26,16 +26,12 @@ class Bill(msgspec.Struct, frozen=True):
     last: int
     summed: bool
 
-    @property
-    def row(self) -> type[BillRow]:
-        return BilledPeriod if self.summed else BilledDay
-
-    def rows(self, accounts: Iterable[BilledAccount]) -> Iterator[BillRow]:
+    def rows(self, accounts: Iterable[BilledAccount]) -> Iterator[BilledDays]:
         """By account and day."""
         days = chain.from_iterable(account.bill(self.first, self.last) for account in accounts)
         return sum_up(days) if self.summed else days
 
-    async def pages(self, read: Accounts) -> AsyncGenerator[Iterator[BillRow], None]:
+    async def pages(self, read: Accounts) -> AsyncGenerator[Iterator[BilledDays], None]:
         """The rows of some accounts at a time. Raises StoreUnavailable."""
         if self.account_id is not None:
             after, limit = self.account_id - 1, 1
@@ -50,13 +46,13 @@ class Bill(msgspec.Struct, frozen=True):
 async def written_bill(bill: Bill, read: Accounts, form: str) -> AsyncIterator[bytes]:
     """The bill in pieces: `csv`, or `json` as one array with a row on each line."""
     if form == "csv":
-        yield csv_bytes([bill.row.columns()])
+        yield csv_bytes([columns(bill.summed)])
         async for rows in bill.pages(read):
             yield csv_bytes(row.cells() for row in rows)
         return
     before = b"[\n"
     async for rows in bill.pages(read):
-        if lines := b",\n".join(msgspec.json.encode(row_members(row)) for row in rows):
+        if lines := b",\n".join(msgspec.json.encode(row.members()) for row in rows):
             yield before + lines
             before = b",\n"
     yield b"[]\n" if before == b"[\n" else b"\n]\n"
