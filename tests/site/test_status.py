@@ -90,7 +90,7 @@ async def test_the_page_says_it_in_words(state: str, said: str) -> None:
     """And the figures; an hour without requests says so; of several replicas it is one."""
     for replicas in (1, 3):
         media_type, text = await _ask(
-            StatusPage(_Report(state, replicas), _Renderer(), {}, ManualClock()), "text/html"
+            StatusPage(_Report(state, replicas).read, _Renderer(), {}, ManualClock()), "text/html"
         )
         assert media_type == "text/html; charset=utf-8"
         assert said in text
@@ -102,7 +102,7 @@ async def test_the_page_says_it_in_words(state: str, said: str) -> None:
 async def test_many_readers_cost_one_look_in_five_seconds() -> None:
     """Whatever they read."""
     report, clock = _Report(), ManualClock()
-    page = StatusPage(report, _Renderer(), {}, clock)
+    page = StatusPage(report.read, _Renderer(), {}, clock)
     for accept in 50 * ("text/html", "application/json"):
         await _ask(page, accept)
     assert report.reads == 1

@@ -44,7 +44,7 @@ from petstore.console.visit import ConsoleOptions, Desk, View
 from petstore.core import packaged
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound, PetstoreError
-from petstore.core.service import ServiceReport
+from petstore.core.service import ReadState
 from petstore.transactions.store import Parts
 from petstore.web.delivery import ChunkMaker, StaticFiles
 from petstore.web.routes import Route
@@ -70,12 +70,12 @@ ErrorPage = Callable[[PetstoreError, Request], Awaitable[Response]]
 class Console:
     """The pages below /console."""
 
-    def __init__(self, stores: Parts, clock: Clock, report: ServiceReport, options: ConsoleOptions) -> None:
+    def __init__(self, stores: Parts, clock: Clock, read_service: ReadState, options: ConsoleOptions) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
         self._statistics = Statistics(stores.totals, clock, options.zone)
         chunks = ChunkMaker(slots)
-        desk = Desk(stores, clock, report, options, Passwords(), self._statistics, Counter(), chunks)
+        desk = Desk(stores, clock, read_service, options, Passwords(), self._statistics, Counter(), chunks)
         renderer = Renderer(folder.joinpath("templates"), _STATIC.address, slots, options.is_staging)
         self._guard = Guard(desk, renderer, frozenset(view.path for view in VIEWS if view.method == "GET"))
 

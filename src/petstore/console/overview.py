@@ -64,7 +64,7 @@ async def show(visit: Visit) -> Response:
     failing = await store.webhooks.failing(NAMED_MAX + 1)
     mails, oldest_seconds = await store.notifications.waiting()
     slow_seconds = desk.clock.monotonic() - began
-    service, counted = await desk.service.state(), await desk.statistics.latest()
+    service, counted = await desk.read_service(), await desk.statistics.latest()
     return visit.page(
         "overview.html",
         "Overview",

@@ -22,7 +22,7 @@ _HEIGHT = 32
 
 async def show(visit: Visit) -> Response:
     """The page, or only its numbers, which it refreshes every few seconds."""
-    state = await visit.desk.service.state()
+    state = await visit.desk.read_service()
     values: dict[str, Any] = {"state": state, "charts": charts(state)}
     if not visit.wants_fragment:
         values |= {

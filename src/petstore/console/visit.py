@@ -21,7 +21,7 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
 from petstore.core.people import Person, Role
-from petstore.core.service import ServiceReport
+from petstore.core.service import ReadState
 from petstore.core.values import read_id
 from petstore.core.zones import place_of, read_zone
 from petstore.transactions.store import Parts
@@ -63,7 +63,7 @@ class Desk(msgspec.Struct, frozen=True):
 
     store: Parts
     clock: Clock
-    service: ServiceReport
+    read_service: ReadState
     options: ConsoleOptions
     passwords: Passwords
     statistics: Statistics

@@ -166,14 +166,6 @@ def published(struct: type[_T]) -> type[_T]:
     )
 
 
-def shown(struct: type[msgspec.Struct]) -> Callable[[Any], Any]:
-    """Makes of one of these structs what clients see of it."""
-    public = published(struct)
-    if public is struct:
-        return lambda value: value
-    return partial(msgspec.convert, type=public, from_attributes=True)
-
-
 def recorded(struct: type[msgspec.Struct]) -> Callable[[Any], msgspec.Struct]:
     """Makes of one of these structs an addition or a removal for the journal: without what is None."""
     fields = fields_of(struct)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import string
 from enum import StrEnum
+from functools import partial
 from typing import Annotated
 
 import msgspec
 
 from petstore.core.amounts import AMOUNT, amount_fault
 from petstore.core.errors import Conflict
-from petstore.core.fields import STAFF, Text, Value, fields_of, published, recorded, shown, values_of
+from petstore.core.fields import STAFF, Text, Value, fields_of, published, recorded, values_of
 from petstore.core.members import Schema
 from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name, Remark
 
@@ -79,7 +80,7 @@ MEMBERS = tuple(field.member for field in FIELDS)
 values_of_pet = values_of(FIELDS)
 # As clients see an animal.
 PublicPet = published(Pet)
-shown_pet = shown(Pet)
+shown_pet = partial(msgspec.convert, type=PublicPet, from_attributes=True)
 recorded_pet = recorded(NewPet)
 
 

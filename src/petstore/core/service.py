@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
@@ -120,13 +119,5 @@ class ServiceStatus(msgspec.Struct, frozen=True):
     hours: Sequence[Period]
 
 
-class StatusReport(Protocol):
-    """How well the service answers: whether it does now, and figures up to a minute old."""
-
-    def read(self) -> ServiceStatus: ...
-
-
-class ServiceReport(Protocol):
-    """The service's own numbers. Once a minute a call waits until the size of the database is read."""
-
-    async def state(self) -> ServiceState: ...
+# The service's own numbers. Once a minute a call waits until the size of the database is read.
+ReadState = Callable[[], Awaitable[ServiceState]]

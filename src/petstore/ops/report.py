@@ -45,7 +45,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class Report:
-    """Implements core.service.ServiceReport. `read_database` may block and is called in a thread."""
+    """The service's own numbers: `state`. `read_database` may block and is called in a thread."""
 
     def __init__(
         self,

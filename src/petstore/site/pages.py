@@ -17,7 +17,7 @@ from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.errors import InvalidParameter, PetstoreError
 from petstore.core.negotiation import prefers_html
-from petstore.core.service import StatusReport
+from petstore.core.service import ServiceStatus
 from petstore.site.budget import Budget
 from petstore.site.clients import FILES
 from petstore.site.contents import FOR_PROGRAMS, PAGES, SEARCH, STATUS
@@ -105,9 +105,9 @@ class Pages:
         """The page where a contact's notifications are switched."""
         return Switches(contacts, self._rendered.renderer, _HEADERS, self._clock).route()
 
-    def status(self, report: StatusReport) -> Route:
+    def status(self, read: Callable[[], ServiceStatus]) -> Route:
         """The page of how well the service answers."""
-        return StatusPage(report, self._rendered.renderer, _HEADERS, self._clock).route()
+        return StatusPage(read, self._rendered.renderer, _HEADERS, self._clock).route()
 
     async def start(self, request: Request) -> Response:
         """Links to the interface and its documentation: a page for browsers, JSON for other clients."""

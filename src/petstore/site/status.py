@@ -15,7 +15,7 @@ from starlette.responses import Response
 from petstore.core.clock import Clock
 from petstore.core.moments import iso_moment
 from petstore.core.negotiation import prefers_html
-from petstore.core.service import Period, ServiceStatus, StatusReport
+from petstore.core.service import Period, ServiceStatus
 from petstore.site.contents import STATUS
 from petstore.site.rendered import Renderer
 from petstore.web.delivery import REVALIDATED, Content
@@ -30,12 +30,12 @@ class StatusPage:
 
     def __init__(
         self,
-        report: StatusReport,
+        read: Callable[[], ServiceStatus],
         prepare: Callable[[], Awaitable[Renderer]],
         headers: Mapping[str, str],
         clock: Clock,
     ) -> None:
-        self._report = report
+        self._read = read
         self._prepare = prepare
         self._headers = {**headers, **_VARY}
         self._clock = clock
@@ -54,7 +54,7 @@ class StatusPage:
         return (page if prefers_html(request.headers.getlist("accept")) else data).answer(request)
 
     def _make(self, renderer: Renderer) -> tuple[Content, Content]:
-        status = self._report.read()
+        status = self._read()
         data = _data(status)
         page = renderer.status(status=data, state=status.state, replicas=status.replicas)
         return (

@@ -50,7 +50,7 @@ def build_console(
         is_staging=settings.is_staging,
         zone=settings.time_zone,
     )
-    return Console(store, clock, report, options)
+    return Console(store, clock, report.state, options)
 
 
 def read_database(backend: Backend) -> DatabaseState:

@@ -190,7 +190,7 @@ def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Cou
     routes = [
         *pages.routes(),
         pages.switches(store.contacts),
-        pages.status(counting.status),
+        pages.status(counting.status.read),
         *endpoints.routes(),
     ]
     if console is None:
