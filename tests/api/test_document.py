@@ -20,9 +20,8 @@ from petstore.api.pets import read_page_query
 from petstore.api.pipeline import body, request
 from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
-from petstore.core import request_targets
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import BY_CODE
+from petstore.core.errors import BY_CODE, UriTooLong
 from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
@@ -461,7 +460,7 @@ class TestNumbers:
     def test_sizes(self) -> None:
         """In the descriptions and in the example messages."""
         text = json.dumps(contract.document())
-        for number in (body.BODY_MAX_BYTES, request.HEAD_MAX_BYTES, request_targets.MAX_BYTES):
+        for number in (body.BODY_MAX_BYTES, request.HEAD_MAX_BYTES, UriTooLong.MOST_BYTES):
             assert f"{number} bytes" in text
             assert f"{number // 1024} KiB" in text
 

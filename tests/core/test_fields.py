@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from petstore.core.errors import InvalidBody
-from petstore.core.fields import STAFF, Audience, Text, fields_of, published, shown, values_of
+from petstore.core.fields import STAFF, Audience, Text, fields_of, published, values_of
 from petstore.core.members import Schema
 from petstore.core.pets import NewPet, Pet, PetChange, PetStatus
 from petstore.core.values import Int64
@@ -58,11 +58,9 @@ def test_values_are_those_of_columns() -> None:
 
 
 def test_clients_never_see_a_field_of_staff() -> None:
-    """A struct without such fields is shown as it is."""
-    assert msgspec.json.encode(shown(Bird)(BIRD)) == b'{"ringNumber":7,"status":"sold"}'
-    egg = Egg(7)
+    shown = msgspec.convert(BIRD, published(Bird), from_attributes=True)
+    assert msgspec.json.encode(shown) == b'{"ringNumber":7,"status":"sold"}'
     assert published(Egg) is Egg
-    assert shown(Egg)(egg) is egg
 
 
 def test_clients_never_send_a_field_of_staff() -> None:

@@ -9,7 +9,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.decision import Decision, Window
 from petstore.core.limits.plans import limit_members
 from petstore.core.limits.usage import every_day
-from petstore.core.moments import iso_day, iso_moment
+from petstore.core.moments import iso_day, iso_moment, iso_moment_or_none
 from petstore.core.preconditions import encode
 from petstore.transactions.usage import Usage
 
@@ -28,7 +28,6 @@ class UsageOperations:
         assert isinstance(decision, Decision)
         windows, now_ms = decision.windows, decision.now_ms
         counted = await self._usage.days(caller.account_id, now_ms, DAYS)
-        expires_at_ms = caller.expires_at_ms
         document = {
             "account": caller.account,
             "plan": caller.plan,
@@ -36,7 +35,7 @@ class UsageOperations:
             **{window.name: _use(window) for window in windows},
             "key": {
                 "access": caller.access,
-                "expiresAt": None if expires_at_ms is None else iso_moment(expires_at_ms),
+                "expiresAt": iso_moment_or_none(caller.expires_at_ms),
                 "bannedUntil": None,  # a banned key is refused before it comes here
             },
             "days": [

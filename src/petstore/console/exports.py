@@ -23,7 +23,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, InvalidBody, NotFound
 from petstore.core.journal import people_of
 from petstore.core.lists.spreadsheets import csv_bytes, marked
-from petstore.core.moments import iso_day, iso_moment
+from petstore.core.moments import iso_day, iso_moment, iso_moment_or_none
 from petstore.core.pets import MEMBERS, written_pet
 from petstore.core.values import INT64_MAX
 
@@ -60,10 +60,6 @@ async def _written(columns: Cells, read: Read, rows: list[Cells], place: Any) ->
         await asyncio.sleep(0)  # SQLite's next page is read from a newer state
         rows, place = await read(place)
         yield csv_bytes(rows)
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else iso_moment(at_ms)
 
 
 async def _pets(visit: Visit) -> tuple[Cells, Read]:
@@ -108,7 +104,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
                 order.status,
                 order.reference,
                 iso_moment(order.created_at_ms),
-                _moment(order.ship_date_ms),
+                iso_moment_or_none(order.ship_date_ms),
             )
             for order, account, pet in await order_pages.rows_of(visit, orders)
         ]
@@ -162,8 +158,8 @@ async def _keys(visit: Visit) -> tuple[Cells, Read]:
                 key.access,
                 key.state(visit.now_ms),
                 iso_moment(key.created_at_ms),
-                _moment(key.last_used_at_ms),
-                _moment(key.expires_at_ms),
+                iso_moment_or_none(key.last_used_at_ms),
+                iso_moment_or_none(key.expires_at_ms),
             )
             for key in found[::-1]
         ]

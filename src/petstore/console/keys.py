@@ -19,9 +19,9 @@ from petstore.console.times import read_typed_day
 from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, KeyIssuedBefore, NotFound
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.keys import Access, ApiKey, IssuedKey, check_label, prefix_of
+from petstore.core.keys import Access, ApiKey, IssuedKey, KeyIssuedBefore, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, read_id

@@ -166,17 +166,6 @@ class AccountExists(Conflict):
         super().__init__(f"There is an account {name!r} already; choose another name.")
 
 
-class KeyIssuedBefore(Conflict):
-    """The same form issued this key before. Its text is not kept, so it can't be shown again."""
-
-    def __init__(self, key_id: int) -> None:
-        super().__init__(
-            f"Key {key_id} was issued already, and its text is shown only once."
-            " If nobody has it, revoke it and issue another."
-        )
-        self.key_id = key_id
-
-
 class IdempotencyKeyInUse(PetstoreError, code="idempotency_key_in_use", status=409):
     """The first request with this Idempotency-Key has not been answered yet."""
 
@@ -212,7 +201,12 @@ class PayloadTooLarge(PetstoreError, code="payload_too_large", status=413):
 
 
 class UriTooLong(PetstoreError, code="uri_too_long", status=414):
-    """The request target is longer than the service reads."""
+    """The request target is longer than the service reads, under /v1 and of any page."""
+
+    MOST_BYTES = 8 * 1024
+
+    def __init__(self) -> None:
+        super().__init__(f"The request target is longer than {self.MOST_BYTES} bytes.")
 
 
 class UnsupportedMediaType(PetstoreError, code="unsupported_media_type", status=415):

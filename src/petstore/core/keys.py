@@ -92,6 +92,17 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
         return f"api:{self.account}/key {self.key_id}"
 
 
+class KeyIssuedBefore(Conflict):
+    """The same form issued this key before. Its text is not kept, so it can't be shown again."""
+
+    def __init__(self, key_id: int) -> None:
+        super().__init__(
+            f"Key {key_id} was issued already, and its text is shown only once."
+            " If nobody has it, revoke it and issue another."
+        )
+        self.key_id = key_id
+
+
 class IssuedKey(msgspec.Struct, frozen=True):
     """A new key's record and, this once, its text."""
 

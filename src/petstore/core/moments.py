@@ -25,6 +25,11 @@ def iso_moment(ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def iso_moment_or_none(ms: int | None) -> str | None:
+    """The same; None for None."""
+    return None if ms is None else iso_moment(ms)
+
+
 def iso_day(day: int) -> str:
     """A UTC day, counted from the epoch, such as 2026-11-21."""
     return (EPOCH + timedelta(days=day)).date().isoformat()

@@ -21,7 +21,7 @@ from petstore.core.errors import Conflict
 from petstore.core.events import NOW, PATTERNS, TESTED, bookmark_fault, read_types
 from petstore.core.fields import NOTHING, Text, Texts
 from petstore.core.members import Schema
-from petstore.core.moments import iso_moment
+from petstore.core.moments import iso_moment, iso_moment_or_none
 from petstore.core.targets import URL_MAX
 from petstore.core.values import NAME_MAX_CHARACTERS, characters_fault
 
@@ -137,7 +137,6 @@ class Webhook(msgspec.Struct, frozen=True):
 
 def members_of(webhook: Webhook) -> dict[str, Any]:
     """A webhook as its owner sees it: the interface's Webhook."""
-    since_ms = webhook.failing_since_ms
     return {
         "id": webhook.id,
         "url": webhook.url,
@@ -145,7 +144,7 @@ def members_of(webhook: Webhook) -> dict[str, Any]:
         "description": webhook.description,
         "enabled": webhook.disabled is None,
         "disabledReason": webhook.disabled,
-        "failingSince": None if since_ms is None else iso_moment(since_ms),
+        "failingSince": iso_moment_or_none(webhook.failing_since_ms),
         "keyId": webhook.key_id,
         "createdAt": iso_moment(webhook.created_at_ms),
     }
@@ -286,7 +285,7 @@ def try_members(found: Try) -> dict[str, Any]:
         "fault": found.fault,
         "answer": found.answer,
         "delivered": found.is_success,
-        "nextAt": None if found.next_at_ms is None else iso_moment(found.next_at_ms),
+        "nextAt": iso_moment_or_none(found.next_at_ms),
     }
 
 

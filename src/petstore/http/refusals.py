@@ -11,7 +11,7 @@ _ERRORS = {
     error.status: error
     for error in (
         InvalidRequest("What was sent is no request of HTTP/1.1; outside ASCII a target is percent-encoded."),
-        UriTooLong("The request target is longer than 8192 bytes."),
+        UriTooLong(),
         HeadersTooLarge("The request head is larger than 16384 bytes."),
     )
 }

@@ -13,8 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from petstore.core import request_targets
-from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError
+from petstore.core.errors import InternalError, MethodNotAllowed, NotFound, PetstoreError, UriTooLong
 from petstore.core.negotiation import prefers_html
 
 _log = structlog.get_logger("petstore")
@@ -48,10 +47,10 @@ class _Bounded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(scope["raw_path"]) + len(scope["query_string"]) <= request_targets.MAX_BYTES:
+        if len(scope["raw_path"]) + len(scope["query_string"]) <= UriTooLong.MOST_BYTES:
             await self._app(scope, receive, send)
         else:
-            await _as_json(request_targets.too_long())(scope, receive, send)
+            await _as_json(UriTooLong())(scope, receive, send)
 
 
 class _Errors:

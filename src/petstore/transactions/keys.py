@@ -8,20 +8,21 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from petstore.core.digests import digest
-from petstore.core.errors import Conflict, KeyIssuedBefore, KeyNotFound
+from petstore.core.errors import Conflict, KeyNotFound
 from petstore.core.idempotency import Creation, Idempotency
 from petstore.core.keys import (
     Access,
     ApiKey,
     Caller,
     IssuedKey,
+    KeyIssuedBefore,
     check_label,
     check_not_replaced,
     display,
     mint,
     rotated_until,
 )
-from petstore.core.moments import iso_moment
+from petstore.core.moments import iso_moment_or_none
 from petstore.core.stages import Stage
 from petstore.core.values import INT64_MAX
 from petstore.transactions.accounts import find_account
@@ -185,7 +186,7 @@ class Keys(Repository, ABC):
         rows = yield _BANNED_UNTIL, (key_id,)
         yield _PARDON, (key_id, now_ms)
         yield _CLEAR_BANS, (key_id,)
-        before = {"bannedUntil": _iso(rows[0][0] or None) if rows else None}
+        before = {"bannedUntil": iso_moment_or_none(rows[0][0] or None) if rows else None}
         yield from record(now_ms, actor, "key", key_id, "unbanned", before, {"bannedUntil": None})
         return key
 
@@ -200,8 +201,8 @@ def _rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: 
     yield _SET_EXPIRY, (key_id, ends_ms)
     new = replace(old, created_at_ms=now_ms, last_used_at_ms=None)
     added = yield from _add_key(new, environment, actor)
-    before = {"expiresAt": _iso(old.expires_at_ms), "replacedBy": None}
-    after = {"expiresAt": _iso(ends_ms), "replacedBy": added.record.id}
+    before = {"expiresAt": iso_moment_or_none(old.expires_at_ms), "replacedBy": None}
+    after = {"expiresAt": iso_moment_or_none(ends_ms), "replacedBy": added.record.id}
     yield from record_changes(now_ms, actor, "key", key_id, "rotated", before, after)
     return added
 
@@ -236,10 +237,6 @@ def _issue_once(
     return issued[0]
 
 
-def _iso(ms: int | None) -> str | None:
-    return None if ms is None else iso_moment(ms)
-
-
 def _add_key(new: ApiKey, environment: str, actor: str) -> Script[IssuedKey]:
     """Issue a key of which all but the id and the text is given. Raises Conflict for one that the stage of
     the data would refuse."""
@@ -260,7 +257,7 @@ def _add_key(new: ApiKey, environment: str, actor: str) -> Script[IssuedKey]:
         "accountId": new.account_id,
         "label": new.label,
         "access": new.access.value,
-        "expiresAt": _iso(ends_ms),
+        "expiresAt": iso_moment_or_none(ends_ms),
     }
     yield from record(now_ms, actor, "key", key_id, "issued", None, members)
     return IssuedKey(replace(new, id=key_id, display=shown), secret)

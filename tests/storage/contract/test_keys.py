@@ -9,9 +9,9 @@ import pytest
 from petstore.core.accounts import Account
 from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import Conflict, IdempotencyKeyInUse, KeyIssuedBefore, NotFound
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, NotFound
 from petstore.core.idempotency import Idempotency
-from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, is_wellformed
+from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, KeyIssuedBefore, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO

@@ -14,10 +14,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from petstore.core import request_targets
 from petstore.core.client_address import Networks, client_address
 from petstore.core.digests import digest
-from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound
+from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound, UriTooLong
 from petstore.core.idempotency import Idempotency
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
@@ -175,8 +174,8 @@ class Request(msgspec.Struct, gc=False):
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
         target_size = len(self.path) + len(self.query)
-        if target_size > request_targets.MAX_BYTES:
-            raise request_targets.too_long()
+        if target_size > UriTooLong.MOST_BYTES:
+            raise UriTooLong()
         if target_size + self.head.size > HEAD_MAX_BYTES:
             raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
         if not self.head.has_host:
