@@ -19,18 +19,7 @@ from petstore.config.user import ACTOR_VARIABLE
 from petstore.core.errors import ConfigurationError
 from petstore.core.mails import BASE_MAX
 
-__all__ = [
-    "PREFIX",
-    "PUBLISHED_REMOVAL",
-    "TABLE",
-    "Setting",
-    "Settings",
-    "SourcedText",
-    "check",
-    "load",
-    "masked",
-    "texts",
-]
+__all__ = ["TABLE", "Setting", "Settings", "masked"]  # of the modules beside, for others
 
 # Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
@@ -113,64 +102,63 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
 
 def check(settings: Settings) -> None:
     """Raise ConfigurationError for values that contradict each other."""
+    if contradiction := next(_contradictions(settings), ""):
+        raise ConfigurationError(contradiction)
+
+
+def _contradictions(settings: Settings) -> Iterator[str]:
     if settings.removal_date < PUBLISHED_REMOVAL:
-        raise ConfigurationError(
+        yield (
             "PETSTORE_REMOVAL_DATE: the published date, 2030-12-05, may be postponed, never brought forward."
         )
     if any(network.prefixlen == 0 for network in settings.trusted_proxies):
-        raise ConfigurationError("PETSTORE_TRUSTED_PROXIES: a network with /0 would trust everybody.")
+        yield "PETSTORE_TRUSTED_PROXIES: a network with /0 would trust everybody."
     if list(settings.ban_durations_ms) != sorted(settings.ban_durations_ms):
-        raise ConfigurationError(
-            "PETSTORE_BAN_DURATIONS: each ban must last at least as long as the one before."
-        )
+        yield "PETSTORE_BAN_DURATIONS: each ban must last at least as long as the one before."
     if settings.ban_grace_ms >= settings.ban_window_ms:
-        raise ConfigurationError("PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW.")
+        yield "PETSTORE_BAN_GRACE must be shorter than PETSTORE_BAN_WINDOW."
     stage = settings.stage
     if stage and settings.environment not in ("", stage.environment):
-        raise ConfigurationError(
+        yield (
             f"PETSTORE_ENVIRONMENT={settings.environment} and PETSTORE_STAGE={stage} contradict: the keys of"
             f" {stage} are {stage.environment}. Leave PETSTORE_ENVIRONMENT empty."
         )
-    _check_mail(settings)
-    _check_sharing(settings)
+    if settings.smtp_url is not None:
+        yield from _faults_of_mail(settings)
+    yield from _faults_of_sharing(settings)
 
 
-def _check_mail(settings: Settings) -> None:
+def _faults_of_mail(settings: Settings) -> Iterator[str]:
     """Mail says who sends it, and has links to the service."""
-    if settings.smtp_url is None:
-        return
     if settings.mail_from is None:
-        raise ConfigurationError(
+        yield (
             "PETSTORE_SMTP_URL needs PETSTORE_MAIL_FROM, the address that mail is from, such as"
             " petstore@example.com."
         )
     if not (settings.base_url or settings.is_loopback):
-        raise ConfigurationError(
+        yield (
             "PETSTORE_SMTP_URL needs PETSTORE_BASE_URL, such as https://api.example.com/v1: mail has links to"
             " the service."
         )
     if len(settings.reached_at) > BASE_MAX:
-        raise ConfigurationError(
+        yield (
             f"PETSTORE_SMTP_URL needs a PETSTORE_BASE_URL of at most {BASE_MAX} characters without /v1: lines"
             " of mail are no longer."
         )
 
 
-def _check_sharing(settings: Settings) -> None:
+def _faults_of_sharing(settings: Settings) -> Iterator[str]:
     """Several processes need counters and a database that all of them can reach."""
     if settings.valkey_url and settings.database_url.startswith("sqlite:"):
-        raise ConfigurationError(
+        yield (
             "PETSTORE_VALKEY_URL shares counters between processes, and a SQLite file is served by one alone:"
             " set PETSTORE_DATABASE_URL to postgresql://…, or leave PETSTORE_VALKEY_URL empty."
         )
-    for variable, number in (
-        ("PETSTORE_WORKERS", settings.workers),
-        ("PETSTORE_REPLICAS", settings.replicas),
-    ):
+    for name, number in (("WORKERS", settings.workers), ("REPLICAS", settings.replicas)):
         if number > 1 and not settings.valkey_url:
-            raise ConfigurationError(
-                f"{variable}={number} needs shared counters, or every process would grant each plan's whole"
-                " limit: set PETSTORE_VALKEY_URL=valkey://… and PETSTORE_DATABASE_URL=postgresql://…,"
+            yield (
+                f"PETSTORE_{name}={number} needs shared counters, or every process would grant each plan's"
+                " whole limit: set PETSTORE_VALKEY_URL=valkey://… and PETSTORE_DATABASE_URL=postgresql://…,"
                 " or leave it at 1."
             )
 

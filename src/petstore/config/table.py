@@ -15,17 +15,17 @@ from petstore.config.values import (
     api_url,
     choice,
     date,
-    duration_from,
     duration_to,
     durations,
     host_names,
     integer,
+    kept,
     listen_host,
     mail_sender,
     mail_server,
     networks,
     origins,
-    pause_to,
+    pause,
     proxy_url,
     sealing_keys,
     stage,
@@ -139,9 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     worker_timeout_ms: int = _setting(
         "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."
     )
-    drain_ms: int = _setting(
-        "1s", pause_to("60s"), "At a stop: how long /readyz refuses before the listener closes."
-    )
+    drain_ms: int = _setting("1s", pause, "At a stop: how long /readyz refuses before the listener closes.")
     # Less than the ten seconds that a change is announced for (limiter/valkey/publisher.py).
     database_timeout_ms: int = _setting("5s", duration_to("8s"), "PostgreSQL: how long a statement may take.")
     database_pool: int = _setting("10", integer(1, 1_000), "PostgreSQL: connections of each process.")
@@ -178,9 +176,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "", mail_server, "The server that takes mail to contacts; empty: none is sent.", secret=True
     )
     mail_from: Address | None = _setting("", mail_sender, "Who that mail is from.")
-    journal_keep_ms: int | None = _setting(
-        "", duration_from("30d"), "Older changes are removed; empty: everything is kept."
-    )
+    journal_keep_ms: int | None = _setting("", kept, "Older changes are removed; empty: everything is kept.")
     busy_timeout_ms: int = _setting("5s", duration_to("1h"), "How long to wait for another process's write.")
     key_rotation_overlap_ms: int = _setting("24h", parse_duration, "How long a rotated key goes on working.")
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from petstore.core.client_address import Networks
 from petstore.core.contacts import is_address
-from petstore.core.durations import parse_duration
+from petstore.core.durations import DAY_MS, parse_duration
 from petstore.core.mails import MailServer
 from petstore.core.stages import Stage
 from petstore.core.zones import read_zone
@@ -208,27 +208,18 @@ def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
     return parse
 
 
-def duration_from(shortest: str) -> Callable[[str], int | None]:
-    """A duration in milliseconds of at least `shortest`; None for an empty text."""
-
-    def parse(text: str) -> int | None:
-        if not text.strip():
-            return None
-        if (milliseconds := parse_duration(text)) < parse_duration(shortest):
-            raise ValueError(f"expected at least {shortest}, or nothing to keep everything")
-        return milliseconds
-
-    return parse
+def kept(text: str) -> int | None:
+    """For how long something is kept, in milliseconds, at least 30 days; None for an empty text."""
+    if not text.strip():
+        return None
+    if (milliseconds := parse_duration(text)) < 30 * DAY_MS:
+        raise ValueError("expected at least 30d, or nothing to keep everything")
+    return milliseconds
 
 
-def pause_to(longest: str) -> Callable[[str], int]:
-    """A duration in milliseconds, up to `longest`, or `0s`."""
-    parse_some = duration_to(longest)
-
-    def parse(text: str) -> int:
-        return 0 if text.strip() == "0s" else parse_some(text)
-
-    return parse
+def pause(text: str) -> int:
+    """A duration in milliseconds, up to a minute, or `0s`."""
+    return 0 if text.strip() == "0s" else duration_to("60s")(text)
 
 
 def durations(text: str) -> tuple[int, ...]:

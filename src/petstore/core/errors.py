@@ -205,8 +205,8 @@ class UriTooLong(PetstoreError, code="uri_too_long", status=414):
 
     MOST_BYTES = 8 * 1024
 
-    def __init__(self) -> None:
-        super().__init__(f"The request target is longer than {self.MOST_BYTES} bytes.")
+    def __init__(self, message: str = f"The request target is longer than {MOST_BYTES} bytes.") -> None:
+        super().__init__(message)
 
 
 class UnsupportedMediaType(PetstoreError, code="unsupported_media_type", status=415):
