@@ -58,6 +58,7 @@ def test_values_are_those_of_columns() -> None:
 
 
 def test_clients_never_see_a_field_of_staff() -> None:
+    """A struct without such fields is what they see."""
     shown = msgspec.convert(BIRD, published(Bird), from_attributes=True)
     assert msgspec.json.encode(shown) == b'{"ringNumber":7,"status":"sold"}'
     assert published(Egg) is Egg

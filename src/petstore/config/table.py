@@ -78,7 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     database_url: str = _setting("sqlite:///petstore.db", str, "Where the data is.", secret=True)
     host: str = _setting("127.0.0.1", listen_host, "Address to listen on.")
-    port: int = _setting("8080", integer(1, 65_535), "Port to listen on.")
+    port: int = _setting("8080", integer(65_535), "Port to listen on.")
     base_url: str = _setting(
         "", api_url, "Public base address, ending with /v1. Empty: references are paths."
     )
@@ -113,9 +113,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ops_hosts: frozenset[str] = _setting("", host_names, "More names under which they may see them.")
     cors_origins: tuple[str, ...] = _setting("", origins, "Origins whose pages may call the interface.")
     address_per_minute: int = _setting(
-        "600", integer(1, QUOTA_MAX), "Failed authentications an address may make."
+        "600", integer(QUOTA_MAX), "Failed authentications an address may make."
     )
-    ban_minimum_rejections: int = _setting("60", integer(1, QUOTA_MAX), "Fewest counted 429s before a ban.")
+    ban_minimum_rejections: int = _setting("60", integer(QUOTA_MAX), "Fewest counted 429s before a ban.")
     ban_window_ms: int = _setting("5m", parse_duration, "Window in which 429s are counted.")
     ban_grace_ms: int = _setting("2s", parse_duration, "After a window's first 429: not counted.")
     ban_durations_ms: tuple[int, ...] = _setting(
@@ -134,7 +134,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "A client that takes no byte of its answer for so long is cut off.",
     )
     workers: int = _setting(
-        "1", integer(1, 256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
+        "1", integer(256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
     )
     worker_timeout_ms: int = _setting(
         "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."
@@ -142,7 +142,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drain_ms: int = _setting("1s", pause, "At a stop: how long /readyz refuses before the listener closes.")
     # Less than the ten seconds that a change is announced for (limiter/valkey/publisher.py).
     database_timeout_ms: int = _setting("5s", duration_to("8s"), "PostgreSQL: how long a statement may take.")
-    database_pool: int = _setting("10", integer(1, 1_000), "PostgreSQL: connections of each process.")
+    database_pool: int = _setting("10", integer(1_000), "PostgreSQL: connections of each process.")
     database_prepared: bool = _setting("on", switch, "PostgreSQL: off behind PgBouncer.")
     valkey_url: str = _setting(
         "", str, "Shared counters. Empty: this process counts for itself.", secret=True
@@ -155,11 +155,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "share", choice("share", "refuse"), "Without Valkey: a local share, or 503."
     )
     replicas: int = _setting(
-        "1", integer(1, 10_000), "Machines that share the counters: what a local share is of."
+        "1", integer(10_000), "Machines that share the counters: what a local share is of."
     )
     migrate: str = _setting("auto", choice("auto", "on", "off"), "serve migrates; auto: a SQLite file only.")
     write_queue: int = _setting(
-        "1024", integer(1, 1_000_000), "Writes (PostgreSQL: reads too) that may wait; more are answered 503."
+        "1024", integer(1_000_000), "Writes (PostgreSQL: reads too) that may wait; more are answered 503."
     )
     deliveries: bool = _setting("on", switch, "Whether this service sends webhooks and mail.")
     webhook_networks: Networks = _setting(

@@ -41,12 +41,12 @@ def switch(text: str) -> bool:
     return choice("on", "off")(text) == "on"
 
 
-def integer(lowest: int, highest: int) -> Callable[[str], int]:
-    """A whole number between both bounds, which are allowed."""
+def integer(highest: int) -> Callable[[str], int]:
+    """A whole number from 1 to a bound, which is allowed."""
 
     def parse(text: str) -> int:
-        if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None or not lowest <= int(text) <= highest:
-            raise ValueError(f"expected a whole number from {lowest} to {highest}")
+        if re.fullmatch(r"[0-9]{1,18}", text, re.ASCII) is None or not 1 <= int(text) <= highest:
+            raise ValueError(f"expected a whole number from 1 to {highest}")
         return int(text)
 
     return parse

@@ -50,12 +50,15 @@ class StockList(Protocol):
 
     def heading(self) -> bytes:
         """The beginning of the file of rejected rows."""
+        return b""
 
     def reading(self) -> Reading:
         """How the list was read. Ask after the records."""
+        return Reading()
 
     def meaning(self) -> str:
         """What of the store the rows were read by: a list means the same while this is the same."""
+        return ""
 
 
 def row_of(line: int, read: Any) -> StockRow:

@@ -11,7 +11,6 @@ from typing import BinaryIO
 import msgspec
 
 from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
-from petstore.core.imports import Reading
 from petstore.core.lists.columns import FAULTS
 from petstore.core.lists.lines import LINE_BYTES_MAX, without_mark
 from petstore.core.lists.listed import Known, Record, StockList, members_of, row_of
@@ -21,8 +20,8 @@ from petstore.core.printable import printable
 from petstore.core.stock import StockRow, row_schema
 
 
-class JsonList:
-    """Implements StockList for a JSON object a line. Empty lines and those that begin with # are no rows."""
+class JsonList(StockList):
+    """A JSON object a line. Empty lines and those that begin with # are no rows."""
 
     def __init__(self, file: BinaryIO, key_name: str | None) -> None:
         self._file = file
@@ -49,15 +48,6 @@ class JsonList:
             return Record(line, row_of(line, self._schema.read(raw)))
         except (InvalidBody, InvalidJson) as error:
             return Record(line, None, error.message.replace("The body", "The line"), raw + b"\n")
-
-    def heading(self) -> bytes:
-        return b""
-
-    def reading(self) -> Reading:
-        return Reading()
-
-    def meaning(self) -> str:
-        return ""
 
     def reject(self, line: int, fault: str, raw: bytes) -> bytes:
         return f"# line {line}: {printable(fault)}\n".encode() + raw
