@@ -110,16 +110,9 @@ class IssuedKey(msgspec.Struct, frozen=True):
     secret: str
 
 
-def _base62(number: int, width: int) -> str:
-    digits = []
-    for _ in range(width):
-        number, remainder = divmod(number, 62)
-        digits.append(_BASE62[remainder])
-    return "".join(reversed(digits))
-
-
 def _checksum(text: str) -> str:
-    return _base62(zlib.crc32(text.encode("ascii")), _CHECKSUM_CHARACTERS)
+    number = zlib.crc32(text.encode("ascii"))
+    return "".join([_BASE62[number // 62**place % 62] for place in reversed(range(_CHECKSUM_CHARACTERS))])
 
 
 def prefix_of(environment: str) -> str:
