@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
-from petstore.core.service import DatabaseState
+from petstore.core.service import DatabaseState, Known
 from petstore.ops.counts import Counts, Levels
 from petstore.ops.history import ServiceHistory
-from petstore.ops.report import Known, Report
+from petstore.ops.report import Report
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
 from petstore.ops.worker_metrics import Numbers
 from tests.support.clock import ManualClock
@@ -144,4 +144,4 @@ async def test_without_a_supervisor_its_numbers_are_unknown(service: Service) ->
     service.known = replace(service.known, directory=None)
     report = Report(service.history, service.read_database, lambda: None, service.known, service.clock)
     state = await report.state()
-    assert (state.workers.serving, state.troubles) == (None, [])
+    assert (state.serving, state.troubles) == (None, [])

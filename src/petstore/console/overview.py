@@ -71,7 +71,11 @@ async def show(visit: Visit) -> Response:
         fragment="now",
         troubles=[*service.troubles, *_of_database(slow_seconds, desk.statistics.failed)],
         notices=[
-            *(notices_of(counted.totals, days_left(service.removal_at_ms, visit.now_ms)) if counted else ()),
+            *(
+                notices_of(counted.totals, days_left(service.known.removal_at_ms, visit.now_ms))
+                if counted
+                else ()
+            ),
             *of_webhooks(failing, visit.now_ms),
             *_of_mail(mails, oldest_seconds),
         ],

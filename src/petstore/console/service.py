@@ -28,7 +28,7 @@ async def show(visit: Visit) -> Response:
         values |= {
             "use": await visit.store.usage.deprecated_callers(visit.now_ms),
             "deprecated_days": DEPRECATED_DAYS,
-            "days_left": days_left(state.removal_at_ms, visit.now_ms),
+            "days_left": days_left(state.known.removal_at_ms, visit.now_ms),
         }
     return visit.page("service.html", "Service", fragment="numbers", **values)
 
@@ -49,7 +49,7 @@ class Chart(msgspec.Struct, frozen=True):
 def charts(state: ServiceState) -> list[Chart]:
     """Requests, errors, refusals, latency, commits, waiting requests and memory."""
     recent, history, latency = state.recent, state.history, state.recent.latency
-    memory = size(state.workers.memory_bytes)
+    memory = size(state.memory_bytes)
     p95, answers = "none", "no answers in the last minute"
     if latency is not None:
         p95 = f"{short(latency.p95)} ms"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -51,48 +52,43 @@ class DatabaseState(msgspec.Struct, frozen=True):
     backed_up_at_ms: int | None = None
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """How requests are counted. `processes_in_outage` can't reach Valkey; `outages` since the start."""
+class Known(msgspec.Struct, frozen=True):
+    """What does not change while the service runs. `on_outage`: PETSTORE_LIMITER_OUTAGE."""
 
+    commit: str
     with_valkey: bool
-    on_outage: str  # PETSTORE_LIMITER_OUTAGE
-    processes_in_outage: int
-    outages: int
+    on_outage: str
+    replicas: int
+    workers: int
+    directory: Path | None  # where the supervisor writes its metrics
+    removal_at_ms: int  # when the deprecated operation ends: PETSTORE_REMOVAL_DATE
 
 
-class Workers(msgspec.Struct, frozen=True):
-    """Of all workers of this replica. `serving` is None where nobody supervises them; `ended` by themselves,
-    by cause.
+class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
+    """Of all workers of this replica.
+
+    `history`: values of the last ten minutes by name, oldest first, None where unknown. `in_outage`:
+    processes that can't reach Valkey; `outages` since the start. `serving`: workers, None where nobody
+    supervises them; `ended` by themselves, by cause.
     """
 
-    replicas: int
-    expected: int
+    known: Known
+    version: str
+    python: str
+    recent: Recent
+    history: Mapping[str, Sequence[float | None]]
+    waiting: int  # writes in SQLite's queue, requests that wait for a connection to PostgreSQL
+    database: DatabaseState | None  # None: it can't be read
+    in_outage: int
+    outages: int
     serving: int | None
     ended: Mapping[str, int]
     reloads: Mapping[str, int]
     newest_started_at_ms: int
     memory_bytes: int
     connections: int
-
-
-class ServiceState(msgspec.Struct, frozen=True):
-    """Of all workers of this replica.
-
-    `history`: values of the last ten minutes by name, oldest first, None where unknown.
-    """
-
-    version: str
-    commit: str
-    python: str
-    recent: Recent
-    history: Mapping[str, Sequence[float | None]]
-    waiting: int  # writes in SQLite's queue, requests that wait for a connection to PostgreSQL
-    database: DatabaseState | None  # None: it can't be read
-    limits: Limits
-    workers: Workers
     counters_saved_at_ms: int
     log_lines_dropped: int
-    removal_at_ms: int  # when the deprecated operation ends
     troubles: Sequence[Trouble]  # what is wrong now, the worst first
 
 

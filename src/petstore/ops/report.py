@@ -8,16 +8,14 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-import msgspec
 import structlog
 
 from petstore import __version__
 from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import OperatorError, StoreUnavailable
-from petstore.core.service import DatabaseState, Limits, ServiceState, Trouble, Workers
+from petstore.core.service import DatabaseState, Known, ServiceState, Trouble
 from petstore.ops.history import ServiceHistory
 from petstore.ops.supervision import SupervisorMetrics, read_metrics
 
@@ -30,18 +28,6 @@ DESCRIPTORS_USED = 0.8
 ROOM_FOR_COPIES = 3
 
 _log = structlog.get_logger("petstore.report")
-
-
-class Known(msgspec.Struct, frozen=True):
-    """What does not change while the service runs. `on_outage`: PETSTORE_LIMITER_OUTAGE."""
-
-    commit: str
-    with_valkey: bool
-    on_outage: str
-    replicas: int
-    workers: int
-    directory: Path | None  # where the supervisor writes its metrics
-    removal_at_ms: int  # PETSTORE_REMOVAL_DATE
 
 
 class Report:
@@ -70,26 +56,22 @@ class Report:
         supervisor = read_metrics(self._known.directory)
         counts, levels = self._history.latest.counts, self._history.latest.levels
         return ServiceState(
+            known=self._known,
             version=__version__,
-            commit=self._known.commit,
             python=platform.python_version(),
             recent=self._history.recent(),
             history=self._history.series(),
             waiting=levels.writes_waiting + levels.pool_waiting,
             database=database,
-            limits=Limits(self._known.with_valkey, self._known.on_outage, levels.in_outage, counts.outages),
-            workers=Workers(
-                replicas=self._known.replicas,
-                expected=self._known.workers,
-                serving=supervisor.workers,
-                ended=supervisor.restarts,
-                reloads=supervisor.reloads,
-                newest_started_at_ms=round(levels.started_at * 1_000),
-                memory_bytes=levels.resident_bytes,
-                connections=levels.connections,
-            ),
+            in_outage=levels.in_outage,
+            outages=counts.outages,
+            serving=supervisor.workers,
+            ended=supervisor.restarts,
+            reloads=supervisor.reloads,
+            newest_started_at_ms=round(levels.started_at * 1_000),
+            memory_bytes=levels.resident_bytes,
+            connections=levels.connections,
             counters_saved_at_ms=round(levels.counters_saved_at * 1_000),
-            removal_at_ms=self._known.removal_at_ms,
             log_lines_dropped=counts.lines_dropped,
             troubles=list(self._troubles(database, supervisor)),
         )

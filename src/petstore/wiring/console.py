@@ -8,11 +8,11 @@ from petstore.config import Settings
 from petstore.console.app import Console
 from petstore.console.visit import ConsoleOptions
 from petstore.core.clock import Clock
-from petstore.core.service import DatabaseState
+from petstore.core.service import DatabaseState, Known
 from petstore.ops import build, disk
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
-from petstore.ops.report import Known, Report
+from petstore.ops.report import Report
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 
