@@ -37,7 +37,8 @@ class Service:
         self.supervisor = SupervisorMetrics(workers=2)
         self.saving: str | None = None
         self.reads = 0
-        self.known = Known("abc", True, "local", 1, 2, directory, now_ms)
+        self.known = Known("abc", True, "local", 1, 2, now_ms)
+        self.directory = directory
 
     def read_database(self) -> DatabaseState:
         self.reads += 1
@@ -50,9 +51,12 @@ class Service:
         self.database = replace(self.database, **changes)
 
     def report(self) -> Report:
-        assert self.known.directory is not None
-        write_metrics(self.known.directory, self.supervisor)
-        return Report(self.history, self.read_database, lambda: self.saving, self.known, self.clock)
+        write_metrics(self.directory, self.supervisor)
+        return self.report_of(self.directory)
+
+    def report_of(self, directory: Path | None) -> Report:
+        reads = self.read_database, lambda: self.saving
+        return Report(self.history, *reads, self.known, directory, self.clock)
 
 
 @pytest.fixture
@@ -141,7 +145,5 @@ async def test_the_database_is_read_once_a_minute(service: Service) -> None:
 
 async def test_without_a_supervisor_its_numbers_are_unknown(service: Service) -> None:
     """A worker that runs alone, as with --reload."""
-    service.known = replace(service.known, directory=None)
-    report = Report(service.history, service.read_database, lambda: None, service.known, service.clock)
-    state = await report.state()
+    state = await service.report_of(None).state()
     assert (state.serving, state.troubles) == (None, [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -60,7 +59,6 @@ class Known(msgspec.Struct, frozen=True):
     on_outage: str
     replicas: int
     workers: int
-    directory: Path | None  # where the supervisor writes its metrics
     removal_at_ms: int  # when the deprecated operation ends: PETSTORE_REMOVAL_DATE
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import structlog
 
@@ -31,7 +32,8 @@ _log = structlog.get_logger("petstore.report")
 
 
 class Report:
-    """The service's own numbers: `state`. `read_database` may block and is called in a thread."""
+    """The service's own numbers: `state`. `read_database` may block and is called in a thread; the supervisor
+    writes its metrics to `directory`."""
 
     def __init__(
         self,
@@ -39,12 +41,14 @@ class Report:
         read_database: Callable[[], DatabaseState],
         saving_trouble: Callable[[], str | None],
         known: Known,
+        directory: Path | None,
         clock: Clock,
     ) -> None:
         self._history = history
         self._read_database = read_database
         self._saving_trouble = saving_trouble
         self._known = known
+        self._directory = directory
         self._clock = clock
         self._reading = asyncio.Lock()
         self._database: DatabaseState | None = None
@@ -53,7 +57,7 @@ class Report:
     async def state(self) -> ServiceState:
         self._history.look()
         database = await self._current_database()
-        supervisor = read_metrics(self._known.directory)
+        supervisor = read_metrics(self._directory)
         counts, levels = self._history.latest.counts, self._history.latest.levels
         return ServiceState(
             known=self._known,

@@ -35,10 +35,11 @@ def build_console(
         on_outage=settings.limiter_outage,
         replicas=settings.replicas,
         workers=settings.workers,
-        directory=counts_directory,
         removal_at_ms=settings.removal_at_ms,
     )
-    report = Report(history, lambda: read_database(backend), lambda: flusher.trouble, known, clock)
+    report = Report(
+        history, lambda: read_database(backend), lambda: flusher.trouble, known, counts_directory, clock
+    )
     options = ConsoleOptions(
         trusted=settings.trusted_proxies,
         hosts=settings.own_hosts,
