@@ -45,7 +45,7 @@ class _Names(Query):
 
 
 def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
-    """See Accounts.page."""
+    """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
     if not (can_begin_name(query.search) and can_begin_name(query.after)):
         return AccountPage([], None)
     today = now_ms // DAY_MS
@@ -69,7 +69,8 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
 
 
 def count_accounts(query: AccountQuery) -> Script[int | None]:
-    """See Accounts.count."""
+    """All accounts of a state or a plan, one more than COUNTED_MAX for all above; None where no index has
+    them."""
     if not _has_index(query):
         return None
     conditions = _Names()
@@ -94,7 +95,7 @@ def _has_index(query: AccountQuery) -> bool:
 
 
 def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
-    """See Accounts.uses."""
+    """These accounts, of those that there are, in any order."""
     if not ids:  # PostgreSQL takes no empty list
         return []
     conditions = _Names()

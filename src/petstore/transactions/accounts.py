@@ -6,14 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from petstore.core.accounts import (
-    Account,
-    AccountPage,
-    AccountQuery,
-    AccountUse,
-    check_account_name,
-    read_account_id,
-)
+from petstore.core.accounts import Account, check_account_name, read_account_id
 from petstore.core.contacts import check_addresses
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
@@ -30,6 +23,7 @@ from petstore.transactions.script import (
     Script,
     names_of,
     read,
+    reads,
     statement,
     write,
 )
@@ -81,7 +75,7 @@ class Accounts(Repository):
     `actor` is for the journal.
     """
 
-    @write(KEYRING)
+    @write(KEYRING, checks=True)
     def add(
         self, now_ms: int, name: str, plan: Plan, actor: str, *, addresses: Sequence[str] = ()
     ) -> Script[Account]:
@@ -89,22 +83,19 @@ class Accounts(Repository):
         contacts, and AccountExists."""
         check_account_name(name)
         check_addresses(addresses)
+        rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
+        if not rows:
+            raise AccountExists(name)
+        added = Account(rows[0][0], name, plan, now_ms)
+        members = {"name": name, **plan.members()}
+        yield from record(now_ms, actor, "account", added.id, "added", None, members)
+        yield from add_contacts(now_ms, "account", added.id, addresses, actor)
+        return added
 
-        def add() -> Script[Account]:
-            rows = yield _ADD, (name, now_ms, plan.name, *plan.limits)
-            if not rows:
-                raise AccountExists(name)
-            added = Account(rows[0][0], name, plan, now_ms)
-            members = {"name": name, **plan.members()}
-            yield from record(now_ms, actor, "account", added.id, "added", None, members)
-            yield from add_contacts(now_ms, "account", added.id, addresses, actor)
-            return added
-
-        return add()
-
-    @read
-    def find(self, reference: str) -> Script[Account]:
-        return find_account(reference)
+    find = reads(find_account)
+    page = reads(page_of_accounts)
+    count = reads(count_accounts)
+    uses = reads(uses_of)
 
     @read
     def names(self, ids: Iterable[int]) -> Script[dict[int, str]]:
@@ -115,22 +106,6 @@ class Accounts(Repository):
     def all(self) -> Script[list[Account]]:
         """By id. A service may have 100,000: no answer to a request is made of it."""
         return [read_account(row) for row in (yield _ALL, ())]
-
-    @read
-    def page(self, query: AccountQuery, now_ms: int) -> Script[AccountPage]:
-        """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
-        return page_of_accounts(query, now_ms)
-
-    @read
-    def count(self, query: AccountQuery) -> Script[int | None]:
-        """All accounts of a state or a plan, one more than COUNTED_MAX for all above; None where no index has
-        them."""
-        return count_accounts(query)
-
-    @read
-    def uses(self, ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
-        """These accounts, of those that there are, in any order."""
-        return uses_of(ids, now_ms)
 
     @write(KEYRING)
     def set_plan(
@@ -174,29 +149,25 @@ class Accounts(Repository):
         changed = replace(account, suspended_at_ms=None)
         return (yield from _set_state(account, changed, "resumed", actor, now_ms))
 
-    @write(KEYRING)
+    @write(KEYRING, checks=True)
     def rename(
         self, now_ms: int, reference: str, name: str, actor: str, *, expected: str | None = None
     ) -> Script[Account]:
         """Raises Invalid for what can't be a name, AccountExists, and Conflict for an account that has
         neither the expected name nor this one."""
         check_account_name(name)
-
-        def rename() -> Script[Account]:
-            account = yield from find_account(reference)
-            if name == account.name:
-                return account
-            if expected not in (None, account.name):
-                raise Conflict(f"The account is called {account.name} now. Repeat the change to replace it.")
-            if (yield _OTHERS_NAME, (name, account.id)):
-                raise AccountExists(name)
-            changed = replace(account, name=name)
-            yield _SET_NAME, (account.id, name)
-            before, after = {"name": account.name}, {"name": name}
-            yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
-            return changed
-
-        return rename()
+        account = yield from find_account(reference)
+        if name == account.name:
+            return account
+        if expected not in (None, account.name):
+            raise Conflict(f"The account is called {account.name} now. Repeat the change to replace it.")
+        if (yield _OTHERS_NAME, (name, account.id)):
+            raise AccountExists(name)
+        changed = replace(account, name=name)
+        yield _SET_NAME, (account.id, name)
+        before, after = {"name": account.name}, {"name": name}
+        yield from record(now_ms, actor, "account", account.id, "renamed", before, after)
+        return changed
 
     @write(REVOCATION)
     def close(self, now_ms: int, reference: str, actor: str) -> Script[Account]:

@@ -35,7 +35,7 @@ class Categories(Repository):
         """Those that have a name, by id."""
         return [Category(*row) for row in (yield _ALL, ())]
 
-    @write(CATALOGUE)
+    @write(CATALOGUE, checks=True)
     def name(
         self,
         now_ms: int,
@@ -52,22 +52,18 @@ class Categories(Repository):
         lost the expected name.
         """
         check_category_name(name)
-
-        def give() -> Script[Category]:
-            before = yield from _name_of(category_id)
-            if before != name:
-                _check_expected(category_id, before, expected)
-            if before is None:
-                ((named,),) = yield _COUNT, ()
-                check_room(named)
-            if before != name:
-                check_unique(name, category_id, [Category(*row) for row in (yield _ALL, ())])
-                yield _NAME, (category_id, name)
-                old = None if before is None else {"name": before}
-                yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
-            return Category(category_id, name)
-
-        return give()
+        before = yield from _name_of(category_id)
+        if before != name:
+            _check_expected(category_id, before, expected)
+        if before is None:
+            ((named,),) = yield _COUNT, ()
+            check_room(named)
+        if before != name:
+            check_unique(name, category_id, [Category(*row) for row in (yield _ALL, ())])
+            yield _NAME, (category_id, name)
+            old = None if before is None else {"name": before}
+            yield from record(now_ms, actor, "category", category_id, "named", old, {"name": name})
+        return Category(category_id, name)
 
     @write(CATALOGUE)
     def unname(

@@ -17,7 +17,16 @@ from petstore.transactions.addresses import COLUMNS, add_contact
 from petstore.transactions.journal import record
 from petstore.transactions.people import find_person
 from petstore.transactions.rows import CONTACT, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, names_of, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    names_of,
+    read,
+    reads,
+    statement,
+    write,
+)
 
 _TABLES: dict[Subject, str] = {"account": "accounts", "person": "people"}
 _SELECT = f"SELECT {select(CONTACT)} FROM contacts"
@@ -47,18 +56,24 @@ def contacts_of(subject: Subject, subject_id: int) -> Script[list[Contact]]:
     return [read_contact(row) for row in (yield _OF[subject], (subject_id,))]
 
 
+def _of_token(token: str) -> Script[Contact]:
+    """Raises ContactNotFound."""
+    rows = (yield _BY_TOKEN, (token,)) if token.isascii() and token.isprintable() else []
+    for row in rows:
+        return read_contact(row)
+    raise ContactNotFound(token)
+
+
 class Contacts(Repository):
     """The contacts of a store. `reference` is an account's name or id, or a person's name.
 
     Methods that take one raise AccountNotFound or PersonNotFound. `actor` is for the journal.
     """
 
-    @read
-    def of(self, subject: Subject, subject_id: int) -> Script[list[Contact]]:
-        """In the order of their addition."""
-        return contacts_of(subject, subject_id)
+    of = reads(contacts_of)
+    of_token = reads(_of_token)
 
-    @write(NO_EFFECT)
+    @write(NO_EFFECT, checks=True)
     def add(
         self,
         now_ms: int,
@@ -76,19 +91,15 @@ class Contacts(Repository):
         """
         check_address(address)
         check_kinds(subject, off)
-
-        def add() -> Script[Contact]:
-            owner, there = yield from _find_all(subject, reference)
-            if isinstance(owner, Account):
-                owner.check_open()
-            for contact in there:
-                if is_same(contact.address, address):
-                    raise Conflict(f"{contact.address} is a contact of {owner.name} already.")
-            if len(there) >= CONTACTS_MAX:
-                raise Conflict(f"{owner.name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
-            return (yield from add_contact(now_ms, subject, owner.id, address, actor, off))
-
-        return add()
+        owner, there = yield from _find_all(subject, reference)
+        if isinstance(owner, Account):
+            owner.check_open()
+        for contact in there:
+            if is_same(contact.address, address):
+                raise Conflict(f"{contact.address} is a contact of {owner.name} already.")
+        if len(there) >= CONTACTS_MAX:
+            raise Conflict(f"{owner.name} has {CONTACTS_MAX} contacts, which is all. Remove one first.")
+        return (yield from add_contact(now_ms, subject, owner.id, address, actor, off))
 
     @write(NO_EFFECT)
     def remove(self, now_ms: int, subject: Subject, reference: str, address: str, actor: str) -> Script[None]:
@@ -98,7 +109,7 @@ class Contacts(Repository):
         before = {"contact": contact.journaled}
         yield from record(now_ms, actor, subject, contact.subject_id, "contact_removed", before, None)
 
-    @write(NO_EFFECT)
+    @write(NO_EFFECT, checks=True)
     def switch(
         self,
         now_ms: int,
@@ -112,17 +123,8 @@ class Contacts(Repository):
     ) -> Script[Contact]:
         """Take some kinds no more, and others again. Raises ContactNotFound, and Invalid for other kinds."""
         check_kinds(subject, (*off, *on))
-
-        def switch() -> Script[Contact]:
-            contact = yield from _find(subject, reference, address)
-            return (yield from _switch(contact, off, on, actor, now_ms))
-
-        return switch()
-
-    @read
-    def of_token(self, token: str) -> Script[Contact]:
-        """Raises ContactNotFound."""
-        return _of_token(token)
+        contact = yield from _find(subject, reference, address)
+        return (yield from _switch(contact, off, on, actor, now_ms))
 
     @read
     def owner(self, contact: Contact) -> Script[str]:
@@ -152,13 +154,6 @@ def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
         if is_same(contact.address, address):
             return contact
     raise ContactNotFound(address)
-
-
-def _of_token(token: str) -> Script[Contact]:
-    rows = (yield _BY_TOKEN, (token,)) if token.isascii() and token.isprintable() else []
-    for row in rows:
-        return read_contact(row)
-    raise ContactNotFound(token)
 
 
 def _switch(

@@ -26,6 +26,8 @@ from petstore.transactions.script import (
     Statement,
     padded,
     read,
+    removal,
+    remove_all,
     statement,
     write,
 )
@@ -43,7 +45,6 @@ _LATE_MS = HOUR_MS
 # Longer than a fact can be found again.
 _KEPT_MS = 3 * DAY_MS
 _WRITTEN_AT_A_TIME = 100
-_FORGOTTEN_AT_A_TIME = 1_000
 
 _STATE = Statement("SELECT data_version FROM pragma_data_version", "SELECT pg_current_snapshot()::text")
 _BANS = statement(f"SELECT k.id, s.banned_until_ms {BANNED_SINCE} AND {IS_IN_USE}")
@@ -83,11 +84,7 @@ _TOLD = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1
 _TELL = statement(
     "INSERT INTO facts (of_ms, kind, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING of_ms"
 )
-_OLD = f"SELECT of_ms, kind, subject FROM facts WHERE of_ms < $1 LIMIT {_FORGOTTEN_AT_A_TIME}"
-_FORGET = "DELETE FROM facts WHERE (of_ms, kind, subject) IN ({}) RETURNING of_ms"
-_FORGET_OLD = Statement(
-    _FORGET.format(_OLD.replace("$", "?")), _FORGET.format(f"{_OLD} FOR UPDATE SKIP LOCKED")
-)
+_FORGET = removal("facts", "of_ms, kind, subject", "of_ms < $1")
 
 
 class Fact(NamedTuple):
@@ -122,8 +119,7 @@ class Facts(Repository):
         """Write the entries of keys that expire soon, of a day that has just ended, and of calls of the
         operation that ends at `removal_at_ms`; forget old facts."""
         await self._tell(await self._timed(self._clock.now_ms(), removal_at_ms))
-        while await self._forget() == _FORGOTTEN_AT_A_TIME:
-            pass
+        await remove_all(self._database, _FORGET, self._clock.now_ms() - _KEPT_MS)
 
     @read
     def _counted(self, now_ms: int) -> Script[list[Fact]]:
@@ -151,10 +147,6 @@ class Facts(Repository):
                 yield from record(
                     now_ms, SERVICE, fact.subject, fact.subject_id, fact.action, fact.before, fact.after
                 )
-
-    @write(NO_EFFECT)
-    def _forget(self, now_ms: int) -> Script[int]:
-        return len((yield _FORGET_OLD, (now_ms - _KEPT_MS,)))
 
 
 def _bans(now_ms: int) -> Script[list[Fact]]:

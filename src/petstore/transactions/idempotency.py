@@ -15,12 +15,10 @@ from petstore.transactions.script import (
     Script,
     Statement,
     moment_ms,
-    rows_of,
+    removal,
     sqlite_moment_ms,
     statement,
 )
-
-_PURGE_AT_A_TIME = 1_000
 
 # The lock is tried, never waited for: another process that holds it is carrying the key out. The statements
 # after it see everything that the holder before committed. SQLite has one writer.
@@ -39,14 +37,8 @@ _KEEP = statement(
     " fingerprint = excluded.fingerprint, resource_id = excluded.resource_id,"
     " created_at_ms = excluded.created_at_ms WHERE creations.created_at_ms <= $7 RETURNING account_id"
 )
-# Several processes may purge at once: each takes rows that no other one holds.
-_PURGE = Statement(
-    sqlite="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
-    f" WHERE created_at_ms <= {sqlite_moment_ms(1)} - {KEPT_MS} LIMIT {_PURGE_AT_A_TIME})"
-    " RETURNING account_id",
-    postgres="DELETE FROM creations WHERE (account_id, key) IN (SELECT account_id, key FROM creations"
-    f" WHERE created_at_ms <= {moment_ms(1)} - {KEPT_MS} ORDER BY created_at_ms LIMIT {_PURGE_AT_A_TIME}"
-    " FOR UPDATE SKIP LOCKED) RETURNING account_id",
+REMOVE_OLD = removal(
+    "creations", "account_id, key", f"created_at_ms <= {{now}} - {KEPT_MS} ORDER BY created_at_ms"
 )
 
 
@@ -85,9 +77,3 @@ def lock_number(idempotency: Idempotency) -> int:
     """64 bits for PostgreSQL's lock. If two keys share them, one gets 409 and tries again."""
     text = f"{idempotency.account_id}:{idempotency.key}".encode()
     return int.from_bytes(digest(text)[:8], "big", signed=True)
-
-
-async def purge(database: Database, now_ms: int | None) -> None:
-    """Delete the creations that are older than 24 hours, 1,000 in each transaction."""
-    while len(await database.write(lambda: rows_of(_PURGE, now_ms))) == _PURGE_AT_A_TIME:
-        pass

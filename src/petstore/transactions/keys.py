@@ -94,7 +94,7 @@ class Keys(Repository, ABC):
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         """Implements core.keys.KeyRepository. Each database has its own way: requests wait for it."""
 
-    @write(KEYRING)
+    @write(KEYRING, checks=True)
     def issue(
         self,
         now_ms: int,
@@ -119,7 +119,7 @@ class Keys(Repository, ABC):
             new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
             return (yield from _add_key(new, environment, actor))
 
-        return _issue_once(idempotency, self._clock.pinned_ms(), create)
+        return (yield from _issue_once(idempotency, self._clock.pinned_ms(), create))
 
     @read
     def keys(

@@ -22,6 +22,7 @@ from petstore.transactions.script import (
     Script,
     names_of,
     read,
+    reads,
     statement,
     write,
 )
@@ -121,7 +122,7 @@ class People(Repository):
     raise Conflict instead of leaving no operator who can sign in.
     """
 
-    @write(NO_EFFECT)
+    @write(NO_EFFECT, checks=True)
     def add(
         self, now_ms: int, name: str, role: Role, actor: str, *, addresses: Sequence[str] = ()
     ) -> Script[SignInLink]:
@@ -129,21 +130,15 @@ class People(Repository):
         name and bad contacts, Conflict for a taken name."""
         check_person_name(name)
         check_addresses(addresses)
+        rows = yield _ADD, (name, role.value, now_ms)
+        if not rows:
+            raise Conflict(f"There is a person {name!r} already; choose another name.")
+        added = Person(rows[0][0], name, role, False, now_ms)
+        yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
+        yield from add_contacts(now_ms, "person", added.id, addresses, actor)
+        return (yield from _add_link(added, now_ms))
 
-        def add() -> Script[SignInLink]:
-            rows = yield _ADD, (name, role.value, now_ms)
-            if not rows:
-                raise Conflict(f"There is a person {name!r} already; choose another name.")
-            added = Person(rows[0][0], name, role, False, now_ms)
-            yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
-            yield from add_contacts(now_ms, "person", added.id, addresses, actor)
-            return (yield from _add_link(added, now_ms))
-
-        return add()
-
-    @read
-    def find(self, name: str) -> Script[Person]:
-        return (yield from find_person(name))
+    find = reads(find_person)
 
     @read
     def all(self) -> Script[list[Person]]:

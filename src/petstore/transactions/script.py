@@ -20,6 +20,7 @@ from petstore.transactions.rows import places
 P = ParamSpec("P")
 R = TypeVar("R", bound="Repository")
 T = TypeVar("T")
+REMOVED_AT_A_TIME = 1_000
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -89,6 +90,23 @@ def names_of(table: str, ids: tuple[int, ...]) -> Script[dict[int, str]]:
     )
 
 
+def removal(table: str, key: str, condition: str) -> Statement:
+    """Removes some of the rows that meet a condition, `timed`; returns one for each. Of several processes
+    each takes rows that no other one holds.
+    """
+    some = timed(f"SELECT {key} FROM {table} WHERE {condition} LIMIT {REMOVED_AT_A_TIME}")
+    whole = f"DELETE FROM {table} WHERE ({key}) IN ({{}}) RETURNING 1"
+    return Statement(whole.format(some.sqlite), whole.format(f"{some.postgres} FOR UPDATE SKIP LOCKED"))
+
+
+async def remove_all(database: Database, some: Statement, at_ms: int | None) -> None:
+    """Carry out a `removal` until nothing is left, each time in a transaction of its own. `at_ms` is the
+    parameter of its condition; None: the database's clock.
+    """
+    while len(await database.write(lambda: rows_of(some, at_ms))) == REMOVED_AT_A_TIME:
+        pass
+
+
 class Effect(msgspec.Struct, frozen=True):
     """The versions that a write moves; with `ends_access` it may use the space reserved for revocations."""
 
@@ -146,15 +164,27 @@ def read(
     return method
 
 
+def reads(
+    script: Callable[P, Script[T]],
+) -> Callable[Concatenate[Repository, P], Coroutine[Any, Any, T]]:
+    """The same of a function that needs no repository, such as one that other scripts call."""
+
+    @wraps(script)
+    async def method(self: Repository, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.read(script(*args, **kwargs))
+
+    return method
+
+
 def write(
-    effect: Effect,
+    effect: Effect, *, checks: bool = False
 ) -> Callable[
     [Callable[Concatenate[R, int, P], Script[T]]], Callable[Concatenate[R, P], Coroutine[Any, Any, T]]
 ]:
     """Make a script a coroutine method: `await` runs it by `Database.write`, with this effect.
 
     The script's first parameter is `now_ms`, which callers leave out: the clock's time at the call, the same
-    in each attempt. A plain function that returns a script checks its arguments before the transaction.
+    in each attempt. `checks`: what it does before its first statement is done before the transaction, too.
     """
 
     def decorate(
@@ -167,7 +197,8 @@ def write(
             def make() -> Script[T]:
                 return script(self, now_ms, *args, **kwargs)
 
-            make()
+            if checks:
+                next(make(), None)
             return await self._database.write(make, effect)
 
         return method

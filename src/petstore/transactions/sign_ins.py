@@ -37,11 +37,12 @@ from petstore.transactions.script import (
     Repository,
     Script,
     read,
+    remove_all,
     rows_of,
     statement,
     write,
 )
-from petstore.transactions.tries import count_try, give_back, know_network, purge_tries, read_try
+from petstore.transactions.tries import OLD_NETWORKS, OLD_TRIES, count_try, give_back, know_network, read_try
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -73,10 +74,14 @@ _USE_LINK = statement(f"DELETE FROM sign_in_links WHERE digest = $1 AND {_LASTS}
 _END_ALL = tuple(
     statement(f"DELETE FROM {table}") for table in ("sessions", "sign_in_links", "sign_in_tries")
 )
-_PURGE_SESSIONS = statement(
-    f"DELETE FROM sessions WHERE used_at_ms + {SESSION_IDLE_MS} < $1 OR created_at_ms + {SESSION_MAX_MS} < $1"
+_REMOVE_OLD = (
+    statement(
+        f"DELETE FROM sessions WHERE used_at_ms + {SESSION_IDLE_MS} < $1"
+        f" OR created_at_ms + {SESSION_MAX_MS} < $1"
+    ),
+    statement("DELETE FROM sign_in_links WHERE expires_at_ms < $1"),
+    *OLD_NETWORKS,
 )
-_PURGE_LINKS = statement("DELETE FROM sign_in_links WHERE expires_at_ms < $1")
 # How often the use of a session is written at most.
 _NOTED_EVERY_MS = MINUTE_MS
 
@@ -123,14 +128,14 @@ def end_all_access() -> Script[None]:
 
 
 async def purge_sign_ins(database: Database, now_ms: int) -> None:
-    """Delete sessions, links and tries that have ended by time."""
+    """Delete sessions, links and tries that have ended by time, and networks of no sign-in for 30 days."""
 
     def delete() -> Script[None]:
-        yield _PURGE_SESSIONS, (now_ms,)
-        yield _PURGE_LINKS, (now_ms,)
+        for old in _REMOVE_OLD:
+            yield old, (now_ms,)
 
     await database.write(delete)
-    await purge_tries(database, now_ms)
+    await remove_all(database, OLD_TRIES, now_ms)
 
 
 class SignIns(Repository):

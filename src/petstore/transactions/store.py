@@ -15,7 +15,7 @@ from petstore.transactions.deliverers import Deliverers
 from petstore.transactions.deliveries import Deliveries
 from petstore.transactions.events import Events
 from petstore.transactions.facts import Facts
-from petstore.transactions.idempotency import purge
+from petstore.transactions.idempotency import REMOVE_OLD
 from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
@@ -26,7 +26,7 @@ from petstore.transactions.people import People
 from petstore.transactions.pets import Pets
 from petstore.transactions.refusals import Refusals
 from petstore.transactions.retention import Retention
-from petstore.transactions.script import Database, rows_of
+from petstore.transactions.script import Database, remove_all, rows_of
 from petstore.transactions.search import Search
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
@@ -86,6 +86,6 @@ class Parts:
 
     async def purge(self, now_ms: int) -> None:
         """Delete uploads and Idempotency-Keys older than 24 hours, and ended sessions, links and tries."""
-        await purge(self._database, self._clock.pinned_ms())
+        await remove_all(self._database, REMOVE_OLD, self._clock.pinned_ms())
         await purge_sign_ins(self._database, now_ms)
         await self.uploads.purge()

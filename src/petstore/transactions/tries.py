@@ -17,7 +17,7 @@ from petstore.core.sign_ins import (
     pair_subject,
 )
 from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
-from petstore.transactions.script import Database, Script, Statement, rows_of, statement
+from petstore.transactions.script import Script, removal, statement
 
 _TRIED = statement(
     "SELECT EXISTS (SELECT 1 FROM known_addresses k WHERE k.person_id = p.id AND k.network = $2"
@@ -41,16 +41,9 @@ _KNOW = statement(
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
 _LONGEST_WINDOW_MS = max(PAIR.window_ms, NEW_NETWORKS.window_ms)
-_PURGE_AT_A_TIME = 1_000
-_PURGE = Statement(
-    sqlite="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
-    f" WHERE opened_ms + {_LONGEST_WINDOW_MS} < ?1 LIMIT {_PURGE_AT_A_TIME}) RETURNING subject",
-    postgres="DELETE FROM sign_in_tries WHERE subject IN (SELECT subject FROM sign_in_tries"
-    f" WHERE opened_ms + {_LONGEST_WINDOW_MS} < $1 LIMIT {_PURGE_AT_A_TIME} FOR UPDATE SKIP LOCKED)"
-    " RETURNING subject",
-)
+OLD_TRIES = removal("sign_in_tries", "subject", f"opened_ms + {_LONGEST_WINDOW_MS} < $1")
 # Only 1.1.0 fills and reads known_devices; the release after this one drops the table.
-_PURGE_KNOWN = tuple(
+OLD_NETWORKS = tuple(
     statement(f"DELETE FROM {table} WHERE used_at_ms + {NETWORK_KNOWN_MS} < $1")
     for table in ("known_addresses", "known_devices")
 )
@@ -103,15 +96,3 @@ def give_back(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
 def know_network(person_id: int, network: str, now_ms: int) -> Script[None]:
     """Remember that the person signed in from there."""
     yield _KNOW, (person_id, network, now_ms)
-
-
-async def purge_tries(database: Database, now_ms: int) -> None:
-    """Delete windows that are over, 1,000 in each transaction, and networks without a sign-in for 30 days."""
-
-    def forget() -> Script[None]:
-        for known in _PURGE_KNOWN:
-            yield known, (now_ms,)
-
-    while len(await database.write(lambda: rows_of(_PURGE, now_ms))) == _PURGE_AT_A_TIME:
-        pass
-    await database.write(forget)
