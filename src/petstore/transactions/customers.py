@@ -8,7 +8,7 @@ from petstore.core.customers import NOBODY, Customer, CustomerChangedMeanwhile, 
 from petstore.transactions.accounts import FORGET_CUSTOMER, find_account
 from petstore.transactions.journal import record
 from petstore.transactions.rows import CUSTOMER, places, select
-from petstore.transactions.script import NO_EFFECT, Repository, Script, read, statement, write
+from petstore.transactions.script import NO_EFFECT, Repository, Script, reads, statement, write
 
 _FIND = statement(f"SELECT {select(CUSTOMER[1:])} FROM customers WHERE account_id = $1")
 _COLUMNS = select([f"{column} = excluded.{column}" for column in CUSTOMER[1:]])
@@ -18,13 +18,16 @@ _SET = statement(
 )
 
 
+def _find(account_id: int) -> Script[Customer]:
+    """Of an account; NOBODY where nothing is known."""
+    rows = yield _FIND, (account_id,)
+    return Customer(*rows[0]) if rows else NOBODY
+
+
 class Customers(Repository):
     """The customers of a store."""
 
-    @read
-    def of(self, account_id: int) -> Script[Customer]:
-        """Of an account; NOBODY where nothing is known."""
-        return _find(account_id)
+    of = reads(_find)
 
     @write(NO_EFFECT)
     def set(
@@ -48,8 +51,3 @@ class Customers(Repository):
             said = {"customer": ", ".join(changed)}
             yield from record(now_ms, actor, "account", account.id, "customer_changed", said, said)
         return customer
-
-
-def _find(account_id: int) -> Script[Customer]:
-    rows = yield _FIND, (account_id,)
-    return Customer(*rows[0]) if rows else NOBODY

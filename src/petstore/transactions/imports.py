@@ -39,6 +39,7 @@ from petstore.transactions.script import (
     Statement,
     json_text,
     read,
+    reads,
     rows_of,
     statement,
     write,
@@ -176,9 +177,7 @@ class Uploads(Repository):
         yield from add_job(IMPORT, upload_id)
         return int(upload_id)
 
-    @read
-    def find(self, upload_id: int) -> Script[Upload]:
-        return (yield from _find(upload_id))
+    find = reads(_find)
 
     @read
     def recent(self) -> Script[list[Upload]]:

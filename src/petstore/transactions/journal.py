@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from petstore.core.journal import Entry, JournalPage, JournalQuery, animals_of_list
-from petstore.transactions.journal_pages import page
+from petstore.core.journal import Entry, animals_of_list
+from petstore.transactions.journal_pages import page_of_journal
 from petstore.transactions.rows import ENTRY, read_entry, select
-from petstore.transactions.script import Repository, Script, Statement, read, statement
+from petstore.transactions.script import Repository, Script, Statement, read, reads, statement
 
 _RECORD = f"INSERT INTO journal ({select(ENTRY[1:])})"
 RECORD = statement(f"{_RECORD} VALUES ($1, $2, $3, $4, $5, $6, $7)")
@@ -62,10 +62,7 @@ def encode(members: Members) -> str | None:
 class Journal(Repository):
     """The journal of a store."""
 
-    @read
-    def page(self, query: JournalQuery) -> Script[JournalPage]:
-        """The entries that match, newest first. Raises AccountNotFound and PersonNotFound."""
-        return page(query)
+    page = reads(page_of_journal)
 
     @read
     def beside(self, finished: Entry) -> Script[list[Entry]]:

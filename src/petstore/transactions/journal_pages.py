@@ -36,8 +36,8 @@ _OF_MANY_KEYS = (
 )
 
 
-def page(query: JournalQuery) -> Script[JournalPage]:
-    """See core.journal. Raises AccountNotFound and PersonNotFound."""
+def page_of_journal(query: JournalQuery) -> Script[JournalPage]:
+    """The entries that match, newest first; see core.journal. Raises AccountNotFound and PersonNotFound."""
     where = Query()
     first_id = yield from _between(query, where)
     account_id, has_many_keys, stop = None, False, None

@@ -30,7 +30,7 @@ def read_mail(row: Sequence[Any]) -> Mail:
 
 
 def first_mails() -> Script[tuple[list[Mail], int]]:
-    """The first that are due, at most IDS_MAX, and how many there are."""
+    """The first that are due of those not sent yet, at most IDS_MAX, and how many there are."""
     found = [read_mail(row) for row in (yield _FIRST, ())]
     ((count,),) = yield _COUNT, ()
     return found, count

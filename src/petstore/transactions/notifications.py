@@ -50,6 +50,7 @@ from petstore.transactions.script import (
     json_text,
     padded,
     read,
+    reads,
     rows_of,
     statement,
     write,
@@ -196,10 +197,7 @@ class Notifications(Repository):
         """Note what came of a mail."""
         return _note(now_ms, ended)
 
-    @read
-    def mails(self) -> Script[tuple[list[Mail], int]]:
-        """The first that are due of those not sent yet, at most 100, and how many there are."""
-        return first_mails()
+    mails = reads(first_mails)
 
     @read
     def waiting(self) -> Script[tuple[int, float]]:

@@ -41,6 +41,7 @@ from petstore.transactions.script import (
     Script,
     Statement,
     read,
+    reads,
     statement,
     write,
 )
@@ -60,6 +61,15 @@ _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id =
 _COMMENT = statement("UPDATE orders SET comment = $2 WHERE id = $1")
 
 
+def _find(order_id: int, account_id: int | None = None, how: Statement = _FIND) -> Script[Order]:
+    """An order. Raises OrderNotFound, also for an order of another account, and for one that is gone since
+    the look before: while the lock was waited for, staging may have been filled anew."""
+    rows = yield how, (order_id,)
+    if not rows or account_id not in (None, rows[0][1]):
+        raise OrderNotFound(order_id)
+    return read_order(rows[0])
+
+
 class Orders(Creating):
     """The orders of a store. With an `account_id`, orders of other accounts are not found.
 
@@ -77,10 +87,7 @@ class Orders(Creating):
         queries = [replace(query, status=status) for status in OPEN] if query.open_only else [query]
         return count_up_to(lambda each: page_of(each, "SELECT id FROM orders"), queries)
 
-    @read
-    def get(self, order_id: int) -> Script[Order]:
-        """Raises OrderNotFound."""
-        return _find(order_id)
+    get = reads(_find)
 
     @read
     def sale_of(self, pet_id: int) -> Script[Order | None]:
@@ -132,7 +139,7 @@ class Orders(Creating):
         """
         pet_id = (yield from _find(order_id, account_id)).pet_id
         pet = yield from lock_pet(pet_id)
-        before = yield from _lock(order_id)
+        before = yield from _find(order_id, how=_LOCK)
         check_match(match, members_of(before))
         check_expected(before, expected)
         after = changed(before, status, ship_date_ms, now_ms)
@@ -154,7 +161,7 @@ class Orders(Creating):
         """Replace what staff wrote; None takes it away. Raises OrderNotFound, and Conflict where it is not as
         `expected`."""
         yield from _find(order_id)
-        before = yield from _lock(order_id)
+        before = yield from _find(order_id, how=_LOCK)
         check_comment(before, comment, expected)
         after = replace(before, comment=comment)
         if after != before:
@@ -173,21 +180,6 @@ def page_of(query: OrderQuery, table: str = _ORDERS) -> tuple[Statement, tuple[o
     if statuses:
         equal["status"] = [status.value for status in statuses]
     return page_by_id(table, query, equal)
-
-
-def _find(order_id: int, account_id: int | None = None) -> Script[Order]:
-    """Raises OrderNotFound, also for an order of another account."""
-    rows = yield _FIND, (order_id,)
-    if not rows or account_id not in (None, rows[0][1]):
-        raise OrderNotFound(order_id)
-    return read_order(rows[0])
-
-
-def _lock(order_id: int) -> Script[Order]:
-    """Raises OrderNotFound: while the lock was waited for, staging may have been filled anew."""
-    for row in (yield _LOCK, (order_id,)):
-        return read_order(row)
-    raise OrderNotFound(order_id)
 
 
 def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:

@@ -37,7 +37,7 @@ from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pages import after_every_name, by_name, page_from, page_of
 from petstore.transactions.query import count_up_to
 from petstore.transactions.rows import NEW_PET, PET, places, read_pet, read_pets, select
-from petstore.transactions.script import CATALOGUE, Script, read, statement, write
+from petstore.transactions.script import CATALOGUE, Script, read, reads, statement, write
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
@@ -91,7 +91,7 @@ def _check_no_open_order(pet_id: int, prevented: str) -> Script[None]:
 
 
 def _open_order(pet_id: int) -> Script[int | None]:
-    """The placed or approved order that holds an animal."""
+    """The placed or approved order that holds an animal; None when none does."""
     rows = yield _HOLDING, (pet_id,)
     return rows[0][0] if rows else None
 
@@ -114,6 +114,8 @@ class Pets(Creating, ABC):
     Methods that take the id of one animal raise PetNotFound; those with a `match` raise PreconditionFailed
     for an animal that has none of its tags.
     """
+
+    open_order = reads(_open_order)
 
     @abstractmethod
     def read_page(self, query: PageQuery) -> Page | Awaitable[Page]:
@@ -208,11 +210,6 @@ class Pets(Creating, ABC):
         any_status = query.status is None and query.category_id is not None
         queries = [replace(query, status=status) for status in PetStatus] if any_status else [query]
         return count_up_to(lambda each: page_of(each, ("id",)), queries)
-
-    @read
-    def open_order(self, pet_id: int) -> Script[int | None]:
-        """The placed or approved order that holds the animal; None when none does."""
-        return _open_order(pet_id)
 
     @write(CATALOGUE)
     def remove(self, now_ms: int, pet_id: int, actor: str, *, match: Tags | None = None) -> Script[Pet]:

@@ -19,7 +19,16 @@ from petstore.transactions.jobs import add_job
 from petstore.transactions.journal import RECORD_PETS, record
 from petstore.transactions.journal_pages import first_since
 from petstore.transactions.rows import ENTRY, NEW_PET, read_entry, select, sql_type
-from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, statement, write
+from petstore.transactions.script import (
+    NO_EFFECT,
+    Repository,
+    Script,
+    Statement,
+    read,
+    reads,
+    statement,
+    write,
+)
 
 TAKING_BACK = "taking_back"  # the kind of job; its subject is the entry of the import's end
 _STORE_ENTRIES = f"SELECT {select(ENTRY)} FROM journal WHERE subject = '{STORE}' AND subject_id = 0"
@@ -144,9 +153,7 @@ def _find(list_id: int) -> Script[TakingBack]:
 class TakingsBack(Repository):
     """Every method but `of_upload` raises NotFound unless the entry is of an import's end."""
 
-    @read
-    def find(self, list_id: int) -> Script[TakingBack]:
-        return (yield from _find(list_id))
+    find = reads(_find)
 
     @read
     def of_upload(self, upload: Upload) -> Script[TakingBack | None]:

@@ -11,7 +11,7 @@ from petstore.core.orders import OrderStatus
 from petstore.core.pets import PetStatus
 from petstore.core.totals import CATEGORIES_MAX, NAMED_MAX, WEEKS, NearLimit, Sales, Totals, weeks_at
 from petstore.transactions.script import Script, statement
-from petstore.transactions.usage import BANNED, deprecated_callers
+from petstore.transactions.usage import BANNED, deprecated_use
 
 _PETS = statement("SELECT status, count(*) FROM pets GROUP BY status")
 _CATEGORIES = statement(
@@ -57,7 +57,7 @@ def totals(now_ms: int, zone: ZoneInfo) -> Script[Totals]:
     ((*used,),) = yield _TODAY, (today,)
     ((banned,),) = yield _BANNED, (now_ms,)
     near_limit = yield _NEAR_LIMIT, (today, NAMED_MAX + 1)
-    deprecated = yield from deprecated_callers(now_ms)
+    deprecated = yield from deprecated_use(now_ms)
     return Totals(
         dict.fromkeys(PetStatus, 0) | {PetStatus(status): count for status, count in pets},
         {

@@ -20,7 +20,7 @@ from petstore.core.limits.usage import (
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.values import INT64_MAX
 from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, places, select
-from petstore.transactions.script import Repository, Script, padded, read, statement
+from petstore.transactions.script import Repository, Script, padded, read, reads, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE day >= $1")
 _ALL_BANS = statement(
@@ -71,7 +71,7 @@ def load_counters(now_ms: int, bans_since_ms: int) -> Script[LimiterState]:
     )
 
 
-def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
+def deprecated_use(now_ms: int) -> Script[DeprecatedUse]:
     """The callers of the deprecated operation, as last written."""
     since = now_ms // DAY_MS - DEPRECATED_DAYS
     rows = yield _DEPRECATED, (since, _DEPRECATED_READ, DEPRECATED_NAMED + 1)
@@ -80,8 +80,17 @@ def deprecated_callers(now_ms: int) -> Script[DeprecatedUse]:
     return DeprecatedUse(callers[:DEPRECATED_NAMED], is_cut)
 
 
+def _days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
+    """The counted ones of the last `days` days, newest first."""
+    rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
+    return [DailyUsage(*row) for row in rows]
+
+
 class Usage(Repository):
     """What accounts and keys have used, as last written."""
+
+    days = reads(_days)
+    deprecated_callers = reads(deprecated_use)
 
     @read
     def report(self, account_id: int, now_ms: int, days: int = 30) -> Script[UsageReport]:
@@ -91,11 +100,6 @@ class Usage(Repository):
         daily = yield from _days(account_id, now_ms, days)
         used = AccountWindows.of(*windows[0]) if windows else AccountWindows()
         return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
-
-    @read
-    def days(self, account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
-        """The counted ones of the last `days` days, newest first."""
-        return _days(account_id, now_ms, days)
 
     @read
     def bans(
@@ -115,12 +119,3 @@ class Usage(Repository):
             return []
         rows = yield statement(f"{_BANS_WHERE} k.id IN ({places(len(wanted), 2)})"), (now_ms, *wanted)
         return [KeyBan(*row) for row in rows]
-
-    @read
-    def deprecated_callers(self, now_ms: int) -> Script[DeprecatedUse]:
-        return deprecated_callers(now_ms)
-
-
-def _days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
-    rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
-    return [DailyUsage(*row) for row in rows]

@@ -25,7 +25,7 @@ from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.deliverers import ANY, FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import AHEAD, TEST, TRIES
-from petstore.transactions.journal_pages import page
+from petstore.transactions.journal_pages import page_of_journal
 from petstore.transactions.pages import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, REMOVED_WEBHOOK
 from petstore.transactions.usage import BANS_IN_FORCE
@@ -219,7 +219,9 @@ def test_a_search_of_the_journal_reads_no_more_than_it_may(connection: apsw.Conn
         most = max(most, traced["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
 
     connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
-    found = run(connection, page(JournalQuery(5, actor="nobody", since_ms=HOUR_MS * 10, scan_max=10)))
+    found = run(
+        connection, page_of_journal(JournalQuery(5, actor="nobody", since_ms=HOUR_MS * 10, scan_max=10))
+    )
     assert found.scan_end is not None
     assert found.scan_end.id == 1_991
     assert 0 < most < 1_000
