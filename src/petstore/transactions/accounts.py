@@ -10,11 +10,11 @@ from petstore.core.accounts import Account, check_account_name, read_account_id
 from petstore.core.contacts import check_addresses
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict
 from petstore.core.limits.plans import LIMIT_COLUMNS, Plan, and_list
+from petstore.core.moments import iso_moment
 from petstore.transactions.account_pages import count_accounts, page_of_accounts, uses_of
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.refusals import REMOVE_REFUSALS
-from petstore.transactions.revocations import end_keys_of
 from petstore.transactions.rows import ACCOUNT, places, read_account, select
 from petstore.transactions.script import (
     KEYRING,
@@ -49,6 +49,10 @@ _SET_PLAN = statement(
     "UPDATE accounts SET plan = $2,"
     f" {select([f'{column} = ${at}' for at, column in enumerate(LIMIT_COLUMNS, 3)])} WHERE id = $1"
 )
+_REVOKE = statement("UPDATE api_keys SET revoked_at_ms = $2 WHERE id = $1")
+_NOT_REVOKED = statement(
+    "SELECT id FROM api_keys WHERE account_id = $1 AND revoked_at_ms IS NULL ORDER BY id", lock=" FOR UPDATE"
+)
 
 
 def find_account(reference: str) -> Script[Account]:
@@ -66,6 +70,19 @@ def find_account(reference: str) -> Script[Account]:
     if not rows:
         raise AccountNotFound(reference)
     return read_account(rows[0])
+
+
+def end_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
+    """Revoke a key that is not revoked, whose row the transaction has locked."""
+    yield _REVOKE, (key_id, now_ms)
+    before, after = {"revokedAt": None}, {"revokedAt": iso_moment(now_ms)}
+    yield from record(now_ms, actor, "key", key_id, "revoked", before, after)
+
+
+def _end_keys_of(account_id: int, actor: str, now_ms: int) -> Script[None]:
+    """Revoke every key of an account, whose row the transaction has locked: so no key is added meanwhile."""
+    for (key_id,) in (yield _NOT_REVOKED, (account_id,)):
+        yield from end_key(key_id, actor, now_ms)
 
 
 class Accounts(Repository):
@@ -179,7 +196,7 @@ class Accounts(Repository):
         changed = replace(account, closed_at_ms=now_ms)
         yield from _set_state(account, changed, "closed", actor, now_ms)
         yield FORGET_CUSTOMER, (account.id,)
-        yield from end_keys_of(account.id, actor, now_ms)
+        yield from _end_keys_of(account.id, actor, now_ms)
         yield REMOVE_REFUSALS, (account.id,)
         return changed
 

@@ -25,10 +25,9 @@ from petstore.core.keys import (
 from petstore.core.moments import iso_moment_or_none
 from petstore.core.stages import Stage
 from petstore.core.values import INT64_MAX
-from petstore.transactions.accounts import find_account
+from petstore.transactions.accounts import end_key, find_account
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
-from petstore.transactions.revocations import end_key
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
 from petstore.transactions.script import (
     KEYRING,

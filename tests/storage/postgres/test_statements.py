@@ -26,7 +26,7 @@ from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders, refusals
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
-from petstore.transactions.pages import after_every_name, by_name, page_of
+from petstore.transactions.pets import after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, STEP_MAX, some_old
 from tests.support import webhooks
 from tests.support.clock import ManualClock

@@ -19,8 +19,7 @@ from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.sharing import Shared
 from petstore.transactions.idempotency import lock_number
 from petstore.transactions.journal import encode
-from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_from, page_of
-from petstore.transactions.pets import ADD, ONE, Pets
+from petstore.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets, page_from, page_of
 from petstore.transactions.rows import (
     NEW_PET,
     PET,

@@ -13,8 +13,7 @@ from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.writer import Writer
 from petstore.transactions.journal import RECORD, encode
-from petstore.transactions.pages import PAGE, PAGE_BY_STATUS, page_of
-from petstore.transactions.pets import ADD, ONE, Pets
+from petstore.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets, page_of
 from petstore.transactions.rows import PUBLIC_PET, read_pet, read_public_pets, read_public_pets_in
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.sqlite, PAGE_BY_STATUS.sqlite, ONE.sqlite
