@@ -11,8 +11,7 @@ from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, e
 from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entries_of
 from petstore.transactions.accounts import find_account
 from petstore.transactions.events import OWNER, newest_place
-from petstore.transactions.journal import record
-from petstore.transactions.journal_pages import first_since
+from petstore.transactions.journal import first_since, record
 from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
 from petstore.transactions.script import (
     NO_EFFECT,

@@ -6,7 +6,7 @@ stored once, even if two programs work on it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -29,7 +29,7 @@ from petstore.core.imports import (
     chunks,
 )
 from petstore.core.journal import STORE
-from petstore.transactions.jobs import Job, add_job, remove_job
+from petstore.transactions.jobs import ADD_JOB, REMOVE_JOB, Job
 from petstore.transactions.journal import encode, record
 from petstore.transactions.rows import UPLOAD, select
 from petstore.transactions.script import (
@@ -109,22 +109,20 @@ _LEFT = statement(
     " AND beat_at_ms <= $1 AND NOT EXISTS"
     f" (SELECT 1 FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = u.id)"
 )
-_decode_faults = msgspec.json.Decoder(list[UploadFault]).decode
-_decode_counts = msgspec.json.Decoder(UploadCounts).decode
-_decode_reading = msgspec.json.Decoder(Reading).decode
+_DECODERS: Mapping[str, Callable[[str], object]] = {
+    "counts": msgspec.json.Decoder(UploadCounts).decode,
+    "faults": msgspec.json.Decoder(list[UploadFault]).decode,
+    "reading": msgspec.json.Decoder(Reading).decode,
+    "state": UploadState,
+}
 _decode_meanings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def _read(row: Sequence[Any]) -> Upload:
     """Of the columns UPLOAD."""
     values = dict(zip(UPLOAD, row, strict=True))
-    counts = values["counts"]
-    values["counts"] = None if counts is None else _decode_counts(counts)
-    values["faults"] = _decode_faults(values["faults"])
-    if values["reading"] is not None:
-        values["reading"] = _decode_reading(values["reading"])
-    values["state"] = UploadState(values["state"])
-    return Upload(**values)
+    texts = {name: values[name] for name in _DECODERS if values[name] is not None}
+    return Upload(**values | {name: _DECODERS[name](text) for name, text in texts.items()})
 
 
 def _find(upload_id: int) -> Script[Upload]:
@@ -174,7 +172,7 @@ class Uploads(Repository):
         check_room(mine, int(my_bytes), int(all_bytes), new.bytes)
         ((upload_id,),) = yield _ADD, (actor, new.file, new.form, new.key_name, new.bytes, now_ms)
         yield from _keep(upload_id, FileKind.LIST, packed)
-        yield from add_job(IMPORT, upload_id)
+        yield ADD_JOB, (IMPORT, upload_id)
         return int(upload_id)
 
     find = reads(_find)
@@ -200,7 +198,7 @@ class Uploads(Repository):
         upload.check_step(step, seen)
         queued = UploadState.WAITING if step is UploadState.CHECKING else step
         yield _ASK, (upload_id, queued.value, actor)
-        yield from add_job(IMPORT, upload_id)
+        yield ADD_JOB, (IMPORT, upload_id)
 
     @write(NO_EFFECT)
     def begin(self, now_ms: int, job: Job) -> Script[Upload | None]:
@@ -260,7 +258,7 @@ class Uploads(Repository):
         if upload.state is UploadState.STORED:
             raise Conflict("This list is stored already.")
         yield _DISCARD, (upload_id,)
-        yield from remove_job(IMPORT, upload_id)
+        yield REMOVE_JOB, (IMPORT, upload_id)
         for kind in FileKind:
             yield _CLEAR, (upload_id, kind.value)
 
@@ -272,7 +270,7 @@ class Uploads(Repository):
     @write(NO_EFFECT)
     def _adopt(self, _now_ms: int, left: list[Any]) -> Script[None]:
         for (upload_id,) in left:
-            yield from add_job(IMPORT, upload_id)
+            yield ADD_JOB, (IMPORT, upload_id)
 
     @write(NO_EFFECT)
     def purge(self, now_ms: int) -> Script[None]:

@@ -26,12 +26,13 @@ class Job(msgspec.Struct, frozen=True):
     attempts: int
 
 
-# A job that is added again begins anew: who works on it loses it.
-_ADD = statement(
+# In the transaction that makes the work. A job that is added again begins anew: who works on it loses it.
+ADD_JOB = statement(
     "INSERT INTO jobs (kind, subject, owner, deadline_ms, attempts, done) VALUES ($1, $2, '', 0, 0, 0)"
     " ON CONFLICT (kind, subject) DO UPDATE SET owner = '', deadline_ms = 0, attempts = 0, done = 0"
 )
-_REMOVE = statement("DELETE FROM jobs WHERE kind = $1 AND subject = $2")
+# A process that works on it loses its lease.
+REMOVE_JOB = statement("DELETE FROM jobs WHERE kind = $1 AND subject = $2")
 # A later deadline than a lease has is of a clock that was set back since.
 _IS_FREE = f"(deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
 _FREE = timed(f"SELECT id FROM jobs WHERE kind = $2 AND {_IS_FREE} ORDER BY id LIMIT 1")
@@ -46,16 +47,6 @@ _RELEASE = statement(
     "UPDATE jobs SET owner = '', deadline_ms = 0, attempts = attempts - 1 WHERE id = $1 AND owner = $2"
 )
 _FINISH = statement("DELETE FROM jobs WHERE id = $1 AND owner = $2")
-
-
-def add_job(kind: str, subject: int) -> Script[None]:
-    """Add a job, in the transaction that makes the work."""
-    yield _ADD, (kind, subject)
-
-
-def remove_job(kind: str, subject: int) -> Script[None]:
-    """End the job. A process that works on it loses its lease."""
-    yield _REMOVE, (kind, subject)
 
 
 class Jobs(Repository):

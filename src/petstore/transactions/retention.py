@@ -12,7 +12,7 @@ from typing import NamedTuple
 from petstore.core.events import Position
 from petstore.core.values import INT64_MAX
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, OLDEST, note_place
-from petstore.transactions.journal_pages import first_since
+from petstore.transactions.journal import first_since
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, statement, write
 
 # Rows that a step reads and removes at most: meanwhile it holds SQLite's lock.
@@ -48,7 +48,7 @@ _NEXT = Statement(
     "SELECT 1 WHERE false", f"SELECT transaction::text, id, at_ms {ADDED} AND {_UP_TO} {IN_ORDER} LIMIT $5"
 )
 _REMOVE = Statement("SELECT 1 WHERE false", f"DELETE {ADDED} AND {_UP_TO} AND {_LEAVES} RETURNING 1")
-_REMOVE_OLD = {
+_OLD = {
     "usage_days": "DELETE FROM usage_days WHERE (account_id, day) IN"
     " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT {}) RETURNING 1",
     "webhook_tries": "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
@@ -59,6 +59,8 @@ _REMOVE_OLD = {
     "webhooks": "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks"
     " WHERE removed_at_ms < $1 AND url = '' ORDER BY id LIMIT {}) RETURNING 1",
 }
+# The number is in the text: one of a parameter PostgreSQL takes for a tenth of the table, and would read all.
+REMOVE_OLD = {kind: statement(sql.format(STEP_MAX)) for kind, sql in _OLD.items()}
 REMOVED_WEBHOOK = statement(
     "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL AND url <> '' AND id >= $1 ORDER BY id LIMIT 1"
 )
@@ -145,7 +147,7 @@ class Retention(Repository):
     def remove(self, _now_ms: int, kind: str, before: int) -> Script[int]:
         """Remove some rows: `usage_days` before a day, and before a time `webhook_tries` that failed,
         `refusals`, or `webhooks` that were removed. How many, 0 when none is left."""
-        return len((yield some_old(kind), (before,)))
+        return len((yield REMOVE_OLD[kind], (before,)))
 
     @write(NO_EFFECT)
     def remove_webhook(self, _now_ms: int, after: Part) -> Script[Part | None]:
@@ -163,12 +165,6 @@ class Retention(Repository):
             yield _EMPTY_WEBHOOK, (webhook_id,)
             return Part(webhook_id + 1)
         return None
-
-
-def some_old(kind: str) -> Statement:
-    """Removes at most a step's rows. Its number is in the text: a parameter's PostgreSQL takes for a tenth of
-    the table, and would read all of it."""
-    return statement(_REMOVE_OLD[kind].format(STEP_MAX))
 
 
 def _last_before(at_ms: int) -> Script[Position]:

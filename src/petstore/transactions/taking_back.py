@@ -15,9 +15,8 @@ from petstore.core.journal import STORE, Entry, animals_of_list
 from petstore.core.pets import FIELDS
 from petstore.core.stock import StockPlan
 from petstore.core.taking_back import ASKED, DONE, NAMED_MAX, NOT_WHOLE, REFUSED, ChangedSince, TakingBack
-from petstore.transactions.jobs import add_job
-from petstore.transactions.journal import RECORD_PETS, record
-from petstore.transactions.journal_pages import first_since
+from petstore.transactions.jobs import ADD_JOB
+from petstore.transactions.journal import RECORD_PETS, first_since, record
 from petstore.transactions.rows import ENTRY, NEW_PET, read_entry, select, sql_type
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -170,7 +169,7 @@ class TakingsBack(Repository):
         found = yield from _find(list_id)
         found.check_begin()
         yield from _note(now_ms, actor, found.finished, ASKED)
-        yield from add_job(TAKING_BACK, list_id)
+        yield ADD_JOB, (TAKING_BACK, list_id)
 
     @write(NO_EFFECT)
     def refuse(self, now_ms: int, list_id: int, message: str, animals: tuple[int, ...] = ()) -> Script[None]:

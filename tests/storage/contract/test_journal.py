@@ -468,7 +468,7 @@ class TestPage:
         assert [entry.about for entry in by_keys.entries] == ["key:3", "key:1", "account:1"]
         newest = await store.journal.page(replace(query, limit=1))
         assert (newest.entries, newest.has_more) == (by_keys.entries[:1], True)
-        monkeypatch.setattr("petstore.transactions.journal_pages._KEYS_MAX", 1)
+        monkeypatch.setattr("petstore.transactions.journal._KEYS_MAX", 1)
         assert await store.journal.page(query) == by_keys
         bounded = await store.journal.page(replace(query, scan_max=2))
         assert bounded.scan_end is not None

@@ -27,7 +27,7 @@ from petstore.transactions import idempotency, orders, refusals
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pets import after_every_name, by_name, page_of
-from petstore.transactions.retention import PARTS, STEP_MAX, some_old
+from petstore.transactions.retention import PARTS, REMOVE_OLD, STEP_MAX
 from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -309,7 +309,7 @@ class TestPlans:
         )
         async for connection in planning(database):
             for kind in ("usage_days", "webhook_tries", "refusals"):
-                await self._check(connection, some_old(kind).postgres, (150,), STEP_MAX)
+                await self._check(connection, REMOVE_OLD[kind].postgres, (150,), STEP_MAX)
 
     async def test_the_webhook_that_is_furthest_behind(self, database: str, store: Store) -> None:
         """Planned for as many rows as there are webhooks, also without statistics of the one data set: every

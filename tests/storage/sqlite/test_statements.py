@@ -25,7 +25,7 @@ from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.deliverers import ANY, FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import AHEAD, TEST, TRIES
-from petstore.transactions.journal_pages import page_of_journal
+from petstore.transactions.journal import page_of_journal
 from petstore.transactions.pets import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, REMOVED_WEBHOOK
 from petstore.transactions.usage import BANS_IN_FORCE
