@@ -61,9 +61,8 @@ class World:
     async def tell(self) -> None:
         """What a background process finds in counters, keys and days: as often as it looks."""
         for _ in range(2):
-            teller = Teller(self.store.facts, self.clock, REMOVAL_AT_MS)
-            await teller.look()
-            await teller.look_at_time()
+            await Teller(self.store.facts, self.clock, REMOVAL_AT_MS).look()
+            await self.store.facts.tell_timed(REMOVAL_AT_MS)
 
     async def go_to(self, at_ms: int) -> None:
         self.clock.ms = at_ms

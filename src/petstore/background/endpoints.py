@@ -247,7 +247,7 @@ class Deliveries:
         self._under_way.add(asyncio.create_task(trying))
 
     async def _try_first(self, first: _First) -> _End:
-        return _End(first, None, *await self._trying.first(first.event))
+        return _End(first, None, *await self._trying.send(first.event))
 
     async def _try_again(self, repetition: Repetition) -> _End:
         return _End(None, repetition, *await self._trying.again(repetition))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 from petstore.core.clock import Clock
 from petstore.core.errors import StoreUnavailable
@@ -25,14 +26,14 @@ class Teller:
         """`removal_at_ms`: when the deprecated operation ends."""
         self._facts = facts
         self._clock = clock
-        self._removal_at_ms = removal_at_ms
+        self._look_at_time = partial(facts.tell_timed, removal_at_ms)
         self._state: object = None  # of the store at the last look
 
     async def run(self) -> None:
         """Note facts until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeat(self.look, _COUNTED_SECONDS))
-            group.create_task(self._repeat(self.look_at_time, _TIMED_SECONDS))
+            group.create_task(self._repeat(self._look_at_time, _TIMED_SECONDS))
 
     async def look(self) -> None:
         """Note what the counters say, unless nothing was written since the last look."""
@@ -40,10 +41,6 @@ class Teller:
         if state != self._state:
             await self._facts.tell_counted()
             self._state = state
-
-    async def look_at_time(self) -> None:
-        """Note what comes with time."""
-        await self._facts.tell_timed(self._removal_at_ms)
 
     async def _repeat(self, look: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:

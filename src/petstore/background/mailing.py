@@ -70,7 +70,9 @@ class Mailer:
         is_under_way = False
         try:
             async with asyncio.timeout(_TRY_SECONDS):
-                client = await self._connected()
+                if self._client is None or not self._client.is_connected:  # servers close idle connections
+                    self._client = await self._connect()
+                client = self._client
                 await client.mail(sender.addr_spec)
                 await client.rcpt(recipient.addr_spec)
                 is_under_way = True
@@ -78,11 +80,6 @@ class Mailer:
         except (aiosmtplib.SMTPException, OSError, ValueError, TimeoutError) as error:
             await self.close()
             raise _meaning(error, is_under_way) from error
-
-    async def _connected(self) -> aiosmtplib.SMTP:
-        if self._client is None or not self._client.is_connected:  # servers close idle connections
-            self._client = await self._connect()
-        return self._client
 
     async def _connect(self) -> aiosmtplib.SMTP:
         server = self._server

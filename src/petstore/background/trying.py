@@ -154,10 +154,6 @@ class Trying:
         candidates = chain(come, enumerate(due[-1:], len(due) - 1))
         return next((at for at, each in candidates if self.due_ms(each) <= now_ms), None)
 
-    async def first(self, event: Event) -> Outcome:
-        """Send an event for the first time."""
-        return await self._try(event, 0)
-
     async def again(self, repetition: Repetition) -> Outcome:
         """Send an event again; nothing where it is not kept any more."""
         try:
@@ -166,9 +162,10 @@ class Trying:
             return None, repetition
         except WebhookNotFound:
             event = None
-        return (None, None) if event is None else await self._try(event, repetition.tries)
+        return (None, None) if event is None else await self.send(event, repetition.tries)
 
-    async def _try(self, event: Event, tries: int) -> Outcome:
+    async def send(self, event: Event, tries: int = 0) -> Outcome:
+        """Send an event that was tried so many times before."""
         tools = self._tools
         at: int | None
         async with tools.turns.of(self.endpoint.account_id):

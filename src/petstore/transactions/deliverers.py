@@ -28,6 +28,7 @@ from petstore.transactions.script import (
     Statement,
     json_text,
     read,
+    rows_of,
     statement,
     timed,
     write,
@@ -55,6 +56,7 @@ _END_DEAD = timed(
     f"DELETE FROM deliverers WHERE (deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
 )
 _END_OTHERS = statement("DELETE FROM deliverers WHERE owner <> $1")
+# All deliverers, all webhooks that get something, and its own of these.
 _COUNT = statement(
     "SELECT (SELECT count(*) FROM deliverers), count(*), count(*) FILTER (WHERE w.owner = $1)"
     f" FROM webhooks w WHERE {_IN_USE}"
@@ -179,7 +181,7 @@ class Deliverers(Repository):
         How many it has that get something; None where some were given back or taken.
         """
         await self._renew(owner, is_alone=is_alone)
-        deliverers, webhooks, own = await self._count(owner)
+        ((deliverers, webhooks, own),) = await self._database.read(rows_of(_COUNT, owner))
         share = -(-webhooks // max(deliverers, 1))
         given = idle[: min(max(own - share, 0), _RELEASED_AT_A_TIME)]
         if given:
@@ -197,12 +199,6 @@ class Deliverers(Repository):
             yield _END_OTHERS, (owner,)
         else:
             yield _END_DEAD, (now_ms,)
-
-    @read
-    def _count(self, owner: str) -> Script[tuple[int, int, int]]:
-        """All deliverers, all webhooks that get something, and its own of these."""
-        ((deliverers, webhooks, own),) = yield _COUNT, (owner,)
-        return deliverers, webhooks, own
 
     @write(NO_EFFECT)
     def _give_back(self, _now_ms: int, owner: str, webhook_ids: Sequence[int]) -> Script[None]:

@@ -88,19 +88,19 @@ _FORGET = removal("facts", "of_ms, kind, subject", "of_ms < $1")
 
 
 class Fact(NamedTuple):
-    """A fact by its key in the table, and its entry."""
+    """A fact by its moment and kind in the table, and its entry."""
 
     of_ms: int  # the end of the ban or the key, the beginning of the day
     kind: str
-    subject_id: int
     subject: str
+    subject_id: int
     action: str
     before: Mapping[str, object] | None
     after: Mapping[str, object]
 
     @property
     def key(self) -> tuple[int, str, int]:
-        return self[:3]
+        return self.of_ms, self.kind, self.subject_id
 
 
 class Facts(Repository):
@@ -144,15 +144,13 @@ class Facts(Repository):
     def _write(self, now_ms: int, facts: list[Fact]) -> Script[None]:
         for fact in facts:
             if (yield _TELL, fact.key):
-                yield from record(
-                    now_ms, SERVICE, fact.subject, fact.subject_id, fact.action, fact.before, fact.after
-                )
+                yield from record(now_ms, SERVICE, *fact[2:])
 
 
 def _bans(now_ms: int) -> Script[list[Fact]]:
     before = {"bannedUntil": None}
     found = [
-        Fact(until_ms, "key.banned", key_id, "key", "banned", before, {"bannedUntil": iso_moment(until_ms)})
+        Fact(until_ms, "key.banned", "key", key_id, "banned", before, {"bannedUntil": iso_moment(until_ms)})
         for key_id, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
     ]
     return (yield from _untold(found))
@@ -168,7 +166,7 @@ def _limits(day: int, used_on: Statement) -> Script[list[Fact]]:
     reset_at = iso_moment(end_ms)
     return [
         Fact(
-            of_ms, kind, row[0], "account", kind, None, {"limit": row[1], "used": row[2], "resetAt": reset_at}
+            of_ms, kind, "account", row[0], kind, None, {"limit": row[1], "used": row[2], "resetAt": reset_at}
         )
         for kind, those in ((_APPROACHING, near), (_REACHED, full))
         for row in those
@@ -193,7 +191,7 @@ def _expiring(now_ms: int) -> Script[list[Fact]]:
         soon = now_ms + above * DAY_MS, now_ms + days * DAY_MS, days * DAY_MS
         for key_id, label, expires_at_ms in (yield _EXPIRING, soon):
             after = {"label": label, "expiresAt": iso_moment(expires_at_ms)}
-            found.append(Fact(expires_at_ms, f"key.expiring {days}", key_id, "key", "expiring", None, after))
+            found.append(Fact(expires_at_ms, f"key.expiring {days}", "key", key_id, "expiring", None, after))
     return (yield from _untold(found))
 
 
@@ -205,7 +203,7 @@ def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
     kind = f"{_DEPRECATED_USED} {ends - begins}"  # a month and its last week may end together
     same = {"operation": DEPRECATED, "since": iso_day(begins), "endsAt": iso_moment(removal_at_ms)}
     found = [
-        Fact(of_ms, kind, account_id, "account", _DEPRECATED_USED, None, same | {"calls": calls})
+        Fact(of_ms, kind, "account", account_id, _DEPRECATED_USED, None, same | {"calls": calls})
         for account_id, calls in rows
     ]
     return (yield from _untold(found))

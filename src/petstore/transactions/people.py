@@ -44,7 +44,7 @@ _ADD = statement(
 _SET_ROLE = statement("UPDATE people SET role = $2 WHERE id = $1")
 _SET_DISABLED = statement("UPDATE people SET disabled_at_ms = $2 WHERE id = $1")
 _SET_TIME_ZONE = statement("UPDATE people SET time_zone = $2 WHERE id = $1")
-_SET_PASSWORD = statement("UPDATE people SET password = $2 WHERE id = $1")
+SET_PASSWORD = statement("UPDATE people SET password = $2 WHERE id = $1")
 _ADD_LINK = statement(
     "INSERT INTO sign_in_links (digest, person_id, created_at_ms, expires_at_ms) VALUES ($1, $2, $3, $4)"
 )
@@ -73,10 +73,6 @@ def with_password(person_id: int) -> Script[tuple[Person, str | None]]:
     """A person and the hash of their password. A transaction locks the row until its end."""
     ((*row,),) = yield _BY_ID, (person_id,)
     return read_person(row), row[PASSWORD_AT]
-
-
-def set_password(person_id: int, stored: str) -> Script[None]:
-    yield _SET_PASSWORD, (person_id, stored)
 
 
 def end_access(person_id: int) -> Script[None]:
@@ -216,7 +212,7 @@ class People(Repository):
         person = yield from find_person(name)
         if person.disabled_at_ms is not None:
             raise Conflict(f"{name!r} is disabled; enable them first.")
-        yield _SET_PASSWORD, (person.id, None)
+        yield SET_PASSWORD, (person.id, None)
         yield from end_access(person.id)
         before, after = {"hasPassword": person.has_password}, {"hasPassword": False}
         yield from record(now_ms, actor, "person", person.id, "reset", before, after)

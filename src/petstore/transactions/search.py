@@ -13,13 +13,13 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.errors import EventsGone, StoreUnavailable
-from petstore.core.events import Bookmark, EventQuery
+from petstore.core.events import EventQuery
 from petstore.core.search import FORMAT, Kind, Progress, SearchIndex, Words
 from petstore.core.values import IDS_MAX, INT64_MAX
 from petstore.transactions.events import SCANNED_MAX as ENTRIES_MAX
 from petstore.transactions.events import Events
 from petstore.transactions.query import Query
-from petstore.transactions.script import Database, Repository, Script, padded, statement
+from petstore.transactions.script import Database, Repository, Script, padded, rows_of, statement
 
 # A search looks at so many texts of the index at most.
 SCANNED_MAX = 1_000
@@ -98,7 +98,9 @@ class Search(Repository):
         words, progress = Words(query.text), await self.index.progress()
         if progress is None or progress.walked or progress.format != FORMAT:
             return None
-        newer, is_late = await self._newer(progress.place, query.kind)
+        types = _SOURCES[query.kind].types
+        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, types, progress.place))
+        newer, is_late = {entry.subject_id for entry, _ in page.entries}, page.is_behind
         place = query.after_id or (INT64_MAX if query.newest_first else 0)
         found: list[int] = []
         for most in (IDS_MAX, SCANNED_MAX - IDS_MAX) if words else ():
@@ -109,18 +111,14 @@ class Search(Repository):
             end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
             near = {id_ for id_ in newer if min(place, end) <= id_ <= max(place, end) and id_ != place}
             looked = sorted({*ids, *near}, reverse=query.newest_first)
-            found += await self._database.read(_matching(query, words, looked))
+            texts = await self._database.read(_texts(query.kind, looked, query.conditions))
+            found += [id_ for id_, text in texts.items() if text and words.match(text)]
             if len(found) > query.limit:
                 return Found(tuple(found[: query.limit]), found[query.limit - 1], is_late=is_late)
             if is_last:
                 return Found(tuple(found), is_late=is_late)
             place = end
         return Found(tuple(found), place if words else 0, is_cut=bool(words), is_late=is_late)
-
-    async def _newer(self, place: Bookmark, kind: Kind) -> tuple[set[int], bool]:
-        """What has changed since, of a bounded number of entries; whether there are more."""
-        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _SOURCES[kind].types, place))
-        return {entry.subject_id for entry, _ in page.entries}, page.is_behind
 
     async def step(self) -> Progress | None:
         """Put the next rows into the index; its progress while there are more. Any process may."""
@@ -158,7 +156,8 @@ class Search(Repository):
         return begun
 
     async def _walk(self, progress: Progress, kind: Kind) -> Progress:
-        rows = await self._database.read(_walked(kind, progress.after_id))
+        sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
+        rows = dict(await self._database.read(rows_of(statement(sql), progress.after_id, WALKED)))
         if len(rows) == WALKED:
             after = msgspec.structs.replace(progress, after_id=max(rows))
         else:
@@ -166,12 +165,6 @@ class Search(Repository):
             after = Progress(progress.place, following)
         await self.index.put({kind: rows}, progress, after)
         return after
-
-
-def _matching(query: SearchQuery, words: Words, ids: Iterable[int]) -> Script[list[int]]:
-    """Those whose texts have the words, and that meet the conditions; in the order of `ids`."""
-    texts = yield from _texts(query.kind, ids, query.conditions)
-    return [id_ for id_, text in texts.items() if text and words.match(text)]
 
 
 def _texts(
@@ -190,9 +183,3 @@ def _texts(
                 wanted.among(name, value if isinstance(value, tuple) else (value,))
         texts |= dict((yield wanted.select(f"SELECT id, {_SOURCES[kind].column} FROM {kind}", "")))
     return texts
-
-
-def _walked(kind: Kind, after_id: int) -> Script[dict[int, str | None]]:
-    """The next rows with their texts."""
-    sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
-    return dict((yield statement(sql), (after_id, WALKED)))

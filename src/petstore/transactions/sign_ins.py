@@ -25,9 +25,9 @@ from petstore.transactions.people import (
     END_SESSIONS,
     ENDS_ACCESS,
     PERSON_COLUMNS,
+    SET_PASSWORD,
     end_access,
     read_person,
-    set_password,
     with_password,
 )
 from petstore.transactions.rows import PERSON
@@ -42,7 +42,7 @@ from petstore.transactions.script import (
     statement,
     write,
 )
-from petstore.transactions.tries import OLD_NETWORKS, OLD_TRIES, count_try, give_back, know_network, read_try
+from petstore.transactions.tries import KNOW_NETWORK, OLD_NETWORKS, OLD_TRIES, count_try, give_back, read_try
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -100,10 +100,10 @@ def _confirm(attempt: Attempt, now_ms: int) -> Script[Person | None]:
 
 def _replace_password(person: Person, stored: str, address: str, now_ms: int) -> Script[str]:
     """Set a password's hash, end all sessions and links, open a session; its token."""
-    yield from set_password(person.id, stored)
+    yield SET_PASSWORD, (person.id, stored)
     yield from end_access(person.id)
     token = yield from _open(person, address, now_ms)
-    yield from know_network(person.id, network_of(address), now_ms)
+    yield KNOW_NETWORK, (person.id, network_of(address), now_ms)
     before, after = {"hasPassword": person.has_password}, {"hasPassword": True}
     yield from record(now_ms, person.actor, "person", person.id, "password_set", before, after)
     return token
@@ -160,7 +160,7 @@ class SignIns(Repository):
         if not (person := (yield from _confirm(attempt, now_ms))):
             return None
         if rehashed is not None:
-            yield from set_password(person.id, rehashed)
+            yield SET_PASSWORD, (person.id, rehashed)
         return (yield from _open(person, address, now_ms))
 
     @write(ENDS_ACCESS)

@@ -36,7 +36,8 @@ _GIVE_BACK = statement(
     "UPDATE sign_in_tries SET tries = tries - 1 WHERE subject = $1 AND opened_ms = $2 AND tries > 0"
 )
 _CLEAR = statement("DELETE FROM sign_in_tries WHERE subject = $1")
-_KNOW = statement(
+# Remember that the person signed in from there.
+KNOW_NETWORK = statement(
     "INSERT INTO known_addresses (person_id, network, used_at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
@@ -90,9 +91,4 @@ def give_back(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
     yield _CLEAR, (pair.subject,)
     for window in others:
         yield _GIVE_BACK, (window.subject, window.opened_ms)
-    yield from know_network(person_id, attempt.network, now_ms)
-
-
-def know_network(person_id: int, network: str, now_ms: int) -> Script[None]:
-    """Remember that the person signed in from there."""
-    yield _KNOW, (person_id, network, now_ms)
+    yield KNOW_NETWORK, (person_id, attempt.network, now_ms)

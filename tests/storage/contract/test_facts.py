@@ -359,7 +359,7 @@ async def test_a_week_that_ends_with_its_month_is_told_too(store: Store, clock: 
         meter = UsageMeter()
         meter.count(1, 1, clock.ms, allowed=True, deprecated=True)
         await store.counters.save(LimiterState(), meter.drain())
-        await Teller(store.facts, clock, removal_ms).look_at_time()
+        await store.facts.tell_timed(removal_ms)
     since = [entry.after["since"] for entry in await entries(store) if entry.after and "since" in entry.after]
     assert since == ["2031-08-01", "2031-07-28", "2031-08-25"]
 
