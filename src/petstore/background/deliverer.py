@@ -84,16 +84,15 @@ class Deliverer:
         """Deliver until cancelled; then tries that are under way have some seconds to end."""
         try:
             while True:
+                is_idle = True
                 try:
                     is_idle = not await self.look()
                     self._trouble = ""
                 except StoreUnavailable as error:
-                    is_idle = True
                     if not self._trouble:
                         self._trouble = error.message
                         _log.warning("webhooks wait", reason=self._trouble)
                 except Exception as error:  # of any kind: the jobs of this process go on
-                    is_idle = True
                     _log.error("webhooks wait", exc_info=error)
                 rest = _IDLE_SECONDS if is_idle else LOOK_SECONDS
                 of_visits = min(self._visits_took * _REST_BY_VISITS, _REST_OF_VISITS_MAX_SECONDS)

@@ -107,6 +107,11 @@ _FIND_REFUSED = statement(
 _DROP_REFUSED = statement(
     "DELETE FROM stock_changes WHERE position IN (SELECT position FROM stock_conflicts)"
 )
+_PLAN = (_ANALYZE, *_CLEAR, _FIND_NEW)
+_PLAN_BY_KEY = (
+    *(_BY_KEY, _ANALYZE, *_CLEAR, _FIND_SAME, _FIND_NEW),
+    *(_FIND_CHANGES, _FIND_REFUSED, _DROP_REFUSED),
+)
 _COUNT = statement(
     "SELECT (SELECT count(*) FROM stock_rows), (SELECT count(*) FROM stock_new),"
     " (SELECT count(*) FROM stock_changes), (SELECT count(*) FROM stock_conflicts)"
@@ -234,19 +239,9 @@ class Import:
         import adds meanwhile counts as new, so that the plan is not stored."""
         if isinstance(self._purpose, Entry):
             return (yield from plan(self._purpose))
-        with_keys = self._key_name is not None
-        if with_keys:
-            yield _BY_KEY, ()
-        yield _ANALYZE, ()
-        for table in _CLEAR:
-            yield table, ()
-        if with_keys:
-            yield _FIND_SAME, ()
-        yield _FIND_NEW, ()
-        if with_keys:
-            yield _FIND_CHANGES, ()
-            yield _FIND_REFUSED, ()
-            yield _DROP_REFUSED, ()
+        for step in _PLAN if self._key_name is None else _PLAN_BY_KEY:
+            yield step, ()
+        if self._key_name is not None:
             yield from _write_entries()
         ((rows, added, changed, rejected),) = yield _COUNT, ()
         self._has_work = added + changed > 0 or self._purpose is not None
