@@ -9,8 +9,8 @@ import click
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
 from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
 from petstore.cli.customers import customer_command
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import asks, confirm, echo_err, json_option, write_record, write_records, yes_option
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import asks, confirm, echo_err, write_record, write_records, yes_option
 from petstore.cli.records import LIMIT_HEADINGS, account_fields, account_record
 from petstore.cli.types import ACCOUNT, WholeNumber, checked, options
 from petstore.core.accounts import Account, check_account_name
@@ -50,18 +50,14 @@ def _read_plan(name: str, numbers: dict[str, int | None]) -> Plan:
         raise click.UsageError(error.message, click.get_current_context()) from None
 
 
-@accounts.command(
+@accounts.offers(
     "add",
-    epilog=examples(
-        "petstore accounts add shop --plan free --email anna@example.com",
-        "petstore accounts add zoo --plan enterprise --per-minute 5000 --per-day 2000000",
-    ),
+    "petstore accounts add shop --plan free --email anna@example.com",
+    "petstore accounts add zoo --plan enterprise --per-minute 5000 --per-day 2000000",
 )
 @click.argument("name", callback=checked(check_account_name))
 @_plan_options
 @email_option
-@json_option
-@click.pass_obj
 def add_account(
     session: Session,
     /,
@@ -87,9 +83,7 @@ def add_account(
         echo_err(f"Next: petstore keys issue {added.name}")
 
 
-@accounts.command("list", epilog=examples("petstore accounts list"))
-@json_option
-@click.pass_obj
+@accounts.offers("list", "petstore accounts list")
 def list_accounts(session: Session, as_json: bool) -> None:
     """List all customers, in the order of their ids."""
     found = read_store(session, lambda store: store.accounts.all())
@@ -108,10 +102,8 @@ def list_accounts(session: Session, as_json: bool) -> None:
     )
 
 
-@accounts.command("show", epilog=examples("petstore accounts show shop", "petstore accounts show 2 --json"))
+@accounts.offers("show", "petstore accounts show shop", "petstore accounts show 2 --json")
 @click.argument("account", type=ACCOUNT)
-@json_option
-@click.pass_obj
 def show_account(session: Session, account: str, as_json: bool) -> None:
     """Show one customer.
 
@@ -120,17 +112,13 @@ def show_account(session: Session, account: str, as_json: bool) -> None:
     _write_account(read_store(session, lambda store: store.accounts.find(account)), as_json)
 
 
-@accounts.command(
+@accounts.offers(
     "set-plan",
-    epilog=examples(
-        "petstore accounts set-plan shop --plan business",
-        "petstore accounts set-plan zoo --plan enterprise --per-minute 9000 --per-day 4000000",
-    ),
+    "petstore accounts set-plan shop --plan business",
+    "petstore accounts set-plan zoo --plan enterprise --per-minute 9000 --per-day 4000000",
 )
 @click.argument("account", type=ACCOUNT)
 @_plan_options
-@json_option
-@click.pass_obj
 def set_plan(session: Session, /, account: str, plan: str, as_json: bool, **numbers: int | None) -> None:
     """Give a customer another plan.
 
@@ -141,10 +129,8 @@ def set_plan(session: Session, /, account: str, plan: str, as_json: bool, **numb
     _write_account(changed, as_json)
 
 
-@accounts.command("suspend", epilog=examples("petstore accounts suspend shop"))
+@accounts.offers("suspend", "petstore accounts suspend shop")
 @click.argument("account", type=ACCOUNT)
-@json_option
-@click.pass_obj
 def suspend_account(session: Session, account: str, as_json: bool) -> None:
     """Refuse a customer's keys until `accounts resume`.
 
@@ -157,21 +143,17 @@ def suspend_account(session: Session, account: str, as_json: bool) -> None:
     _write_account(suspended, as_json)
 
 
-@accounts.command("resume", epilog=examples("petstore accounts resume shop"))
+@accounts.offers("resume", "petstore accounts resume shop")
 @click.argument("account", type=ACCOUNT)
-@json_option
-@click.pass_obj
 def resume_account(session: Session, account: str, as_json: bool) -> None:
     """End a customer's suspension; the same keys work again."""
     resumed = with_store(session, lambda store: store.accounts.resume(account, session.actor))
     _write_account(resumed, as_json)
 
 
-@accounts.command("rename", epilog=examples("petstore accounts rename shop pet-shop"))
+@accounts.offers("rename", "petstore accounts rename shop pet-shop")
 @click.argument("account", type=ACCOUNT)
 @click.argument("name", callback=checked(check_account_name))
-@json_option
-@click.pass_obj
 def rename_account(session: Session, account: str, name: str, as_json: bool) -> None:
     """Give a customer another name.
 
@@ -181,11 +163,9 @@ def rename_account(session: Session, account: str, name: str, as_json: bool) -> 
     _write_account(renamed, as_json)
 
 
-@accounts.command("close", epilog=examples("petstore accounts close shop", "petstore accounts close 2 --yes"))
+@accounts.offers("close", "petstore accounts close shop", "petstore accounts close 2 --yes")
 @click.argument("account", type=ACCOUNT)
 @yes_option
-@json_option
-@click.pass_obj
 def close_account(session: Session, account: str, yes: bool, as_json: bool) -> None:
     """Close a customer's account for good and revoke its keys.
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import examples
-from petstore.cli.output import json_option, moment, write_records
+from petstore.cli.groups import command
+from petstore.cli.output import moment, write_records
 from petstore.core.limits.usage import BannedKey
 
 
-@click.command(epilog=examples("petstore bans", "petstore bans --json"))
-@json_option
-@click.pass_obj
+@command("bans", "petstore bans", "petstore bans --json")
 def bans(session: Session, as_json: bool) -> None:
     """List the keys that are banned now.
 

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import EXIT_REFUSED, examples
-from petstore.cli.output import echo_err, json_option, moment, write_fields, write_json
+from petstore.cli.groups import EXIT_REFUSED, command
+from petstore.cli.output import echo_err, moment, write_fields, write_json
 from petstore.cli.records import KeyDetails, details_of, key_fields
 from petstore.core.digests import digest
 from petstore.core.keys import is_wellformed
@@ -29,16 +29,12 @@ class _Finding(msgspec.Struct, frozen=True):
     found: KeyDetails | None = None
 
 
-@click.command(
+@command(
     "check",
-    epilog=examples(
-        "petstore keys check                       # asks for the key, and does not show it",
-        "petstore keys check < shop.key",
-        "petstore keys check < shop.key > /dev/null && echo accepted",
-    ),
+    "petstore keys check                       # asks for the key, and does not show it",
+    "petstore keys check < shop.key",
+    "petstore keys check < shop.key > /dev/null && echo accepted",
 )
-@json_option
-@click.pass_obj
 def check_key(session: Session, as_json: bool) -> None:
     """Say whose key it is and whether it would be accepted.
 

@@ -7,20 +7,19 @@ import re
 import click
 
 from petstore import config as settings
-from petstore.cli.groups import examples
-from petstore.cli.output import json_option, write_json, write_table
+from petstore.cli.context import Session
+from petstore.cli.groups import command
+from petstore.cli.output import write_json, write_table
 
 
-@click.command(
-    epilog=examples(
-        "petstore config",
-        "PETSTORE_PORT=9000 petstore config --json",
-        "petstore config --check && echo right",
-    ),
+@command(
+    "config",
+    "petstore config",
+    "PETSTORE_PORT=9000 petstore config --json",
+    "petstore config --check && echo right",
 )
 @click.option("--check", is_flag=True, help="Print nothing; the exit code says what a reload would.")
-@json_option
-def config(check: bool, as_json: bool) -> None:
+def config(_session: Session, check: bool, as_json: bool) -> None:
     """Show every setting that is in force.
 
     Its value, where that comes from, and what it means. Where a setting is wrong, the table shows what

@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from petstore.cli.context import Session, read_store, with_store
-from petstore.cli.groups import examples
-from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
+from petstore.cli.groups import command
+from petstore.cli.output import Record, echo_err, moment, write_record, write_records
 from petstore.cli.types import checked
 from petstore.core.contacts import Contact, Subject, check_address, check_addresses, is_same
 from petstore.core.errors import ContactNotFound, OperatorError
@@ -59,15 +59,13 @@ def contacts_command(subject: Subject, owner: Callable[[Any], Any]) -> click.Com
     line = f"petstore {group} contacts {name}"
     shown = [f"{line} anna@example.com {option}" for option in ("--add", f"--off {kinds[0]}", "--remove")]
 
-    @click.command("contacts", help=_HELP.format(summary=summary), epilog=examples(line, *shown))
+    @command("contacts", line, *shown, text=_HELP.format(summary=summary))
     @owner
     @click.argument("address", required=False, callback=checked(check_address))
     @click.option("--add", is_flag=True, help="Add it.")
     @click.option("--remove", is_flag=True, help="Remove it.")
     @_kinds_option("--off", kinds, "Send it no mail of this kind. May be repeated.")
     @_kinds_option("--on", kinds, "Send it mail of this kind again. May be repeated.")
-    @json_option
-    @click.pass_obj
     def contacts(
         session: Session, /, reference: str, address: str | None, as_json: bool, **options: Any
     ) -> None:

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from petstore.cli.context import Session, read_store, with_store
-from petstore.cli.groups import examples
-from petstore.cli.output import json_option, write_record
+from petstore.cli.groups import command
+from petstore.cli.output import write_record
 from petstore.cli.types import ACCOUNT, clearable, options
 from petstore.core.customers import FIELDS, Customer
 from petstore.core.fields import Field, lines_of
@@ -26,18 +26,14 @@ def _option(field: Field) -> Callable[[Any], Any]:
     return click.option(f"--{field.name}", callback=callback, metavar="TEXT", help="Empty: unknown.")
 
 
-@click.command(
+@command(
     "customer",
-    epilog=examples(
-        "petstore accounts customer shop",
-        'petstore accounts customer shop --name "Anna Berg" --phone "+49 30 1234"',
-        'petstore accounts customer shop --remark ""',
-    ),
+    "petstore accounts customer shop",
+    'petstore accounts customer shop --name "Anna Berg" --phone "+49 30 1234"',
+    'petstore accounts customer shop --remark ""',
 )
 @click.argument("account", type=ACCOUNT)
 @options(*map(_option, FIELDS))
-@json_option
-@click.pass_obj
 def customer_command(session: Session, /, account: str, as_json: bool, **given: Any) -> None:
     """Show or change the person of an account.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,10 +41,40 @@ class PlainCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
+_Decorator = Callable[[Callable[..., Any]], click.Command]
+
+
+def command(
+    name: str, *lines: str, kind: type[click.Command] = click.Command, text: str | None = None
+) -> _Decorator:
+    """A decorator: a command that gets the Session first, and `as_json` by `--json`, the last of its options.
+
+    `lines` are its examples, `text` its help, if that is not the function's docstring.
+    """
+
+    def make(work: Callable[..., Any]) -> click.Command:
+        made = click.command(name, cls=kind, epilog=examples(*lines), help=text)(click.pass_obj(work))
+        shown = "Print JSON instead of text."
+        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help=shown))
+        return made
+
+    return make
+
+
 class LazyGroup(click.Group):
     """A group that shows its help when no command is given, and its commands in the order of their table."""
 
     command_class = PlainCommand
+
+    def offers(self, name: str, *lines: str) -> _Decorator:
+        """`command`, for one of this group."""
+
+        def make(work: Callable[..., Any]) -> click.Command:
+            made = command(name, *lines, kind=PlainCommand)(work)
+            self.add_command(made)
+            return made
+
+        return make
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:

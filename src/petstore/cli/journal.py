@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import examples
-from petstore.cli.output import echo_err, json_option, moment, write_records
+from petstore.cli.groups import command
+from petstore.cli.output import echo_err, moment, write_records
 from petstore.cli.types import ID, Since, limit_option
 from petstore.core.amounts import write_amount
 from petstore.core.errors import Invalid
@@ -37,14 +37,13 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
     return actor
 
 
-@click.command(
-    epilog=examples(
-        "petstore journal",
-        "petstore journal --about pet:7",
-        "petstore journal --about account:shop --since 7d",
-        "petstore journal --actor cli:anna --since 2026-10-01",
-        "petstore journal --actor api:shop --limit 100 --json",
-    )
+@command(
+    "journal",
+    "petstore journal",
+    "petstore journal --about pet:7",
+    "petstore journal --about account:shop --since 7d",
+    "petstore journal --actor cli:anna --since 2026-10-01",
+    "petstore journal --actor api:shop --limit 100 --json",
 )
 @click.option(
     "--about",
@@ -61,8 +60,6 @@ def _checked_actor(_context: click.Context, _option: click.Parameter, actor: str
 )
 @limit_option
 @click.option("--before", type=ID, metavar="ID", help="Only entries before this one.")
-@json_option
-@click.pass_obj
 def journal(
     session: Session,
     about: About | None,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import examples
-from petstore.cli.output import Columns, json_option, write_records
+from petstore.cli.groups import command
+from petstore.cli.output import Columns, write_records
 from petstore.cli.records import key_record
 from petstore.cli.types import ACCOUNT
 from petstore.core.errors import ConfigurationError
@@ -23,18 +23,9 @@ _COLUMNS: Columns = {
 }
 
 
-@click.command(
-    "list",
-    epilog=examples(
-        "petstore keys list shop",
-        "petstore keys list shop --json",
-        "petstore keys list --foreign",
-    ),
-)
+@command("list", "petstore keys list shop", "petstore keys list shop --json", "petstore keys list --foreign")
 @click.argument("account", type=ACCOUNT, required=False)
 @click.option("--foreign", is_flag=True, help="The keys that PETSTORE_STAGE refuses, of all accounts.")
-@json_option
-@click.pass_obj
 def list_keys(session: Session, account: str | None, foreign: bool, as_json: bool) -> None:
     """List an account's keys.
 

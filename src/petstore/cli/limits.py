@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from petstore.cli.context import Session
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import echo_err, json_option, write_json, write_record
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import echo_err, write_json, write_record
 
 
 @click.group(cls=LazyGroup)
@@ -14,9 +14,7 @@ def limits() -> None:
     """The counters of limits that replicas share."""
 
 
-@limits.command("check", epilog=examples("petstore limits check"))
-@json_option
-@click.pass_obj
+@limits.offers("check", "petstore limits check")
 def check(session: Session, as_json: bool) -> None:
     """Check the Valkey that replicas share.
 

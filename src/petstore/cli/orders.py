@@ -8,8 +8,8 @@ import click
 from msgspec import UNSET
 
 from petstore.cli.context import Session, read_store, with_store
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import Record, echo_err, json_option, moment, write_record, write_records
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import Record, echo_err, moment, write_record, write_records
 from petstore.cli.types import ACCOUNT, ID, Given, checked_name, limit_option, read_remark, read_ship_date
 from petstore.core.orders import QUANTITY, NewOrder, Order, OrderPage, OrderQuery, OrderStatus, ShipDate
 
@@ -24,19 +24,15 @@ def orders() -> None:
     """The orders of all accounts: place, approve, deliver, cancel."""
 
 
-@orders.command(
+@orders.offers(
     "list",
-    epilog=examples(
-        "petstore orders list --status placed              # what is to be approved",
-        "petstore orders list --account shop --after 100",
-    ),
+    "petstore orders list --status placed              # what is to be approved",
+    "petstore orders list --account shop --after 100",
 )
 @click.option("--status", type=click.Choice([status.value for status in OrderStatus]), help="In this state.")
 @click.option("--account", type=ACCOUNT, help="Only of this account.")
 @limit_option
 @click.option("--after", type=ID, metavar="ID", help="Only orders with a greater id.")
-@json_option
-@click.pass_obj
 def list_orders(
     session: Session, status: str | None, account: str | None, limit: int, after: int | None, as_json: bool
 ) -> None:
@@ -70,10 +66,8 @@ def list_orders(
         echo_err(f"There are more: add --after {page.orders[-1].id}")
 
 
-@orders.command("show", epilog=examples("petstore orders show 7"))
+@orders.offers("show", "petstore orders show 7")
 @_ORDER_ID
-@json_option
-@click.pass_obj
 def show_order(session: Session, order_id: int, as_json: bool) -> None:
     """Show an order."""
 
@@ -83,15 +77,13 @@ def show_order(session: Session, order_id: int, as_json: bool) -> None:
     _write(read_store(session, read), as_json)
 
 
-@orders.command("place", epilog=examples("petstore orders place 7 --account shop --reference PO-4711"))
+@orders.offers("place", "petstore orders place 7 --account shop --reference PO-4711")
 @click.argument("pet_id", type=ID, metavar="ANIMAL")
 @click.option("--account", type=ACCOUNT, required=True, help="Whose order it is.")
 @click.option(
     "--reference", callback=checked_name, metavar="TEXT", help="The customer's own text: 1 to 255 characters."
 )
 @click.option("--comment", callback=read_remark, metavar="TEXT", help="For staff: at most 2,000 characters.")
-@json_option
-@click.pass_obj
 def place_order(
     session: Session, /, pet_id: int, account: str, reference: str | None, comment: Given[str], as_json: bool
 ) -> None:
@@ -109,11 +101,9 @@ def place_order(
     _write(with_store(session, place), as_json)
 
 
-@orders.command("comment", epilog=examples('petstore orders comment 7 "Comes on Friday."'))
+@orders.offers("comment", 'petstore orders comment 7 "Comes on Friday."')
 @_ORDER_ID
 @click.argument("text", callback=read_remark)
-@json_option
-@click.pass_obj
 def comment_order(session: Session, order_id: int, text: str | None, as_json: bool) -> None:
     """Write a comment about an order, in place of an earlier one.
 
@@ -126,20 +116,15 @@ def comment_order(session: Session, order_id: int, text: str | None, as_json: bo
     _write(with_store(session, comment), as_json)
 
 
-@orders.command("approve", epilog=examples("petstore orders approve 7"))
+@orders.offers("approve", "petstore orders approve 7")
 @_ORDER_ID
-@json_option
-@click.pass_obj
 def approve_order(session: Session, order_id: int, as_json: bool) -> None:
     """Approve a placed order."""
     _move(session, order_id, OrderStatus.APPROVED, as_json)
 
 
-@orders.command(
-    "deliver",
-    epilog=examples(
-        "petstore orders deliver 7", "petstore orders deliver 7 --ship-date 2026-11-21T08:30:00+01:00"
-    ),
+@orders.offers(
+    "deliver", "petstore orders deliver 7", "petstore orders deliver 7 --ship-date 2026-11-21T08:30:00+01:00"
 )
 @_ORDER_ID
 @click.option(
@@ -148,17 +133,13 @@ def approve_order(session: Session, order_id: int, as_json: bool) -> None:
     metavar="TIME",
     help="When it was handed over, such as 2026-11-21T08:30:00Z. Default: the order's own, or now.",
 )
-@json_option
-@click.pass_obj
 def deliver_order(session: Session, order_id: int, ship_date: int | None, as_json: bool) -> None:
     """Deliver an approved order; its animal is sold."""
     _move(session, order_id, OrderStatus.DELIVERED, as_json, UNSET if ship_date is None else ship_date)
 
 
-@orders.command("cancel", epilog=examples("petstore orders cancel 7"))
+@orders.offers("cancel", "petstore orders cancel 7")
 @_ORDER_ID
-@json_option
-@click.pass_obj
 def cancel_order(session: Session, order_id: int, as_json: bool) -> None:
     """Cancel an order that is not delivered.
 

@@ -17,8 +17,8 @@ import msgspec
 
 from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.files import rejects_file, whole_file
-from petstore.cli.groups import examples
-from petstore.cli.output import echo_err, json_option, row_progress, write_json
+from petstore.cli.groups import command, examples
+from petstore.cli.output import echo_err, row_progress, write_json
 from petstore.cli.types import INT64, PET_STATUS, checked
 from petstore.core.errors import OperatorError
 from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
@@ -50,13 +50,11 @@ class Summary(msgspec.Struct, rename="camel"):
     locked_seconds: float
 
 
-@click.command(
+@command(
     "import",
-    epilog=examples(
-        "petstore pets import stock.csv --dry-run",
-        "petstore pets import stock.csv --source-key sku --skip-bad rejects.csv",
-        "zcat stock.jsonl.gz | petstore pets import - --format jsonl --source-key sku",
-    ),
+    "petstore pets import stock.csv --dry-run",
+    "petstore pets import stock.csv --source-key sku --skip-bad rejects.csv",
+    "zcat stock.jsonl.gz | petstore pets import - --format jsonl --source-key sku",
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @format_option
@@ -75,8 +73,6 @@ class Summary(msgspec.Struct, rename="camel"):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write bad rows with their faults to this file, and store the others.",
 )
-@json_option
-@click.pass_obj
 def import_pets(
     session: Session,
     file: Path,

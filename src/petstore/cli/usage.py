@@ -8,17 +8,8 @@ import click
 
 from petstore.cli.billing import write_bill
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import examples
-from petstore.cli.output import (
-    Columns,
-    echo_err,
-    json_option,
-    moment,
-    write_json,
-    write_line,
-    write_records,
-    write_table,
-)
+from petstore.cli.groups import command
+from petstore.cli.output import Columns, echo_err, moment, write_json, write_line, write_records, write_table
 from petstore.cli.records import account_record
 from petstore.cli.types import ACCOUNT, DAY, MONTH, WholeNumber, options
 from petstore.core.accounts import Account
@@ -48,13 +39,12 @@ _bill_options = options(
 )
 
 
-@click.command(
-    epilog=examples(
-        "petstore usage shop",
-        "petstore usage --deprecated",
-        "petstore usage --all --month 2026-10 --csv > 2026-10.csv",
-        "petstore usage --all --from 2026-10-01 --to 2026-10-15 --sum",
-    )
+@command(
+    "usage",
+    "petstore usage shop",
+    "petstore usage --deprecated",
+    "petstore usage --all --month 2026-10 --csv > 2026-10.csv",
+    "petstore usage --all --from 2026-10-01 --to 2026-10-15 --sum",
 )
 @click.argument("account", type=ACCOUNT, required=False)
 @click.option(
@@ -69,8 +59,6 @@ _bill_options = options(
     help=f"List who called GET /pets/{{petId}} in the last {DEPRECATED_DAYS} days.",
 )
 @_bill_options
-@json_option
-@click.pass_obj
 def usage(
     session: Session, /, account: str | None, days: int | None, deprecated: bool, as_json: bool, **asked: Any
 ) -> None:

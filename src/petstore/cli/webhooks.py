@@ -9,14 +9,13 @@ from msgspec import UNSET
 
 from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.events import read_after
-from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.groups import LazyGroup
 from petstore.cli.output import (
     Columns,
     Record,
     asks,
     confirm,
     echo_err,
-    json_option,
     moment,
     write_json,
     write_record,
@@ -54,20 +53,16 @@ def webhooks() -> None:
     """
 
 
-@webhooks.command(
+@webhooks.offers(
     "list",
-    epilog=examples(
-        "petstore webhooks list --failing          # whose programs get nothing",
-        "petstore webhooks list --account shop",
-        "petstore webhooks list --after 100",
-    ),
+    "petstore webhooks list --failing          # whose programs get nothing",
+    "petstore webhooks list --account shop",
+    "petstore webhooks list --after 100",
 )
 @click.option("--account", type=ACCOUNT, help="Only of this account.")
 @click.option("--failing", is_flag=True, help="Only enabled ones that failed since their last success.")
 @limit_option
 @click.option("--after", type=ID, metavar="ID", help="Only webhooks with a greater id.")
-@json_option
-@click.pass_obj
 def list_webhooks(
     session: Session, account: str | None, failing: bool, limit: int, after: int | None, as_json: bool
 ) -> None:
@@ -92,11 +87,9 @@ def list_webhooks(
         echo_err(f"There are more: add --after {found[limit - 1].id}")
 
 
-@webhooks.command("show", epilog=examples("petstore webhooks show 3", "petstore webhooks show 3 --limit 100"))
+@webhooks.offers("show", "petstore webhooks show 3", "petstore webhooks show 3 --limit 100")
 @_WEBHOOK_ID
 @limit_option
-@json_option
-@click.pass_obj
 def show_webhook(session: Session, webhook_id: int, limit: int, as_json: bool) -> None:
     """Show a webhook and its last tries, the newest first.
 
@@ -121,13 +114,9 @@ def show_webhook(session: Session, webhook_id: int, limit: int, as_json: bool) -
         echo_err("\nNo tries are kept.")
 
 
-@webhooks.command(
-    "disable", epilog=examples("petstore webhooks disable 3", "petstore webhooks disable 3 --yes")
-)
+@webhooks.offers("disable", "petstore webhooks disable 3", "petstore webhooks disable 3 --yes")
 @_WEBHOOK_ID
 @yes_option
-@json_option
-@click.pass_obj
 def disable_webhook(session: Session, webhook_id: int, yes: bool, as_json: bool) -> None:
     """Send nothing to a webhook until it is enabled.
 
@@ -145,13 +134,11 @@ def disable_webhook(session: Session, webhook_id: int, yes: bool, as_json: bool)
     _change(session, webhook_id, WebhookChange(enabled=False), as_json)
 
 
-@webhooks.command(
+@webhooks.offers(
     "enable",
-    epilog=examples(
-        "petstore webhooks enable 3                # go on where it stopped",
-        "petstore webhooks enable 3 --after now",
-        "petstore webhooks enable 3 --after 0f3a9c2b5d7e-0-117",
-    ),
+    "petstore webhooks enable 3                # go on where it stopped",
+    "petstore webhooks enable 3 --after now",
+    "petstore webhooks enable 3 --after 0f3a9c2b5d7e-0-117",
 )
 @_WEBHOOK_ID
 @click.option(
@@ -160,8 +147,6 @@ def disable_webhook(session: Session, webhook_id: int, yes: bool, as_json: bool)
     metavar="BOOKMARK",
     help="Send what follows this bookmark, again too, or what happens from now on: now.",
 )
-@json_option
-@click.pass_obj
 def enable_webhook(session: Session, webhook_id: int, after: Bookmark | str | None, as_json: bool) -> None:
     """Send events to a webhook again, from where it stopped.
 
@@ -175,11 +160,9 @@ def enable_webhook(session: Session, webhook_id: int, after: Bookmark | str | No
         raise OperatorError(f"{reason}. Write --after now: earlier events are not sent then.") from None
 
 
-@webhooks.command("retry", epilog=examples("petstore webhooks retry 3 evt_0f3a9c2b5d7e_117"))
+@webhooks.offers("retry", "petstore webhooks retry 3 evt_0f3a9c2b5d7e_117")
 @_WEBHOOK_ID
 @click.argument("event")
-@json_option
-@click.pass_obj
 def retry_event(session: Session, webhook_id: int, event: str, as_json: bool) -> None:
     """Send an event to a webhook once more.
 
