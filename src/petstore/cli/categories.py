@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from petstore.cli.context import Session, read_store, with_store
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import json_option, write_json, write_line, write_records
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import write_record, write_records
 from petstore.cli.types import INT64, checked
 from petstore.core.categories import Category, check_category_name
 from petstore.core.printable import printable
@@ -24,9 +24,7 @@ def categories() -> None:
     """Names of categories: labels, an animal may be of any."""
 
 
-@categories.command("list", epilog=examples("petstore categories list"))
-@json_option
-@click.pass_obj
+@categories.offers("list", "petstore categories list")
 def list_categories(session: Session, as_json: bool) -> None:
     """List the categories that have a name, by id."""
     found = read_store(session, lambda store: store.categories.all())
@@ -38,15 +36,10 @@ def list_categories(session: Session, as_json: bool) -> None:
     )
 
 
-@categories.command(
-    "name",
-    epilog=examples("petstore categories name 1 Dogs", "petstore categories name 1 --remove"),
-)
+@categories.offers("name", "petstore categories name 1 Dogs", "petstore categories name 1 --remove")
 @click.argument("category_id", type=INT64, metavar="ID")
 @click.argument("name", required=False, callback=checked(check_category_name))
 @click.option("--remove", is_flag=True, help="Take its name away; its animals stay in it.")
-@json_option
-@click.pass_obj
 def name_category(session: Session, category_id: int, name: str | None, remove: bool, as_json: bool) -> None:
     """Give a category a name, or another one.
 
@@ -62,7 +55,4 @@ def name_category(session: Session, category_id: int, name: str | None, remove: 
         return store.categories.name(category_id, name, session.actor)
 
     category = with_store(session, change)
-    if as_json:
-        write_json(category)
-    else:
-        write_line(f"{category.id}  {printable(category.name)}")
+    write_record(category, f"{category.id}  {printable(category.name)}", as_json)

@@ -10,13 +10,12 @@ import click
 import msgspec
 
 from petstore.cli.context import Session, with_store
-from petstore.cli.groups import EXIT_REFUSED, LazyGroup, examples
+from petstore.cli.groups import EXIT_REFUSED, LazyGroup
 from petstore.cli.output import (
     Record,
     asks,
     confirm,
     echo_err,
-    json_option,
     moment,
     row_progress,
     write_json,
@@ -42,10 +41,8 @@ def db() -> None:
     """
 
 
-@db.command("migrate", epilog=examples("petstore db migrate --dry-run", "petstore db migrate"))
+@db.offers("migrate", "petstore db migrate --dry-run", "petstore db migrate")
 @click.option("--dry-run", is_flag=True, help="Say what would run, and change nothing.")
-@json_option
-@click.pass_obj
 def migrate(session: Session, dry_run: bool, as_json: bool) -> None:
     """Bring the database's schema up to date.
 
@@ -92,9 +89,7 @@ class _MigrationLog:
         self._echo(f"applied {step}")
 
 
-@db.command("check", epilog=examples("petstore db check"))
-@json_option
-@click.pass_obj
+@db.offers("check", "petstore db check")
 def check(session: Session, as_json: bool) -> None:
     """Read all of the database and say whether it is sound.
 
@@ -111,10 +106,8 @@ def check(session: Session, as_json: bool) -> None:
         session.backend.schema().check_usable()
 
 
-@db.command("backup", epilog=examples('petstore db backup "petstore-$(date +%F).db"'))
+@db.offers("backup", 'petstore db backup "petstore-$(date +%F).db"')
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@json_option
-@click.pass_obj
 def backup(session: Session, file: Path, as_json: bool) -> None:
     """Copy the database to FILE, and check the copy.
 
@@ -142,18 +135,14 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
         echo_err(f"petstore: The backup is good, but its time could not be noted for metrics: {error}.")
 
 
-@db.command(
+@db.offers(
     "restore",
-    epilog=examples(
-        "petstore db restore petstore-2026-11-21.db --into drill.db",
-        "petstore db restore petstore-2026-11-21.db --yes /var/lib/petstore/petstore.db",
-    ),
+    "petstore db restore petstore-2026-11-21.db --into drill.db",
+    "petstore db restore petstore-2026-11-21.db --yes /var/lib/petstore/petstore.db",
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--into", metavar="TARGET", help="Restore into this file, not into the settings' database.")
 @click.option("--yes", metavar="TARGET", help="Do not ask whether to replace TARGET, given in full.")
-@json_option
-@click.pass_obj
 def restore(session: Session, file: Path, into: str | None, yes: str | None, as_json: bool) -> None:
     """Put the backup FILE in the place of a database.
 
@@ -207,10 +196,8 @@ def _require_consent(source: Path, target: Path, found: Contents | None, yes: st
     )
 
 
-@db.command("mark-restored", epilog=examples("petstore db mark-restored"))
+@db.offers("mark-restored", "petstore db mark-restored")
 @yes_option
-@json_option
-@click.pass_obj
 def mark_restored(session: Session, yes: bool, as_json: bool) -> None:
     """Say that the database was restored by other means.
 
@@ -222,20 +209,13 @@ def mark_restored(session: Session, yes: bool, as_json: bool) -> None:
     if asks(yes):
         confirm(f"Was {name} restored? All programs that follow its events have to list the animals anew.")
     with_store(session, lambda store: store.events.note_restore(session.actor))
-    if as_json:
-        write_json({"database": name})
-    else:
-        write_line(f"{name} is marked as restored: bookmarks from before are refused.")
+    text = f"{name} is marked as restored: bookmarks from before are refused."
+    write_record({"database": name}, text, as_json)
 
 
-@db.command(
-    "copy",
-    epilog=examples("petstore db copy sqlite:///petstore.db postgresql://petstore@db.example/petstore"),
-)
+@db.offers("copy", "petstore db copy sqlite:///petstore.db postgresql://petstore@db.example/petstore")
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@json_option
-@click.pass_obj
 def copy(session: Session, source: str, target: str, as_json: bool) -> None:
     """Move a store from a SQLite file to PostgreSQL.
 

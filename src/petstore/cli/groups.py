@@ -64,8 +64,6 @@ def command(
 class LazyGroup(click.Group):
     """A group that shows its help when no command is given, and its commands in the order of their table."""
 
-    command_class = PlainCommand
-
     def offers(self, name: str, *lines: str) -> _Decorator:
         """`command`, for one of this group."""
 

@@ -9,18 +9,9 @@ import click
 
 from petstore.cli.check import check_key
 from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
-from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.groups import LazyGroup
 from petstore.cli.key_lists import list_keys
-from petstore.cli.output import (
-    asks,
-    confirm,
-    echo_err,
-    json_option,
-    moment,
-    write_json,
-    write_record,
-    yes_option,
-)
+from petstore.cli.output import asks, confirm, echo_err, moment, print_once, write_record, yes_option
 from petstore.cli.records import KeyDetails, details_of, key_fields, key_record, webhook_record
 from petstore.cli.types import ACCOUNT, ID, Duration, checked
 from petstore.core.durations import format_duration
@@ -40,14 +31,12 @@ def keys() -> None:
     """
 
 
-@keys.command(
+@keys.offers(
     "issue",
-    epilog=examples(
-        "petstore keys issue shop",
-        'petstore keys issue shop --label "web site" --expires 90d',
-        "petstore keys issue shop --access manage",
-        "petstore keys issue shop > shop.key      # the file holds the key and nothing else",
-    ),
+    "petstore keys issue shop",
+    'petstore keys issue shop --label "web site" --expires 90d',
+    "petstore keys issue shop --access manage",
+    "petstore keys issue shop > shop.key      # the file holds the key and nothing else",
 )
 @click.argument("account", type=ACCOUNT)
 @click.option(
@@ -61,8 +50,6 @@ def keys() -> None:
     show_default=True,
     help="What it may do; each level includes the one before.",
 )
-@json_option
-@click.pass_obj
 def issue_key(
     session: Session, account: str, label: str, expires: int | None, access: str, as_json: bool
 ) -> None:
@@ -95,10 +82,8 @@ def issue_key(
     _show_secret(session, issued, as_json, remark)
 
 
-@keys.command("show", epilog=examples("petstore keys show 3", "petstore keys show 3 --json"))
+@keys.offers("show", "petstore keys show 3", "petstore keys show 3 --json")
 @click.argument("key_id", type=ID)
-@json_option
-@click.pass_obj
 def show_key(session: Session, key_id: int, as_json: bool) -> None:
     """Show one key: its account, access, state and ban.
 
@@ -112,13 +97,11 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     _write_key(read_store(session, look), now_ms, as_json)
 
 
-@keys.command(
+@keys.offers(
     "rotate",
-    epilog=examples(
-        "petstore keys rotate 3",
-        "petstore keys rotate 3 --overlap 7d",
-        "petstore keys rotate 3 --overlap 0       # the old key ends at once",
-    ),
+    "petstore keys rotate 3",
+    "petstore keys rotate 3 --overlap 7d",
+    "petstore keys rotate 3 --overlap 0       # the old key ends at once",
 )
 @click.argument("key_id", type=ID)
 @click.option(
@@ -127,8 +110,6 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     metavar="DURATION",
     help="How long the old key goes on working. Default: PETSTORE_KEY_ROTATION_OVERLAP (24h).",
 )
-@json_option
-@click.pass_obj
 def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool) -> None:
     """Replace a key by a new one, and print that.
 
@@ -153,19 +134,15 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     _show_secret(session, issued, as_json, remark)
 
 
-@keys.command(
+@keys.offers(
     "revoke",
-    epilog=examples(
-        "petstore keys revoke 3",
-        "petstore keys revoke 3 --yes",
-        "petstore keys revoke 3 --with-webhooks    # a key that has leaked",
-    ),
+    "petstore keys revoke 3",
+    "petstore keys revoke 3 --yes",
+    "petstore keys revoke 3 --with-webhooks    # a key that has leaked",
 )
 @click.argument("key_id", type=ID)
 @click.option("--with-webhooks", is_flag=True, help="Disable the webhooks that the key has made, too.")
 @yes_option
-@json_option
-@click.pass_obj
 def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as_json: bool) -> None:
     """End a key for good; its next request is refused.
 
@@ -198,10 +175,8 @@ def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as
         echo_err(f"To disable them, as for a leaked key: petstore keys revoke {key_id} --with-webhooks")
 
 
-@keys.command("unban", epilog=examples("petstore keys unban 3"))
+@keys.offers("unban", "petstore keys unban 3")
 @click.argument("key_id", type=ID)
-@json_option
-@click.pass_obj
 def unban_key(session: Session, key_id: int, as_json: bool) -> None:
     """Lift a key's ban, and forget what led to it.
 
@@ -225,16 +200,9 @@ def _show_secret(session: Session, issued: IssuedKey, as_json: bool, remark: str
     key = issued.record
     if not as_json:
         echo_err(f"{remark}. It is shown only now:")
-    try:
-        if as_json:
-            write_json({"key": issued.secret, **key_record(key, session.clock.now_ms())})
-        else:
-            click.echo(issued.secret)
-    except OSError as error:
-        raise click.ClickException(
-            f"Key {key.id} was issued but could not be printed ({error.strerror}), so nobody has it:"
-            f" petstore keys revoke {key.id}, then issue another."
-        ) from error
+    record = {"key": issued.secret, **key_record(key, session.clock.now_ms())}
+    remedy = f"petstore keys revoke {key.id}, then issue another."
+    print_once(f"Key {key.id} was issued but", record, issued.secret, as_json, remedy=remedy)
 
 
 def _list_made(webhooks: list[Webhook]) -> None:

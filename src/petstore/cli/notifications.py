@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from petstore.cli.context import Session, read_store
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import Record, echo_err, json_option, moment, write_json, write_line, write_records
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import Record, echo_err, moment, write_record, write_records
 from petstore.cli.types import checked
 from petstore.core.contacts import check_address
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_duration
@@ -22,9 +22,8 @@ def notifications() -> None:
     """
 
 
-@notifications.command("kinds", epilog=examples("petstore notifications kinds"))
-@json_option
-def list_kinds(as_json: bool) -> None:
+@notifications.offers("kinds", "petstore notifications kinds")
+def list_kinds(_session: Session, as_json: bool) -> None:
     """List every kind of mail, who takes it, and what it is about.
 
     Contacts of an account get mail of that account alone.
@@ -37,11 +36,7 @@ def list_kinds(as_json: bool) -> None:
     )
 
 
-@notifications.command(
-    "list", epilog=examples("petstore notifications list", "petstore notifications list --json")
-)
-@json_option
-@click.pass_obj
+@notifications.offers("list", "petstore notifications list", "petstore notifications list --json")
 def list_mails(session: Session, as_json: bool) -> None:
     """List the mails that wait, the first that are due.
 
@@ -76,10 +71,8 @@ def list_mails(session: Session, as_json: bool) -> None:
         )
 
 
-@notifications.command("test", epilog=examples("petstore notifications test anna@example.com"))
+@notifications.offers("test", "petstore notifications test anna@example.com")
 @click.argument("address", callback=checked(check_address))
-@json_option
-@click.pass_obj
 def send_test(session: Session, address: str, as_json: bool) -> None:
     """Send a mail at once, by the settings.
 
@@ -91,13 +84,9 @@ def send_test(session: Session, address: str, as_json: bool) -> None:
     from petstore.wiring import mail
 
     server = asyncio.run(mail.send_test(session.settings, address, session.clock))
-    if as_json:
-        write_json({"server": server, "address": address})
-    else:
-        write_line(
-            f"{server} took the mail to {address}. If it does not arrive, look among spam, then in the log of"
-            " that server."
-        )
+    advice = "If it does not arrive, look among spam, then in the log of that server."
+    text = f"{server} took the mail to {address}. {advice}"
+    write_record({"server": server, "address": address}, text, as_json)
 
 
 def _record(mail: Mail) -> Record:

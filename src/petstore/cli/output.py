@@ -24,7 +24,6 @@ Record = Mapping[str, object]
 # Heading -> the name of a record's member, or a function of the record.
 Columns = Mapping[str, str | Callable[[Record], object]]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask, also on a terminal.")
 
 _UNUSUAL = re.compile(r"[^ -~\n]")
@@ -111,12 +110,26 @@ def write_records(records: Sequence[Record], columns: Columns, as_json: bool, *,
         echo_err(empty)
 
 
-def write_record(record: Record, fields: Record, as_json: bool) -> None:
-    """Print the record as JSON, or the fields, one a line."""
+def write_record(record: object, shown: Record | str, as_json: bool) -> None:
+    """Print the record as JSON, or what is shown of it: a text, or fields, one a line."""
     if as_json:
         write_json(record)
+    elif isinstance(shown, str):
+        write_line(shown)
     else:
-        write_fields(fields)
+        write_fields(shown)
+
+
+def print_once(what: str, record: Record, text: str, as_json: bool, *, remedy: str) -> None:
+    """Print a secret, as JSON or alone. Raises ClickException when it can't be printed: nobody has it."""
+    try:
+        if as_json:
+            write_json(record)
+        else:
+            click.echo(text)
+    except OSError as error:
+        fault = f"{what} could not be printed ({error.strerror}), so nobody has it:"
+        raise click.ClickException(f"{fault} {remedy}") from error
 
 
 def write_table(records: Sequence[Record], columns: Columns) -> None:

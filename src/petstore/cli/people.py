@@ -6,14 +6,13 @@ import click
 
 from petstore.cli.contacts import contacts_command, email_option, say_unless_mailed
 from petstore.cli.context import Session, read_store, with_store, with_store_on_a_full_disk
-from petstore.cli.groups import LazyGroup, examples
+from petstore.cli.groups import LazyGroup
 from petstore.cli.output import (
     asks,
     confirm,
     echo_err,
-    json_option,
     moment,
-    write_json,
+    print_once,
     write_record,
     write_records,
     yes_option,
@@ -35,20 +34,16 @@ def people() -> None:
     """
 
 
-@people.command(
+@people.offers(
     "add",
-    epilog=examples(
-        "petstore people add anna --role staff --email anna@example.com",
-        "petstore people add anna --role operator > link.txt   # the file holds the link and nothing else",
-    ),
+    "petstore people add anna --role staff --email anna@example.com",
+    "petstore people add anna --role operator > link.txt   # the file holds the link and nothing else",
 )
 @_name
 @click.option(
     "--role", type=_ROLES, required=True, help="What the person may do; each includes the one before."
 )
 @email_option
-@json_option
-@click.pass_obj
 def add_person(session: Session, name: str, role: str, addresses: tuple[str, ...], as_json: bool) -> None:
     """Add a person and print their one-time link.
 
@@ -64,9 +59,7 @@ def add_person(session: Session, name: str, role: str, addresses: tuple[str, ...
         say_unless_mailed(session)
 
 
-@people.command("list", epilog=examples("petstore people list", "petstore people list --json"))
-@json_option
-@click.pass_obj
+@people.offers("list", "petstore people list", "petstore people list --json")
 def list_people(session: Session, as_json: bool) -> None:
     """List everybody, by name."""
     found = read_store(session, lambda store: store.people.all())
@@ -78,13 +71,9 @@ def list_people(session: Session, as_json: bool) -> None:
     )
 
 
-@people.command(
-    "disable", epilog=examples("petstore people disable anna", "petstore people disable anna --yes")
-)
+@people.offers("disable", "petstore people disable anna", "petstore people disable anna --yes")
 @_name
 @yes_option
-@json_option
-@click.pass_obj
 def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> None:
     """End a person's sessions and links, and let them in no more.
 
@@ -100,10 +89,8 @@ def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> Non
     _warn_without_operator(session)
 
 
-@people.command("enable", epilog=examples("petstore people enable anna"))
+@people.offers("enable", "petstore people enable anna")
 @_name
-@json_option
-@click.pass_obj
 def enable_person(session: Session, name: str, as_json: bool) -> None:
     """Let a disabled person in again, with their previous password."""
     enabled = with_store(session, lambda store: store.people.enable(name, session.actor))
@@ -112,10 +99,8 @@ def enable_person(session: Session, name: str, as_json: bool) -> None:
         echo_err(f"Next, for a new link: petstore people reset {enabled.name}")
 
 
-@people.command("reset", epilog=examples("petstore people reset anna"))
+@people.offers("reset", "petstore people reset anna")
 @_name
-@json_option
-@click.pass_obj
 def reset_person(session: Session, name: str, as_json: bool) -> None:
     """Print a new one-time link; password and sessions end.
 
@@ -124,11 +109,9 @@ def reset_person(session: Session, name: str, as_json: bool) -> None:
     _show_link(session, with_store(session, lambda store: store.people.reset(name, session.actor)), as_json)
 
 
-@people.command("role", epilog=examples("petstore people role anna operator"))
+@people.offers("role", "petstore people role anna operator")
 @_name
 @click.argument("role", type=_ROLES)
-@json_option
-@click.pass_obj
 def set_role(session: Session, name: str, role: str, as_json: bool) -> None:
     """Change what a person may do.
 
@@ -176,16 +159,9 @@ def _show_link(session: Session, link: SignInLink, as_json: bool) -> None:
         echo_err(f"{person.name}, {person.role}: one-time link, valid until {until}. It is shown only now:")
     if not session.settings.has_console:
         echo_err("With these settings the console is off: PETSTORE_CONSOLE=on.")
-    try:
-        if as_json:
-            write_json({**_record(person), "link": address, "linkExpiresAt": moment(link.expires_at_ms)})
-        else:
-            click.echo(address)
-    except OSError as error:
-        raise click.ClickException(
-            f"The link could not be printed ({error.strerror}), so nobody has it:"
-            f" petstore people reset {person.name} makes another."
-        ) from error
+    record = {**_record(person), "link": address, "linkExpiresAt": moment(link.expires_at_ms)}
+    remedy = f"petstore people reset {person.name} makes another."
+    print_once("The link", record, address, as_json, remedy=remedy)
 
 
 people.add_command(

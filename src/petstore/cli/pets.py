@@ -8,17 +8,8 @@ import click
 from msgspec import UNSET
 
 from petstore.cli.context import Session, read_store, with_store
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import (
-    asks,
-    confirm,
-    echo_err,
-    json_option,
-    write_json,
-    write_line,
-    write_records,
-    yes_option,
-)
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import asks, confirm, echo_err, write_record, write_records, yes_option
 from petstore.cli.stock import export_pets, import_pets
 from petstore.cli.types import (
     ID,
@@ -63,13 +54,11 @@ def pets() -> None:
     """The animals of the store: list, add, change, remove."""
 
 
-@pets.command(
+@pets.offers(
     "list",
-    epilog=examples(
-        "petstore pets list --status available",
-        "petstore pets list --limit 100 --after 100      # the next hundred",
-        "petstore pets list --category 1 --newest",
-    ),
+    "petstore pets list --status available",
+    "petstore pets list --limit 100 --after 100      # the next hundred",
+    "petstore pets list --category 1 --newest",
 )
 @click.option("--status", type=PET_STATUS, help="Only animals in this state.")
 @click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
@@ -78,8 +67,6 @@ def pets() -> None:
 @click.option(
     "--after", type=ID, metavar="ID", help="Only animals with a greater id; with --newest, a smaller one."
 )
-@json_option
-@click.pass_obj
 def list_pets(
     session: Session,
     status: str | None,
@@ -117,12 +104,8 @@ def list_pets(
         echo_err(f"There are more: add --after {page.pets[-1].id}")
 
 
-@pets.command(
-    "add",
-    epilog=examples(
-        "petstore pets add Rex --category 1",
-        'petstore pets add "Lady Luna" --category 2 --status pending',
-    ),
+@pets.offers(
+    "add", "petstore pets add Rex --category 1", 'petstore pets add "Lady Luna" --category 2 --status pending'
 )
 @click.argument("name", callback=checked_name)
 @click.option("--category", required=True, type=INT64, metavar="N", help="Its category: any int64.")
@@ -135,8 +118,6 @@ def list_pets(
 )
 @_PRICE
 @_NOTE
-@json_option
-@click.pass_obj
 def add_pet(
     session: Session,
     name: str,
@@ -161,22 +142,18 @@ def add_pet(
     _write_pet(created.pet, as_json)
 
 
-@pets.command("show", epilog=examples("petstore pets show 7", "petstore pets show 7 --json"))
+@pets.offers("show", "petstore pets show 7", "petstore pets show 7 --json")
 @click.argument("pet_id", type=ID, metavar="ID")
-@json_option
-@click.pass_obj
 def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
     """Show an animal."""
     _write_pet(read_store(session, lambda store: store.pets.find(pet_id)), as_json)
 
 
-@pets.command(
+@pets.offers(
     "set",
-    epilog=examples(
-        "petstore pets set 7 --status sold",
-        'petstore pets set 7 --name "Lady Luna" --category 2',
-        'petstore pets set 7 --price 12.50 --note "Shy; feed twice a day."',
-    ),
+    "petstore pets set 7 --status sold",
+    'petstore pets set 7 --name "Lady Luna" --category 2',
+    'petstore pets set 7 --price 12.50 --note "Shy; feed twice a day."',
 )
 @click.argument("pet_id", type=ID, metavar="ID")
 @click.option("--name", callback=checked_name, help="1 to 255 characters, kept exactly as given.")
@@ -184,8 +161,6 @@ def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
 @click.option("--status", type=PET_STATUS, help="See above.")
 @_PRICE
 @_NOTE
-@json_option
-@click.pass_obj
 def set_pet(
     session: Session, /, pet_id: int, price: Given[int], note: Given[str], as_json: bool, **others: Any
 ) -> None:
@@ -206,11 +181,9 @@ def set_pet(
     _write_pet(with_store(session, lambda store: store.pets.change(pet_id, change, session.actor)), as_json)
 
 
-@pets.command("remove", epilog=examples("petstore pets remove 7", "petstore pets remove 7 --yes"))
+@pets.offers("remove", "petstore pets remove 7", "petstore pets remove 7 --yes")
 @click.argument("pet_id", type=ID, metavar="ID")
 @yes_option
-@json_option
-@click.pass_obj
 def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
     """Remove an animal for good; its journal stays.
 
@@ -223,10 +196,7 @@ def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
 
 
 def _write_pet(pet: Pet, as_json: bool) -> None:
-    if as_json:
-        write_json(_record(pet))
-    else:
-        write_line(_line_of(pet))
+    write_record(_record(pet), _line_of(pet), as_json)
 
 
 def _line_of(pet: Pet) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from petstore.cli.context import Session, with_store
-from petstore.cli.groups import LazyGroup, examples
-from petstore.cli.output import asks, confirm, json_option, write_json, write_line, yes_option
+from petstore.cli.groups import LazyGroup
+from petstore.cli.output import asks, confirm, write_record, yes_option
 from petstore.cli.types import WholeNumber
 from petstore.core.arguments import database_url, naming
 from petstore.core.errors import ConfigurationError
@@ -24,13 +24,11 @@ def staging() -> None:
     """
 
 
-@staging.command(
+@staging.offers(
     "refresh",
-    epilog=examples(
-        "petstore staging refresh /var/backups/petstore.db",
-        "petstore staging refresh postgresql://reader@db.example/petstore --animals 50000",
-        "petstore staging refresh --seed 1",
-    ),
+    "petstore staging refresh /var/backups/petstore.db",
+    "petstore staging refresh postgresql://reader@db.example/petstore --animals 50000",
+    "petstore staging refresh --seed 1",
 )
 @click.argument("source", required=False)
 @click.option("--seed", type=WholeNumber(0, 2**31), help="Make animals instead, the same for the same seed.")
@@ -42,8 +40,6 @@ def staging() -> None:
     help="How many at most; of production the newest.",
 )
 @yes_option
-@json_option
-@click.pass_obj
 def refresh(
     session: Session, source: str | None, seed: int | None, animals: int, yes: bool, as_json: bool
 ) -> None:
@@ -61,10 +57,8 @@ def refresh(
     _fill(session, content, yes, as_json)
 
 
-@staging.command("reset", epilog=examples("petstore staging reset", "petstore staging reset --yes"))
+@staging.offers("reset", "petstore staging reset", "petstore staging reset --yes")
 @yes_option
-@json_option
-@click.pass_obj
 def reset(session: Session, yes: bool, as_json: bool) -> None:
     """Remove staging's animals, orders and names of categories.
 
@@ -102,10 +96,6 @@ def _fill(session: Session, content: Content, yes: bool, as_json: bool) -> None:
         what = "Replace" if content.pets else "Remove"
         confirm(f"{what} the animals, orders and names of categories of {name}? {_KEPT}")
     with_store(session, lambda store: store.staging.fill(content, session.actor))
-    if as_json:
-        write_json({"database": name, **counts})
-    elif content == Content():
-        write_line(f"{name} is empty. {_KEPT}")
-    else:
-        said = ", ".join(f"{noun} {count:,}" for noun, count in counts.items())
-        write_line(f"{name} is filled: {said}. {_KEPT}")
+    said = "filled: " + ", ".join(f"{noun} {count:,}" for noun, count in counts.items())
+    text = f"{name} is {'empty' if content == Content() else said}. {_KEPT}"
+    write_record({"database": name, **counts}, text, as_json)
