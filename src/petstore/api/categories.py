@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_page
 from petstore.core.keys import Caller
@@ -9,12 +11,11 @@ from petstore.core.preconditions import encode
 from petstore.transactions.categories import Categories
 
 
-class CategoryOperations:
+class CategoryOperations(msgspec.Struct, kw_only=True):
     """Handlers by the contract's operation names."""
 
-    def __init__(self, *, categories: Categories) -> None:
-        self._categories = categories
+    categories: Categories
 
     async def list_categories(self, request: Request, caller: Caller) -> Response:
         """GET /categories: those that have a name, in one answer."""
-        return make_page(encode(await self._categories.all()))
+        return make_page(encode(await self.categories.all()))

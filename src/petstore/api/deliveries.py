@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
 
+import msgspec
+
 from petstore.api.pipeline.paging import PageLinks, bind, read_cursor, read_given, read_limit
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_representation, make_response
@@ -26,37 +28,28 @@ TEST_SECONDS = 20.0
 _LOOK_SECONDS = 0.2
 
 
-class DeliveryOperations:
+class DeliveryOperations(msgspec.Struct, kw_only=True):
     """Handlers by the names of the operations. Another account's webhook is not found. `admit_again` is the
     gate's."""
 
-    def __init__(
-        self,
-        *,
-        deliveries: Deliveries,
-        waits: Waits,
-        admit_again: Callable[[Request], Awaitable[None]],
-        clock: Clock,
-        reference_base: str,
-    ) -> None:
-        self._deliveries = deliveries
-        self._waits = waits
-        self._admit_again = admit_again
-        self._monotonic = clock.monotonic
-        self._base = f"{reference_base}/webhooks"
+    deliveries: Deliveries
+    waits: Waits
+    admit_again: Callable[[Request], Awaitable[None]]
+    clock: Clock
+    reference_base: str
 
     async def test_webhook(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks/{webhookId}/test: what came back, or 202 after TEST_SECONDS and at a stop."""
         webhook_id = webhook_id_of(request)
-        event_id = await self._deliveries.test(webhook_id, caller.actor, caller.account_id)
-        began, found = self._monotonic(), None
-        while found is None and not self._waits.has_ended and request.waited < TEST_SECONDS:
+        event_id = await self.deliveries.test(webhook_id, caller.actor, caller.account_id)
+        began, found = self.clock.monotonic(), None
+        while found is None and not self.waits.has_ended and request.waited < TEST_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)
             with suppress(StoreUnavailable):  # an error would say that nothing was stored
-                found = await self._deliveries.first_try(webhook_id, event_id)
-            request.waited = self._monotonic() - began
+                found = await self.deliveries.first_try(webhook_id, event_id)
+            request.waited = self.clock.monotonic() - began
         if request.waited:  # the answer is of this moment, and only for a key that is good now
-            await self._admit_again(request)
+            await self.admit_again(request)
         if found is None:
             return _queued(event_id)
         return make_response(200, encode(try_members(found)))
@@ -65,17 +58,17 @@ class DeliveryOperations:
         """GET /webhooks/{webhookId}/deliveries: a page of tries, newest first."""
         given, _ = read_given(request.parameters(), DELIVERY_PARAMETERS, "")
         limit, webhook_id = read_limit(given), webhook_id_of(request)
-        links = _links_of(f"{self._base}/{webhook_id}", webhook_id, limit)
+        links = _links_of(self.reference_base, webhook_id, limit)
         cursor = given.get("cursor")
         before_id = 0 if cursor is None else read_cursor(cursor, links.bound)
-        page = await self._deliveries.tries(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
+        page = await self.deliveries.tries(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
         body, link = encode([try_members(each) for each in page.tries]), links.after(page.before_id)
         return make_representation(body, tag_of(body + link), (b"link", link))
 
     async def redeliver(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks/{webhookId}/deliveries/{eventId}: 202, the event is sent once more."""
         event_id = request.path.rpartition(b"/")[2].decode("latin-1")
-        await self._deliveries.redeliver(webhook_id_of(request), event_id, caller.actor, caller.account_id)
+        await self.deliveries.redeliver(webhook_id_of(request), event_id, caller.actor, caller.account_id)
         return _queued(event_id)
 
 
@@ -85,4 +78,6 @@ def _queued(event_id: str) -> Response:
 
 @lru_cache(maxsize=256)
 def _links_of(base: str, webhook_id: int, limit: int) -> PageLinks:
-    return PageLinks(f"{base}/deliveries", limit, None, None, "", bind(f"deliveries {webhook_id}"))
+    return PageLinks(
+        f"{base}/webhooks/{webhook_id}/deliveries", limit, None, None, "", bind(f"deliveries {webhook_id}")
+    )

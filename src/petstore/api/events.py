@@ -32,47 +32,38 @@ class _Asked(msgspec.Struct, frozen=True):
     same: str
 
 
-class EventOperations:
+class EventOperations(msgspec.Struct, kw_only=True):
     """Handlers by the names of the operations. `admit_again` is the gate's."""
 
-    def __init__(
-        self,
-        *,
-        events: Events,
-        waits: Waits,
-        admit_again: Callable[[Request], Awaitable[None]],
-        clock: Clock,
-        reference_base: str,
-    ) -> None:
-        self._monotonic = clock.monotonic
-        self._events = events
-        self._waits = waits
-        self._admit_again = admit_again
-        self._base = f"{reference_base}/events"
+    events: Events
+    waits: Waits
+    admit_again: Callable[[Request], Awaitable[None]]
+    clock: Clock
+    reference_base: str
 
     async def list_events(self, request: Request, caller: Caller) -> Response:
         """GET /events: the next events in the order of the journal; with `wait` as soon as there is one."""
         asked = read_asked(request.parameters(), caller)
         query, headers = asked.query, list[Header]()
         if asked.from_now:
-            page = EventPage([], await self._events.newest(), is_behind=False)
+            page = EventPage([], await self.events.newest(), is_behind=False)
         else:
-            page = await self._events.page(query)
+            page = await self.events.page(query)
         if asked.wait_seconds and not page.events and not page.is_behind:
-            if self._waits.can_wait(caller):
-                began = self._monotonic()
+            if self.waits.can_wait(caller):
+                began = self.clock.monotonic()
                 gone = request.exchange.gone()
                 try:
-                    page = await self._waits.wait(caller, query, page, asked.wait_seconds, gone)
+                    page = await self.waits.wait(caller, query, page, asked.wait_seconds, gone)
                 finally:  # an error too is of this moment, and only for a key that is good now
-                    request.waited = self._monotonic() - began
-                    async with self._waits.turns:
-                        await self._admit_again(request)
+                    request.waited = self.clock.monotonic() - began
+                    async with self.waits.turns:
+                        await self.admit_again(request)
             else:
                 headers.append((b"retry-after", b"%d" % RETRY_SECONDS))
         if page.is_behind:
             headers.append((b"events-behind", b"true"))
-        link = f'<{self._base}?{asked.same}&after={page.after}>; rel="next"'.encode("ascii")
+        link = f'<{self.reference_base}/events?{asked.same}&after={page.after}>; rel="next"'.encode("ascii")
         body = encode(page.events)
         return make_representation(body, tag_of(body + link), (b"link", link), *headers)
 

@@ -61,6 +61,6 @@ def operations(handlers: Handlers) -> list[Operation]:
                   WRITE, DELIVERY_PARAMETERS),
         Operation("POST", "/v1/webhooks/{webhookId}/deliveries/{eventId}", "redeliver", deliveries.redeliver,
                   WRITE),
-        Operation("POST", "/v1/rehearsal/events", "rehearseEvent", rehearsal.send, WRITE),
+        Operation("POST", "/v1/rehearsal/events", "rehearseEvent", rehearsal.rehearse_event, WRITE),
         Operation("GET", "/v1/usage", "getUsage", usage.get_usage, READ),
     ]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -23,33 +24,32 @@ ORDER_PARAMETERS = ("limit", "cursor", "after", "status", "id", "scope")
 _SCOPES = {"own": False, "all": True}  # whether the orders are those of all accounts
 
 
-class OrderOperations:
+class OrderOperations(msgspec.Struct, kw_only=True):
     """Handlers by the names of the operations.
 
     Another account's order is found by updateOrder, and by listOrders with `scope=all`.
     """
 
-    def __init__(
-        self, *, orders: Orders, accounts: Accounts, reference_base: str, body_timeout_seconds: float
-    ) -> None:
-        self._orders = orders
-        self._accounts = accounts
-        self._base = f"{reference_base}/store/orders"
-        self._body_timeout_seconds = body_timeout_seconds
+    orders: Orders
+    accounts: Accounts
+    reference_base: str
+    body_timeout_seconds: float
 
     async def list_orders(self, request: Request, caller: Caller) -> Response:
         """GET /store/orders: a page of orders in ascending order of id, the account's or those of all."""
         query = read_order_query(request.parameters(), caller)
-        page = await self._orders.page(query)
+        page = await self.orders.page(query)
         orders = shown = [members_of(order) for order in page.orders]
         if query.account_id is None:
-            names = await self._accounts.names({order.account_id for order in page.orders})
+            names = await self.accounts.names({order.account_id for order in page.orders})
             shown = [
                 {**members, "account": names[order.account_id]}
                 for members, order in zip(orders, page.orders, strict=True)
             ]
         last_id = page.orders[-1].id if page.has_more else None
-        links = links_of(self._base, query.limit, query.account_id, query.status, query.ids).after(last_id)
+        links = links_of(self.reference_base, query.limit, query.account_id, query.status, query.ids).after(
+            last_id
+        )
         body = encode(shown)
         answer = make_representation(body, tag_of_page(query.ids, orders, body, links), (b"link", links))
         if query.account_id is None and len(query.ids or ()) == 1:  # the order's own tag leaves out the name
@@ -60,16 +60,16 @@ class OrderOperations:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
         check_body_headers(request)
         idempotency = request.idempotency(caller.account_id)
-        new = NEW_ORDER.read(await read_body(request, self._body_timeout_seconds))
-        placed = await self._orders.place(caller.account_id, new, caller.actor, idempotency)
+        new = NEW_ORDER.read(await read_body(request, self.body_timeout_seconds))
+        placed = await self.orders.place(caller.account_id, new, caller.actor, idempotency)
         body = encode(members_of(placed.order))
-        location = f"{self._base}?id={placed.order.id}"
+        location = f"{self.reference_base}/store/orders?id={placed.order.id}"
         return make_created(body, tag_of(body), location, replayed=placed.replayed)
 
     async def cancel_order(self, request: Request, caller: Caller) -> Response:
         """DELETE /store/orders/{orderId}: 204, also for an order that is cancelled already."""
         match = request.match()
-        await self._orders.change(
+        await self.orders.change(
             request.required_id("order"),
             caller.actor,
             status=OrderStatus.CANCELLED,
@@ -82,8 +82,8 @@ class OrderOperations:
         """PATCH /store/orders/{orderId}: any account's order."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = ORDER_CHANGE.read(await read_body(request, self._body_timeout_seconds))
-        order = await self._orders.change(
+        change = ORDER_CHANGE.read(await read_body(request, self.body_timeout_seconds))
+        order = await self.orders.change(
             request.required_id("order"),
             caller.actor,
             status=None if change.status is UNSET else change.status,
@@ -121,7 +121,7 @@ def links_of(
 ) -> PageLinks:
     """The links of an account's list of orders, or of the list of all."""
     more = "" if account_id is not None else "&scope=all"
-    return PageLinks(base, limit, status, ids, more, bind_orders(account_id, status, ids))
+    return PageLinks(f"{base}/store/orders", limit, status, ids, more, bind_orders(account_id, status, ids))
 
 
 @lru_cache(maxsize=256)

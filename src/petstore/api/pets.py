@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import lru_cache
 
+import msgspec
 from msgspec.structs import replace
 
 from petstore.api.deprecation import Deprecation
@@ -40,28 +41,19 @@ PAGE_PARAMETERS = ("limit", "cursor", "after", "status", "id", "categoryId", "or
 _ORDERS = {"id": False, "-id": True}
 
 
-class PetOperations:
+class PetOperations(msgspec.Struct, kw_only=True):
     """Handlers by the specification's operation names."""
 
-    def __init__(
-        self,
-        *,
-        pets: Pets,
-        clock: Clock,
-        deprecation: Deprecation,
-        reference_base: str,
-        body_timeout_seconds: float,
-    ) -> None:
-        self._pets = pets
-        self._clock = clock
-        self._deprecation = deprecation
-        self._base = reference_base
-        self._body_timeout_seconds = body_timeout_seconds
+    pets: Pets
+    clock: Clock
+    deprecation: Deprecation
+    reference_base: str
+    body_timeout_seconds: float
 
     def list_pets(self, request: Request, caller: Caller) -> Response | Awaitable[Response]:
         """GET /pets: a page; `Link` refers to the first page and the next."""
-        query, links = read_target(self._base, request.query)
-        page = self._pets.read_page(query)
+        query, links = read_target(self.reference_base, request.query)
+        page = self.pets.read_page(query)
         if isinstance(page, Page):
             return _list(query, links, page)
         return _list_later(query, links, page)
@@ -70,8 +62,8 @@ class PetOperations:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
         idempotency = request.idempotency(caller.account_id)
-        new = NEW_PET.read(await read_body(request, self._body_timeout_seconds))
-        created = await self._pets.add(new, caller.actor, idempotency)
+        new = NEW_PET.read(await read_body(request, self.body_timeout_seconds))
+        created = await self.pets.add(new, caller.actor, idempotency)
         body = encode(shown_pet(created.pet))
         return make_created(body, tag_of(body), self._location(created.pet.id), replayed=created.replayed)
 
@@ -79,38 +71,38 @@ class PetOperations:
         """GET /pets/{petId}; 410 from the removal date on."""
         pet_id = request.path_id()
         if self._is_removed():
-            raise self._deprecation.gone(pet_id)
+            raise self.deprecation.gone(pet_id)
         if request.query:
             request.refuse_parameters()
-        pet = None if pet_id is None else self._pets.read_one(pet_id)
+        pet = None if pet_id is None else self.pets.read_one(pet_id)
         return _show(pet) if pet is None or isinstance(pet, Pet) else _show_later(pet)
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:
         """PATCH /pets/{petId}: the animal as it is now, durable. Stays when getPet is removed."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = PET_CHANGE.read(await read_body(request, self._body_timeout_seconds))
-        pet = await self._pets.change(request.required_id("animal"), change, caller.actor, match=match)
+        change = PET_CHANGE.read(await read_body(request, self.body_timeout_seconds))
+        pet = await self.pets.change(request.required_id("animal"), change, caller.actor, match=match)
         body = encode(shown_pet(pet))
         return make_response(200, body, (b"etag", tag_of(body)))
 
     async def delete_pet(self, request: Request, caller: Caller) -> Response:
         """DELETE /pets/{petId}: 204 once the removal is durable. Stays when getPet is removed."""
         match = request.match()
-        await self._pets.remove(request.required_id("animal"), caller.actor, match=match)
+        await self.pets.remove(request.required_id("animal"), caller.actor, match=match)
         return make_response(204, None)
 
     def get_pet_headers(self, request: Request) -> list[Header]:
         """The headers of deprecation, for every answer of getPet."""
-        return self._deprecation.headers(request.path_id())
+        return self.deprecation.headers(request.path_id())
 
     def _is_removed(self) -> bool:
-        return self._clock.now_ms() >= self._deprecation.removal_at_ms
+        return self.clock.now_ms() >= self.deprecation.removal_at_ms
 
     def _location(self, pet_id: int) -> str:
         if self._is_removed():
-            return self._deprecation.successor(pet_id)
-        return f"{self._base}/pets/{pet_id}"
+            return self.deprecation.successor(pet_id)
+        return f"{self.reference_base}/pets/{pet_id}"
 
 
 async def _show_later(pet: Awaitable[Pet | None]) -> Response:

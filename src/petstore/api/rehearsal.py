@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_response
@@ -21,35 +23,26 @@ from petstore.transactions.deliveries import Deliveries
 Send = Callable[[Sequence[Receiver], Event], Awaitable[Sequence[Try]]]
 
 
-class RehearsalOperations:
+class RehearsalOperations(msgspec.Struct, kw_only=True):
     """`send`: None where nothing is rehearsed. `admit_again` is the gate's."""
 
-    def __init__(
-        self,
-        *,
-        deliveries: Deliveries,
-        send: Send | None,
-        admit_again: Callable[[Request], Awaitable[None]],
-        clock: Clock,
-        body_timeout_seconds: float,
-    ) -> None:
-        self._deliveries = deliveries
-        self._send = send
-        self._admit_again = admit_again
-        self._clock = clock
-        self._body_timeout_seconds = body_timeout_seconds
+    deliveries: Deliveries
+    send: Send | None
+    admit_again: Callable[[Request], Awaitable[None]]
+    clock: Clock
+    body_timeout_seconds: float
 
-    async def send(self, request: Request, caller: Caller) -> Response:
+    async def rehearse_event(self, request: Request, caller: Caller) -> Response:
         """POST /rehearsal/events: what each webhook has answered. Nothing is stored."""
-        if self._send is None:
+        if self.send is None:
             raise NotFound("POST /v1/rehearsal/events works in staging alone.")
         check_body_headers(request)
-        wanted = EVENT_REQUEST.read(await read_body(request, self._body_timeout_seconds))
-        receivers = await self._deliveries.receivers(caller.account_id, entry_of(wanted.type))
-        began = self._clock.monotonic()
-        tries = await self._send(receivers, event_of_type(wanted.type, self._clock.now_ms()))
-        request.waited = self._clock.monotonic() - began
-        await self._admit_again(request)  # the answer is of this moment, and only for a key that is good now
+        wanted = EVENT_REQUEST.read(await read_body(request, self.body_timeout_seconds))
+        receivers = await self.deliveries.receivers(caller.account_id, entry_of(wanted.type))
+        began = self.clock.monotonic()
+        tries = await self.send(receivers, event_of_type(wanted.type, self.clock.now_ms()))
+        request.waited = self.clock.monotonic() - began
+        await self.admit_again(request)  # the answer is of this moment, and only for a key that is good now
         found = [
             {"webhookId": receiver.id, "delivery": try_members(each)}
             for receiver, each in zip(receivers, tries, strict=True)

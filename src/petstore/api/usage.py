@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_representation
 from petstore.core.durations import DAY_MS, SECOND_MS
@@ -16,18 +18,17 @@ from petstore.transactions.usage import Usage
 DAYS = 90
 
 
-class UsageOperations:
+class UsageOperations(msgspec.Struct, kw_only=True):
     """Handlers by the contract's operation names."""
 
-    def __init__(self, *, usage: Usage) -> None:
-        self._usage = usage
+    usage: Usage
 
     async def get_usage(self, request: Request, caller: Caller) -> Response:
         """GET /usage: the windows are those of this very request, so they agree with its headers."""
         decision = request.decision
         assert isinstance(decision, Decision)
         windows, now_ms = decision.windows, decision.now_ms
-        counted = await self._usage.days(caller.account_id, now_ms, DAYS)
+        counted = await self.usage.days(caller.account_id, now_ms, DAYS)
         document = {
             "account": caller.account,
             "plan": caller.plan,

@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
+
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response, make_created, make_representation, make_response
 from petstore.core.keys import Caller
+from petstore.core.members import Fault
 from petstore.core.preconditions import encode, tag_of
 from petstore.core.sealing import Seal
-from petstore.core.targets import Guard
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
 _AT = 3  # the place of a webhook's id in a path
 
 
-class WebhookOperations:
-    """Handlers by the names of the operations. Another account's webhook is not found."""
+class WebhookOperations(msgspec.Struct, kw_only=True):
+    """Handlers by the names of the operations. Another account's webhook is not found.
 
-    def __init__(
-        self,
-        *,
-        webhooks: Webhooks,
-        guard: Guard,
-        seal: Seal,
-        reference_base: str,
-        body_timeout_seconds: float,
-    ) -> None:
-        self._webhooks = webhooks
-        self._also = {"url": guard.fault_of_url}
-        self._seal = seal
-        self._base = f"{reference_base}/webhooks"
-        self._body_timeout_seconds = body_timeout_seconds
+    `also`: further rules of its members.
+    """
+
+    webhooks: Webhooks
+    also: Mapping[str, Fault]
+    seal: Seal
+    reference_base: str
+    body_timeout_seconds: float
 
     async def list_webhooks(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks: all of the account, by id."""
-        found = await self._webhooks.of_account(caller.account_id)
+        found = await self.webhooks.of_account(caller.account_id)
         return make_representation(encode([members_of(each) for each in found]))
 
     async def create_webhook(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
         check_body_headers(request)
         idempotency = request.idempotency(caller.account_id)
-        new = NEW_WEBHOOK.read(await read_body(request, self._body_timeout_seconds), self._also)
-        webhook, secrets, replayed = await self._webhooks.create(
-            caller.account_id, caller.key_id, new, self._seal.close([mint()]), caller.actor, idempotency
+        new = NEW_WEBHOOK.read(await read_body(request, self.body_timeout_seconds), self.also)
+        webhook, secrets, replayed = await self.webhooks.create(
+            caller.account_id, caller.key_id, new, self.seal.close([mint()]), caller.actor, idempotency
         )
-        tag, location = tag_of(encode(members_of(webhook))), f"{self._base}/{webhook.id}"
+        tag, location = tag_of(encode(members_of(webhook))), f"{self.reference_base}/webhooks/{webhook.id}"
         return make_created(self._with_secret(webhook, secrets), tag, location, replayed=replayed)
 
     async def get_webhook(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks/{webhookId}."""
-        webhook = await self._webhooks.get(webhook_id_of(request), caller.account_id)
+        webhook = await self.webhooks.get(webhook_id_of(request), caller.account_id)
         return make_representation(encode(members_of(webhook)))
 
     async def update_webhook(self, request: Request, caller: Caller) -> Response:
         """PATCH /webhooks/{webhookId}: also ends, begins and repeats its deliveries."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = WEBHOOK_CHANGE.read(await read_body(request, self._body_timeout_seconds), self._also)
-        webhook = await self._webhooks.change(
+        change = WEBHOOK_CHANGE.read(await read_body(request, self.body_timeout_seconds), self.also)
+        webhook = await self.webhooks.change(
             webhook_id_of(request),
             change,
             caller.actor,
@@ -73,22 +71,22 @@ class WebhookOperations:
     async def delete_webhook(self, request: Request, caller: Caller) -> Response:
         """DELETE /webhooks/{webhookId}: 204."""
         match = request.match()
-        await self._webhooks.remove(webhook_id_of(request), caller.actor, caller.account_id, match)
+        await self.webhooks.remove(webhook_id_of(request), caller.actor, caller.account_id, match)
         return make_response(204, None)
 
     async def rotate_webhook_secret(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks/{webhookId}/secret: a new one; the former ones sign for another day."""
 
         def renew(secrets: str, now_ms: int) -> str:
-            return self._seal.close(renewed(self._seal.open(secrets), now_ms))
+            return self.seal.close(renewed(self.seal.open(secrets), now_ms))
 
-        webhook, secrets = await self._webhooks.rotate(
+        webhook, secrets = await self.webhooks.rotate(
             webhook_id_of(request), caller.actor, renew, caller.account_id
         )
         return make_response(200, self._with_secret(webhook, secrets))
 
     def _with_secret(self, webhook: Webhook, secrets: str) -> bytes:
-        return encode(members_of(webhook) | {"secret": self._seal.open(secrets)[0].text})
+        return encode(members_of(webhook) | {"secret": self.seal.open(secrets)[0].text})
 
 
 def webhook_id_of(request: Request) -> int:

@@ -92,7 +92,7 @@ def build_handlers(
         ),
         webhooks=WebhookOperations(
             webhooks=store.webhooks,
-            guard=guard_of(settings),
+            also={"url": guard_of(settings).fault_of_url},
             seal=Seal(settings.secrets_key),
             reference_base=base,
             body_timeout_seconds=seconds,
