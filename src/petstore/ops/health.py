@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+import msgspec
 import structlog
 
 from petstore.core.errors import StoreUnavailable
@@ -21,7 +22,7 @@ _OK = "ok"
 _log = structlog.get_logger("petstore.health")
 
 
-class Health:
+class Health(msgspec.Struct, kw_only=True):
     """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
 
     `looks` ask the store, while it answers, for what else is shown. `trouble` returns why counters have not
@@ -29,31 +30,20 @@ class Health:
     whether jobs are carried out, where that is known; requests are served without.
     """
 
-    def __init__(
-        self,
-        *,
-        probe: Callable[[], Awaitable[None]],
-        ask_limiter: Callable[[], Awaitable[None]],
-        looks: Sequence[Callable[[], Awaitable[None]]],
-        trouble: Callable[[], str | None],
-        in_outage: Callable[[], bool],
-        limiter_outage: str | None = None,
-        background: Callable[[], bool | None] = lambda: None,
-    ) -> None:
-        self._probe = probe
-        self._ask_limiter = ask_limiter
-        self._looks = looks
-        self._trouble = trouble
-        self._in_outage = in_outage
-        self._limiter_outage = limiter_outage
-        self._background = background
-        self._store = _OK
+    probe: Callable[[], Awaitable[None]]
+    ask_limiter: Callable[[], Awaitable[None]]
+    looks: Sequence[Callable[[], Awaitable[None]]]
+    trouble: Callable[[], str | None]
+    in_outage: Callable[[], bool]
+    limiter_outage: str | None = None
+    background: Callable[[], bool | None] = lambda: None
+    _store: str = _OK
 
     async def look(self) -> None:
         """Ask the store, for five seconds at most."""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._probe()
+                await self.probe()
         except StoreUnavailable as error:
             self._store = error.message
         except TimeoutError:
@@ -64,18 +54,18 @@ class Health:
     @property
     def is_ready(self) -> bool:
         """Whether requests can be served, by the last look; a draining process still serves."""
-        refuses = self._limiter_outage == "refuse" and self._in_outage()
-        return self._store == _OK and self._trouble() is None and not refuses
+        refuses = self.limiter_outage == "refuse" and self.in_outage()
+        return self._store == _OK and self.trouble() is None and not refuses
 
     def checks(self) -> dict[str, str]:
         """What /readyz shows to operators."""
-        checks = {"store": self._store, "saving": self._trouble() or _OK}
-        if (background := self._background()) is not None:
+        checks = {"store": self._store, "saving": self.trouble() or _OK}
+        if (background := self.background()) is not None:
             checks["background"] = _OK if background else "its process does not run: jobs wait"
-        if self._limiter_outage is not None:
+        if self.limiter_outage is not None:
             checks["counters"] = _OK
-            if self._in_outage():
-                refuses = self._limiter_outage == "refuse"
+            if self.in_outage():
+                refuses = self.limiter_outage == "refuse"
                 effect = "requests are refused" if refuses else "a local share is granted"
                 checks["counters"] = f"out of reach, {effect}"
         return checks
@@ -84,7 +74,7 @@ class Health:
         """Set the gauges, by the last look."""
         levels.ready = int(self.is_ready)
         levels.store_up = int(self._store == _OK)
-        levels.limiter_up = int(not self._in_outage())
+        levels.limiter_up = int(not self.in_outage())
 
     async def run(self) -> None:
         """Look every five seconds, until cancelled."""
@@ -92,8 +82,8 @@ class Health:
             await asyncio.sleep(INTERVAL_SECONDS)
             try:
                 await self.look()
-                await self._ask_limiter()
-                for look in self._looks if self._store == _OK else ():
+                await self.ask_limiter()
+                for look in self.looks if self._store == _OK else ():
                     with suppress(StoreUnavailable):  # it failed since, or a table is locked
                         await look()
             except Exception as error:

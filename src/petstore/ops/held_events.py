@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import structlog
 
 from petstore.core.events import Held
@@ -15,17 +16,16 @@ _LOGGED_AFTER_SECONDS = 5.0
 _log = structlog.get_logger("petstore.events")
 
 
-class HeldEvents:
+class HeldEvents(msgspec.Struct):
     """`ask` returns what is held back at this moment; None where nothing is. Raises StoreUnavailable."""
 
-    def __init__(self, ask: Callable[[], Awaitable[Held | None]]) -> None:
-        self._ask = ask
-        self._seconds = 0.0
-        self._is_logged = False
+    ask: Callable[[], Awaitable[Held | None]]
+    _seconds: float = 0.0
+    _is_logged: bool = False
 
     async def look(self) -> None:
         """Call it every few seconds. Logs the beginning and the end of a long hold."""
-        held = await self._ask()
+        held = await self.ask()
         self._seconds = 0.0 if held is None else held.seconds
         if held is not None and held.seconds >= _LOGGED_AFTER_SECONDS and not self._is_logged:
             self._is_logged = True

@@ -43,19 +43,16 @@ class Scrape(Collector):
         return generate_latest(self)
 
 
-class Metrics:
+class Metrics(msgspec.Struct):
     """The numbers of this process and, with `shared`, of all workers of the service."""
 
-    def __init__(
-        self, shared: WorkerMetricsDirectory | None = None, commit: str = "unknown", stage: str = ""
-    ) -> None:
-        self._shared = shared
-        self._stage = stage
-        self._commit = commit
-        self.counts = Counts()
-        self._levels = Levels()
-        self._sources: list[Source] = []
-        self._local: list[Callable[[], Iterable[Metric]]] = []
+    shared: WorkerMetricsDirectory | None = None
+    commit: str = "unknown"
+    stage: str = ""
+    counts: Counts = msgspec.field(default_factory=Counts)
+    _levels: Levels = msgspec.field(default_factory=Levels)
+    _sources: list[Source] = []
+    _local: list[Callable[[], Iterable[Metric]]] = []
 
     def read_from(self, source: Source) -> None:
         """Call `source` about once a second and at each scrape."""
@@ -76,16 +73,16 @@ class Metrics:
     def share(self) -> Numbers:
         """Write the numbers of this worker for the others; call it about once a second, and at the end."""
         own = self.own()
-        if self._shared is not None:
+        if self.shared is not None:
             try:
-                self._shared.write(own)
+                self.shared.write(own)
             except OSError as error:
                 _log.warning("counts not shared with the other workers", reason=str(error))
         return own
 
     def scrape(self) -> Scrape:
         """Takes a millisecond of the event loop; its text takes 20 of a thread."""
-        families = [_program(self._commit, self._stage), *(each for local in self._local for each in local())]
+        families = [_program(self.commit, self.stage), *(each for local in self._local for each in local())]
         return Scrape(self.share(), self._sum, families)
 
     def own(self) -> Numbers:
@@ -101,10 +98,10 @@ class Metrics:
         return self._sum(self.share())
 
     def _sum(self, own: Numbers) -> Numbers | None:
-        if self._shared is None:
+        if self.shared is None:
             return own
         try:
-            return self._shared.total(own)
+            return self.shared.total(own)
         except (OSError, msgspec.MsgspecError) as error:
             _log.warning("counts of other workers not read", reason=str(error))
             return None
@@ -113,7 +110,7 @@ class Metrics:
 def _families(counts: Counts, levels: Levels) -> Iterable[Metric]:
     yield from _requests(counts.answers)
     for field, shown in SHOWN_COUNTS.items():
-        yield _family(shown, getattr(counts, field))
+        yield family(shown, getattr(counts, field))
     for field, shown in SHOWN_LEVELS.items():
         yield GaugeMetricFamily(shown.name, shown.help, value=getattr(levels, field))
 
@@ -126,15 +123,16 @@ def _program(commit: str, stage: str) -> Metric:
     return build
 
 
-def _family(shown: Shown, value: float | dict[str, int] | Histogram) -> Metric:
+def family(shown: Shown, value: float | dict[str, int] | Histogram) -> Metric:
+    """What only grows: a number, a number for each label, or a histogram."""
     if isinstance(value, Histogram):
         return HistogramMetricFamily(shown.name, shown.help, value.buckets(shown.how), value.total)
     if not isinstance(value, dict):
         return CounterMetricFamily(shown.name, shown.help, value=value)
-    family = CounterMetricFamily(shown.name, shown.help, labels=[shown.how])
+    counter = CounterMetricFamily(shown.name, shown.help, labels=[shown.how])
     for label, count in value.items():
-        family.add_metric([label], count)
-    return family
+        counter.add_metric([label], count)
+    return counter
 
 
 def _requests(answers: dict[tuple[str, int], Histogram]) -> Iterable[Metric]:

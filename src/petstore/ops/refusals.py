@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 
+import msgspec
+
 from petstore.core.errors import AccountSuspended, Forbidden, KeyBanned, PetstoreError, RateLimited
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
@@ -19,22 +21,22 @@ ACCOUNTS_MAX = 50
 # Decision, method, template of the path, caller, peer, X-Forwarded-For.
 Noted = tuple[Decision | AddressDecision, str, str | None, Caller, tuple[str, int], bytes | None]
 
+_NOWHERE: deque[Noted] = deque(maxlen=0)
 
-class RefusalNotes:
+
+class RefusalNotes(msgspec.Struct):
     """The notes of one process; `addresses` reads those of clients.
 
     `of` has them by account. Under attack each refused request appends one, so `drain` does the rest.
     """
 
-    def __init__(self, addresses: Addresses) -> None:
-        self._addresses = addresses
-        self._nowhere: deque[Noted] = deque(maxlen=0)
-        self.of: dict[int, deque[Noted]] = {}
+    addresses: Addresses
+    of: dict[int, deque[Noted]] = {}
 
     def begin(self, account_id: int) -> deque[Noted]:
         """Where to put those of an account without any yet."""
         if len(self.of) >= ACCOUNTS_MAX:
-            return self._nowhere
+            return _NOWHERE
         return self.of.setdefault(account_id, deque(maxlen=KEPT))
 
     def drain(self) -> list[Refusal]:
@@ -68,5 +70,5 @@ class RefusalNotes:
             error.status,
             error.code,
             window,
-            self._addresses.read(peer[0], forwarded_for or b""),
+            self.addresses.read(peer[0], forwarded_for or b""),
         )

@@ -10,6 +10,7 @@ import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import structlog
 
 from petstore import __version__
@@ -31,40 +32,31 @@ ROOM_FOR_COPIES = 3
 _log = structlog.get_logger("petstore.report")
 
 
-class Report:
+class Report(msgspec.Struct):
     """The service's own numbers: `state`. `read_database` may block and is called in a thread; the supervisor
     writes its metrics to `directory`."""
 
-    def __init__(
-        self,
-        history: ServiceHistory,
-        read_database: Callable[[], DatabaseState],
-        saving_trouble: Callable[[], str | None],
-        known: Known,
-        directory: Path | None,
-        clock: Clock,
-    ) -> None:
-        self._history = history
-        self._read_database = read_database
-        self._saving_trouble = saving_trouble
-        self._known = known
-        self._directory = directory
-        self._clock = clock
-        self._reading = asyncio.Lock()
-        self._database: DatabaseState | None = None
-        self._read_at: float | None = None
+    history: ServiceHistory
+    read_database: Callable[[], DatabaseState]
+    saving_trouble: Callable[[], str | None]
+    known: Known
+    directory: Path | None
+    clock: Clock
+    _reading: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    _database: DatabaseState | None = None
+    _read_at: float | None = None
 
     async def state(self) -> ServiceState:
-        self._history.look()
+        self.history.look()
         database = await self._current_database()
-        supervisor = read_metrics(self._directory)
-        counts, levels = self._history.latest.counts, self._history.latest.levels
+        supervisor = read_metrics(self.directory)
+        counts, levels = self.history.latest.counts, self.history.latest.levels
         return ServiceState(
-            known=self._known,
+            known=self.known,
             version=__version__,
             python=platform.python_version(),
-            recent=self._history.recent(),
-            history=self._history.series(),
+            recent=self.history.recent(),
+            history=self.history.series(),
             waiting=levels.writes_waiting + levels.pool_waiting,
             database=database,
             in_outage=levels.in_outage,
@@ -82,10 +74,10 @@ class Report:
 
     async def _current_database(self) -> DatabaseState | None:
         async with self._reading:
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             if self._read_at is None or now - self._read_at >= _DATABASE_READ_EVERY_SECONDS:
                 try:
-                    self._database = await asyncio.to_thread(self._read_database)
+                    self._database = await asyncio.to_thread(self.read_database)
                 except (OSError, OperatorError, StoreUnavailable) as error:
                     _log.warning("database not read", reason=str(error))
                     self._database = None
@@ -99,12 +91,12 @@ class Report:
         yield from self._of_processes(supervisor)
 
     def _of_answers(self) -> Iterator[Trouble]:
-        if errors := round(self._history.total("errors")):
+        if errors := round(self.history.total("errors")):
             yield Trouble(
                 f"{errors:,} {'answer' if errors == 1 else 'answers'} failed in the last ten minutes (5xx).",
                 "The log says why: look for “store unavailable” and “unexpected error”.",
             )
-        levels = self._history.latest.levels
+        levels = self.history.latest.levels
         if levels.writes_waiting > WRITES_WAITING or levels.pool_waiting:
             yield Trouble(
                 f"Requests that wait for the database: {levels.writes_waiting + levels.pool_waiting:,}.",
@@ -112,19 +104,19 @@ class Report:
             )
 
     def _of_limits(self) -> Iterator[Trouble]:
-        if lost := self._history.latest.levels.in_outage:
+        if lost := self.history.latest.levels.in_outage:
             effect = (
                 "requests are refused"
-                if self._known.on_outage == "refuse"
+                if self.known.on_outage == "refuse"
                 else "each process grants its share of the limits"
             )
             yield Trouble(
-                f"{lost} of {self._known.workers} processes can't reach Valkey: {effect}.",
+                f"{lost} of {self.known.workers} processes can't reach Valkey: {effect}.",
                 "Start Valkey again, or repair the network; the service reconnects by itself.",
             )
-        saved_ms = self._history.latest.levels.counters_saved_at * 1_000
-        late = self._clock.now_ms() - saved_ms > SAVED_LATE_SECONDS * 1_000 and saved_ms > 0
-        if (reason := self._saving_trouble()) is not None or late:
+        saved_ms = self.history.latest.levels.counters_saved_at * 1_000
+        late = self.clock.now_ms() - saved_ms > SAVED_LATE_SECONDS * 1_000 and saved_ms > 0
+        if (reason := self.saving_trouble()) is not None or late:
             yield Trouble(
                 f"Limits and usage have not been saved{'' if reason is None else f' {reason}'}".rstrip(".")
                 + ".",
@@ -132,7 +124,7 @@ class Report:
             )
 
     def _of_database(self, database: DatabaseState | None) -> Iterator[Trouble]:
-        if not self._history.latest.levels.store_up:
+        if not self.history.latest.levels.store_up:
             yield Trouble(
                 "The database does not answer every worker: requests are answered 503.",
                 "The details of /readyz say why.",
@@ -152,17 +144,17 @@ class Report:
                 "Free some: writes fail on a full disk, and a restore needs that room.",
             )
         backed_up_ms = database.backed_up_at_ms
-        if backed_up_ms is not None and self._clock.now_ms() - backed_up_ms > BACKUP_OLD_DAYS * DAY_MS:
+        if backed_up_ms is not None and self.clock.now_ms() - backed_up_ms > BACKUP_OLD_DAYS * DAY_MS:
             yield Trouble(
                 "There is no backup yet." if not backed_up_ms else "The last backup is older than two days.",
                 "Run “petstore db backup FILE”, and let a timer do it each day.",
             )
 
     def _of_processes(self, supervisor: SupervisorMetrics) -> Iterator[Trouble]:
-        levels = self._history.latest.levels
-        if supervisor.workers is not None and supervisor.workers < self._known.workers:
+        levels = self.history.latest.levels
+        if supervisor.workers is not None and supervisor.workers < self.known.workers:
             yield Trouble(
-                f"{supervisor.workers} of {self._known.workers} workers serve.",
+                f"{supervisor.workers} of {self.known.workers} workers serve.",
                 "It starts new ones by itself; the log says why they ended.",
             )
         if supervisor.background is False:
@@ -179,7 +171,7 @@ class Report:
                 f"A worker has {levels.open_descriptors:,} of {levels.max_descriptors:,} descriptors open.",
                 "Raise LimitNOFILE, or find the clients that keep connections open.",
             )
-        if dropped := round(self._history.total("lines_dropped")):
+        if dropped := round(self.history.total("lines_dropped")):
             yield Trouble(
                 f"{dropped:,} log lines were not written in the last ten minutes.",
                 "See who reads the log, and whether its disk is full.",

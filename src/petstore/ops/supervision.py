@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 
+from petstore.ops.counts import Shown
+from petstore.ops.metrics import family
 from petstore.ops.worker_metrics import replace_file
 
 CAUSES = ("exit", "signal", "hung")
 RESULTS = ("done", "refused", "failed")
 _FILE = "parent"
+_RESTARTS = Shown(
+    "petstore_worker_restarts", "Workers and background processes that ended by themselves.", "cause"
+)
+_RELOADS = Shown("petstore_reloads", "SIGHUPs, by what came of them.", "result")
 
 
 class SupervisorMetrics(msgspec.Struct):
@@ -54,19 +60,8 @@ def supervision_metrics(directory: Path | None) -> Callable[[], Iterable[Metric]
         if metrics.background is not None:
             text = "Whether the background process carries out jobs."
             yield GaugeMetricFamily("petstore_background_up", text, value=int(metrics.background))
-        for name, text, label, counts in (
-            (
-                "worker_restarts",
-                "Workers and background processes that ended by themselves.",
-                "cause",
-                metrics.restarts,
-            ),
-            ("reloads", "SIGHUPs, by what came of them.", "result", metrics.reloads),
-        ):
-            family = CounterMetricFamily(f"petstore_{name}", text, labels=[label])
-            for value, count in counts.items():
-                family.add_metric([value], count)
-            yield family
+        yield family(_RESTARTS, metrics.restarts)
+        yield family(_RELOADS, metrics.reloads)
         replaced = "Whether the program on the disk is another one than this."
         yield GaugeMetricFamily("petstore_package_replaced", replaced, value=int(metrics.is_replaced))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Protocol
 
+import msgspec
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -59,24 +60,15 @@ class Response(Protocol):
     def body(self) -> bytes | None: ...
 
 
-class ApiObserver:
+class ApiObserver(msgspec.Struct):
     """Implements api.pipeline.app.Observer. `logs_addresses`: the access log shows clients' addresses."""
 
-    def __init__(
-        self,
-        counts: Counts,
-        incidents: Incidents,
-        refusals: RefusalNotes,
-        access_log: LogWriter | None,
-        *,
-        logs_addresses: bool,
-    ) -> None:
-        self._counts = counts
-        self._incidents = incidents
-        self._refusals = refusals
-        self._latencies: dict[tuple[str, int], Histogram] = {}
-        self._access_log = access_log
-        self._logs_addresses = logs_addresses
+    counts: Counts
+    incidents: Incidents
+    refusals: RefusalNotes
+    access_log: LogWriter | None
+    logs_addresses: bool
+    _latencies: dict[tuple[str, int], Histogram] = {}
 
     def answered(
         self,
@@ -94,15 +86,15 @@ class ApiObserver:
             latencies.total += worked
             if status in {401, 403, 429}:
                 self._count_refusal(request, operation.path, status, decision)
-        if self._incidents.bans and caller is not None and isinstance(decision, Decision):
-            self._incidents.answered(caller, decision)
-        if self._access_log is not None:
+        if self.incidents.bans and caller is not None and isinstance(decision, Decision):
+            self.incidents.answered(caller, decision)
+        if self.access_log is not None:
             client, forwarded_for = None, b""
             body = b"" if request.method == "HEAD" else response.body or b""
-            if self._logs_addresses:
+            if self.logs_addresses:
                 client = request.exchange.client
                 forwarded_for = request.headers.get(b"x-forwarded-for", b"")[-FORWARDED_MAX_BYTES:]
-            self._access_log.record(
+            self.access_log.record(
                 AccessEntry(
                     decision.now_ms,
                     seconds,
@@ -120,7 +112,7 @@ class ApiObserver:
             )
 
     def _latencies_of(self, operation: str, status: int) -> Histogram:
-        latencies = self._latencies[operation, status] = self._counts.latencies(operation, status)
+        latencies = self._latencies[operation, status] = self.counts.latencies(operation, status)
         return latencies
 
     def _count_refusal(
@@ -129,51 +121,42 @@ class ApiObserver:
         caller = request.caller
         if status == 401:
             if request.cause is not None:
-                self._counts.unauthorized[request.cause] += 1
+                self.counts.unauthorized[request.cause] += 1
             return
         if status == 429:
             if isinstance(decision, AddressDecision):
-                self._counts.refused(decision.binding.name, ban_began=False)
+                self.counts.refused(decision.binding.name, ban_began=False)
                 return
             window = "ban" if decision.banned else WINDOWS[decision.binding_at].name
-            self._counts.refused(window, ban_began=decision.ban_began)
+            self.counts.refused(window, ban_began=decision.ban_began)
             if decision.ban_began and caller is not None:
-                self._incidents.ban_began(caller, decision)
+                self.incidents.ban_began(caller, decision)
         if caller is not None:
             forwarded_for = request.headers.get(b"x-forwarded-for")
             if forwarded_for is not None:
                 forwarded_for = forwarded_for[-FORWARDED_MAX_BYTES:]
-            last = self._refusals.of.get(caller.account_id) or self._refusals.begin(caller.account_id)
+            last = self.refusals.of.get(caller.account_id) or self.refusals.begin(caller.account_id)
             last.append((decision, request.method, path, caller, request.exchange.client, forwarded_for))
 
     def failed(self, request: Request, operation: str, error: Exception, *, expected: bool) -> None:
         request_id = request.request_id.decode("ascii")
         if expected:
-            self._incidents.store_failed(str(error), request_id, operation)
+            self.incidents.store_failed(str(error), request_id, operation)
         else:
             _log.error("unexpected error", request_id=request_id, operation=operation, exc_info=error)
 
 
-class SiteWatch:
+class SiteWatch(msgspec.Struct):
     """The site, with a count and a line for each response, except for the paths in `unwatched`."""
 
-    def __init__(
-        self,
-        site: ASGIApp,
-        counts: Counts,
-        clock: Clock,
-        access_log: LogWriter | None,
-        *,
-        unwatched: set[str],
-    ) -> None:
-        self._site = site
-        self._counts = counts
-        self._clock = clock
-        self._access_log = access_log
-        self._unwatched = unwatched
+    site: ASGIApp
+    counts: Counts
+    clock: Clock
+    access_log: LogWriter | None
+    unwatched: set[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         status, size = 500, 0
 
         async def watched_send(message: Message) -> None:
@@ -184,24 +167,24 @@ class SiteWatch:
             await send(message)
 
         try:
-            await self._site(scope, receive, watched_send)
+            await self.site(scope, receive, watched_send)
         finally:
-            seconds = self._clock.monotonic() - began
+            seconds = self.clock.monotonic() - began
             has_body = scope["method"] != "HEAD" and status != 304
             self._answered(scope, status, size if has_body else 0, seconds)
 
     def _answered(self, scope: Scope, status: int, size: int, seconds: float) -> None:
         route = scope.get("route")  # set by Starlette
         path = None if route is None else route.path_format
-        if path in self._unwatched:
+        if path in self.unwatched:
             return
         operation = "none" if path is None else "site"
-        self._counts.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
-        if self._access_log is not None:
+        self.counts.latencies(operation, status).observe(seconds, LATENCY_BOUNDS)
+        if self.access_log is not None:
             forwarded_for = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-            self._access_log.record(
+            self.access_log.record(
                 AccessEntry(
-                    at_ms=self._clock.now_ms(),
+                    at_ms=self.clock.now_ms(),
                     seconds=seconds,
                     method=METHODS.get(scope["method"], OTHER_METHOD),
                     path=path,

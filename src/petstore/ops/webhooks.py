@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
+import msgspec
 import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -41,17 +42,17 @@ class WebhookWatch:
         yield GaugeMetricFamily("petstore_webhook_oldest_undelivered_seconds", text, value=self._seconds)
 
 
-class MailWatch:
+class MailWatch(msgspec.Struct):
     """`ask` returns how many mails are due, and the age, in seconds, of the oldest that the server has not
     refused. Raises StoreUnavailable."""
 
-    def __init__(self, ask: Callable[[], Awaitable[tuple[int, float]]]) -> None:
-        self._ask = ask
-        self._count, self._seconds = 0, 0.0
+    ask: Callable[[], Awaitable[tuple[int, float]]]
+    _count: int = 0
+    _seconds: float = 0.0
 
     async def look(self) -> None:
         """Call it every few seconds."""
-        self._count, self._seconds = await self._ask()
+        self._count, self._seconds = await self.ask()
 
     def collect(self) -> Iterable[Metric]:
         """The gauges, by the last look."""

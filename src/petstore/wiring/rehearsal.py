@@ -10,7 +10,8 @@ from petstore.api.openapi.document import documented_messages
 from petstore.api.operations import Handlers, operations
 from petstore.api.pipeline.app import refusing_parameters
 from petstore.api.pipeline.gate import Gate
-from petstore.api.pipeline.rehearsal import Needs, Rehearsal, Rehearse, refuse
+from petstore.api.pipeline.rehearsal import Rehearsal, Rehearse, refuse
+from petstore.api.pipeline.routing import Router
 from petstore.api.rehearsal import Send
 from petstore.api.waits import Waits
 from petstore.config import Settings
@@ -36,14 +37,12 @@ def build_rehearsal(
     documented_messages()  # now, not at the first request: all others would wait
     removed = handlers._replace(pets=pet_handlers(settings, clock, store, is_removed=True))
     return Rehearsal(
-        Needs(
-            gate,
-            clock,
-            documented_messages,
-            map(refusing_parameters, operations(removed)),
-            settings.removal_at_ms,
-            lambda: waits.has_ended,
-        )
+        gate,
+        clock,
+        documented_messages,
+        Router(map(refusing_parameters, operations(removed))),
+        settings.removal_at_ms,
+        lambda: waits.has_ended,
     )
 
 

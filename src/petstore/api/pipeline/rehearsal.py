@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
-from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from petstore.api.pipeline.body import PATCH_TYPES
@@ -59,18 +59,6 @@ class Unanswered(Exception):
     """The connection ends without an answer."""
 
 
-class Needs(NamedTuple):
-    """What a rehearsal needs of the service. `removed`: all operations as they are from the removal of getPet
-    on, at `removal_at_ms`; `has_ended`: whether the service stops."""
-
-    gate: Gate
-    clock: Clock
-    documented: Documented
-    removed: Iterable[Operation]
-    removal_at_ms: int
-    has_ended: Callable[[], bool]
-
-
 def refuse(there: str) -> Rehearse:
     """For a service that is not staging; `there` is staging's base address, or empty."""
     place = f": {there}" if there else ""
@@ -81,20 +69,24 @@ def refuse(there: str) -> Rehearse:
     return refuse_header
 
 
-class Rehearsal:
-    """Implements Rehearse for staging."""
+class Rehearsal(msgspec.Struct):
+    """Implements Rehearse for staging. `removed`: all operations as they are from the removal of getPet on,
+    at `removal_at_ms`; `has_ended`: whether the service stops."""
 
-    def __init__(self, needs: Needs) -> None:
-        self._needs = needs
-        self._removed = Router(needs.removed)
-        self._slow = 0
+    gate: Gate
+    clock: Clock
+    documented: Documented
+    removed: Router
+    removal_at_ms: int
+    has_ended: Callable[[], bool]
+    _slow: int = 0
 
     def __call__(self, request: Request, operation: Operation) -> Awaitable[Response]:
         """Raises InvalidHeader for what is none of the values that the operation takes."""
         if REHEARSE in request.head.repeated:
             raise InvalidHeader("Petstore-Rehearse: send one.")
         text = request.headers[REHEARSE].decode("latin-1")
-        codes = {"method_not_allowed", *self._needs.documented()[operation.name]}
+        codes = {"method_not_allowed", *self.documented()[operation.name]}
         if text in codes:
             return self._fail(request, operation, text)
         if text == "lost":
@@ -119,14 +111,14 @@ class Rehearsal:
             decision = _used_up(decision) if code == "rate_limited" else _banned(request.caller, decision)
             error = limit_error(decision)
         else:
-            error = BY_CODE[code](self._needs.documented()[operation.name][code])
+            error = BY_CODE[code](self.documented()[operation.name][code])
             if isinstance(error, UnsupportedMediaType) and operation.method == "PATCH":
                 error.accept_patch = PATCH_TYPES
         raise Rehearsed(error, code, None if code in _BEFORE_THE_GATE else decision)
 
     async def _found(self, request: Request, operation: Operation, code: str) -> PetstoreError:
         """The error of getPet after its removal, or of a method that the path does not take."""
-        route = self._removed.find(request.path)
+        route = self.removed.find(request.path)
         try:
             await _carry_out(
                 route.otherwise if code != "gone" else route.operations[operation.method], request
@@ -137,25 +129,25 @@ class Rehearsal:
 
     def _on(self, day: date, request: Request, operation: Operation) -> Operation:
         """The operation as it is on a day: only the removal of getPet is a matter of days."""
-        now = datetime.fromtimestamp(self._needs.clock.now_ms() / SECOND_MS, UTC)
+        now = datetime.fromtimestamp(self.clock.now_ms() / SECOND_MS, UTC)
         if day < now.date():
             raise InvalidHeader(f"Petstore-Rehearse: {day} is past; name today or a later day.")
         midnight = datetime.combine(day, time(), UTC)
-        if midnight.timestamp() * SECOND_MS < self._needs.removal_at_ms:
+        if midnight.timestamp() * SECOND_MS < self.removal_at_ms:
             return operation
-        return self._removed.find(request.path).operations[operation.method]
+        return self.removed.find(request.path).operations[operation.method]
 
     async def _wait(self, request: Request, operation: Operation, milliseconds: int) -> Response:
         """The answer after so long; nothing happens where the client goes away before."""
         if self._slow >= SLOW_AT_ONCE:
             full = Unavailable(f"{SLOW_AT_ONCE} slow answers are waited for; try again when one is sent.")
             raise Rehearsed(full, "slow", request.decision)
-        monotonic, began = self._needs.clock.monotonic, self._needs.clock.monotonic()
+        monotonic, began = self.clock.monotonic, self.clock.monotonic()
         left = ends = milliseconds / SECOND_MS
         gone = asyncio.ensure_future(request.exchange.gone())
         self._slow += 1
         try:
-            while left > 0 and not self._needs.has_ended():
+            while left > 0 and not self.has_ended():
                 if (await asyncio.wait([gone], timeout=min(left, _LOOK_SECONDS)))[0]:
                     raise Unanswered
                 request.waited = monotonic() - began
@@ -163,7 +155,7 @@ class Rehearsal:
         finally:
             self._slow -= 1
             gone.cancel()
-        await self._needs.gate.admit_again(request)  # the answer is of this moment
+        await self.gate.admit_again(request)  # the answer is of this moment
         return await _carry_out(operation, request)
 
 
