@@ -10,7 +10,7 @@ from functools import lru_cache
 import msgspec
 
 from petstore.api.pipeline.paging import PageLinks, bind, read_cursor, read_given, read_limit
-from petstore.api.pipeline.request import Request
+from petstore.api.pipeline.request import Request, parameters_of
 from petstore.api.pipeline.response import Response, make_representation, make_response
 from petstore.api.waits import Waits
 from petstore.api.webhooks import webhook_id_of
@@ -56,7 +56,7 @@ class DeliveryOperations(msgspec.Struct, kw_only=True):
 
     async def list_deliveries(self, request: Request, caller: Caller) -> Response:
         """GET /webhooks/{webhookId}/deliveries: a page of tries, newest first."""
-        given, _ = read_given(request.parameters(), DELIVERY_PARAMETERS, "")
+        given, _ = read_given(parameters_of(request.query), DELIVERY_PARAMETERS, "")
         limit, webhook_id = read_limit(given), webhook_id_of(request)
         links = _links_of(self.reference_base, webhook_id, limit)
         cursor = given.get("cursor")

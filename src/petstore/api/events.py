@@ -8,7 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from petstore.api.pipeline.paging import read_given, read_limit, read_one_of
-from petstore.api.pipeline.request import Parameters, Request
+from petstore.api.pipeline.request import Parameters, Request, parameters_of
 from petstore.api.pipeline.response import Header, Response, make_representation
 from petstore.api.waits import Waits
 from petstore.core.clock import Clock
@@ -43,7 +43,7 @@ class EventOperations(msgspec.Struct, kw_only=True):
 
     async def list_events(self, request: Request, caller: Caller) -> Response:
         """GET /events: the next events in the order of the journal; with `wait` as soon as there is one."""
-        asked = read_asked(request.parameters(), caller)
+        asked = read_asked(parameters_of(request.query), caller)
         query, headers = asked.query, list[Header]()
         if asked.from_now:
             page = EventPage([], await self.events.newest(), is_behind=False)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from petstore.api.pipeline.body import check_body_headers, read_body
 from petstore.api.pipeline.paging import PageLinks, bind, read_list, read_one_of, read_position, tag_of_page
-from petstore.api.pipeline.request import Parameters, Request
+from petstore.api.pipeline.request import Parameters, Request, parameters_of
 from petstore.api.pipeline.response import Response, make_created, make_representation, make_response
 from petstore.core.errors import Forbidden
 from petstore.core.keys import Access, Caller
@@ -37,7 +37,7 @@ class OrderOperations(msgspec.Struct, kw_only=True):
 
     async def list_orders(self, request: Request, caller: Caller) -> Response:
         """GET /store/orders: a page of orders in ascending order of id, the account's or those of all."""
-        query = read_order_query(request.parameters(), caller)
+        query = read_order_query(parameters_of(request.query), caller)
         page = await self.orders.page(query)
         orders = shown = [members_of(order) for order in page.orders]
         if query.account_id is None:

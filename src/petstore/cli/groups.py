@@ -125,39 +125,37 @@ class PetstoreCli(LazyGroup):
 
 def explain(error: Exception) -> int:
     """Print an error as one line on standard error; its exit code. An unexpected error is raised again."""
-    from petstore.core.errors import (
-        OperatorError,
-        PetstoreError,
-        StoreDamaged,
-        StoreReadOnly,
-        Unavailable,
-    )
+    from petstore.cli.output import echo_err
 
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED
+    message, code = _told(error)
+    echo_err(f"petstore: {' '.join(message.split())}")  # one line, also when it quotes several
+    return code
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """The message and the exit code of an error. An unexpected one is raised again."""
+    from petstore.core.errors import OperatorError, PetstoreError, StoreDamaged, StoreReadOnly, Unavailable
+
     if isinstance(error, click.UsageError):
         message = error.format_message().rstrip(".")
-        _complain(f"{message}{'' if message.endswith('?') else '.'}{_hint(error)}")
-        return EXIT_USAGE
+        hint = f" Try '{error.ctx.command_path} --help'." if error.ctx is not None else ""
+        return f"{message}{'' if message.endswith('?') else '.'}{hint}", EXIT_USAGE
     if isinstance(error, click.ClickException):
-        _complain(error.format_message())
-        return EXIT_REFUSED
+        return error.format_message(), EXIT_REFUSED
     if isinstance(error, OperatorError):
-        _complain(str(error))
-        return _code_of(error)
+        return str(error), _code_of(error)
     if isinstance(error, StoreDamaged):
-        _complain(f"{error.message} Check PETSTORE_DATABASE_URL, or stop the server and restore a backup.")
-        return EXIT_CONFIGURATION
+        remedy = "Check PETSTORE_DATABASE_URL, or stop the server and restore a backup."
+        return f"{error.message} {remedy}", EXIT_CONFIGURATION
     if isinstance(error, StoreReadOnly):
         remedy = "Let this user write the file and its directory; their file system may be mounted read-only."
-        _complain(f"{error.message} {remedy}")
-        return EXIT_CONFIGURATION
+        return f"{error.message} {remedy}", EXIT_CONFIGURATION
     if isinstance(error, PetstoreError):
-        _complain(_with_listing(error))
-        return EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
+        return _with_listing(error), EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
     if message := _refused_by_the_system(error):
-        _complain(message)
-        return EXIT_REFUSED
+        return message, EXIT_REFUSED
     raise error
 
 
@@ -209,14 +207,3 @@ def _with_listing(error: PetstoreError) -> str:
         if isinstance(error, unknown):
             return f"{error.message.rstrip('.')}; `petstore {listing}` shows them."
     return error.message
-
-
-def _hint(error: click.UsageError) -> str:
-    return f" Try '{error.ctx.command_path} --help'." if error.ctx is not None else ""
-
-
-def _complain(message: str) -> None:
-    """One line, also when the message quotes several."""
-    from petstore.cli.output import echo_err
-
-    echo_err(f"petstore: {' '.join(message.split())}")

@@ -55,10 +55,6 @@ def key_record(key: ApiKey, now_ms: int) -> dict[str, object]:
     }
 
 
-def _unless_active(account: Account) -> str:
-    return "" if account.state == "active" else f", {account.state}"
-
-
 class KeyDetails(msgspec.Struct, frozen=True):
     """A key, its account, and until when it is banned."""
 
@@ -80,8 +76,9 @@ async def details_of(store: Store, key: ApiKey, now_ms: int) -> KeyDetails:
 def key_fields(details: KeyDetails, now_ms: int) -> dict[str, object]:
     """The fields that identify a key."""
     key, account = details.key, details.account
+    state = "" if account.state == "active" else f", {account.state}"
     return {
-        "account": f"{account.name} (id {account.id})" + _unless_active(account),
+        "account": f"{account.name} (id {account.id}){state}",
         "key": f"{key.id} ({key.display})",
         "label": key.label or "-",
         "access": key.access,

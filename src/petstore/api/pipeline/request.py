@@ -159,13 +159,9 @@ class Request(msgspec.Struct, gc=False):
             raise NotFound(f"There is no such {noun}.")
         return number
 
-    def parameters(self) -> Parameters:
-        """(name, separator, value) of each query parameter, in order."""
-        return parameters_of(self.query)
-
     def refuse_parameters(self) -> None:
         """For an operation without query parameters. Raises InvalidParameter."""
-        for name, _, _ in self.parameters():
+        for name, _, _ in parameters_of(self.query):
             raise unknown_parameter(name, ())
 
     def check_head(self) -> None:
