@@ -26,6 +26,8 @@ _STATES: Mapping[str, Mapping[str, object]] = {
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
     found, count, error = Matches[AccountUse](), "", faults_of(asked)
+    if error:
+        visit.refuse(error)
     state, plan = asked["state"], asked["plan"]
     if error is None and asked["q"]:
         found = await find_accounts(visit, asked["q"], _ROWS, visit.place("after"), state, plan)
@@ -38,7 +40,6 @@ async def search(visit: Visit) -> Response:
     return visit.page(
         "accounts.html",
         "Accounts",
-        error=error,
         fragment="rows",
         asked=asked,
         found=found,

@@ -12,10 +12,10 @@ from petstore.console.charts import chart_of_use
 from petstore.console.contacts import Place
 from petstore.console.formats import ungrouped
 from petstore.console.journal import history_of
-from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, asks_again
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody, PetstoreError
+from petstore.core.errors import AccountExists, Conflict, Invalid, InvalidBody
 from petstore.core.keys import ApiKey
 from petstore.core.limits.plans import ENTERPRISE, LIMIT_COLUMNS, STANDARD_PLANS, WINDOWS, Plan, resolve_plan
 from petstore.core.limits.quota import view
@@ -39,7 +39,7 @@ _ORDERS_SHOWN = 10
 _SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 
-async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str = "") -> Response:
+async def show(visit: Visit) -> Response:
     account = await account_of(visit)
     report = await visit.store.usage.report(account.id, visit.now_ms, _DAYS)
     windows = view(report.windows, account.plan.limits, visit.now_ms)
@@ -51,8 +51,6 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
     return visit.page(
         "account.html",
         account.name,
-        error=error,
-        beside=beside,
         account=account,
         customer=await visit.store.customers.of(account.id),
         windows=windows,
@@ -83,13 +81,11 @@ async def account_of(visit: Visit) -> Account:
     return await visit.store.accounts.find(str(visit.id_of("account")))
 
 
-async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def ask_new(visit: Visit) -> Response:
     typed = visit.sent(plan=next(iter(STANDARD_PLANS)), **dict.fromkeys(("address", *LIMIT_COLUMNS), ""))
     return visit.page(
         "account_new.html",
         "Add an account",
-        error=error,
-        beside="name",
         name=visit.typed("name"),
         typed=typed,
         plans=PLANS,
@@ -97,20 +93,18 @@ async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
     )
 
 
+@asks_again(ask_new, Faults, Invalid, AccountExists, beside="name")
 async def add(visit: Visit) -> Response:
     address = visit.typed("address")
-    try:
-        added = await visit.store.accounts.add(
-            visit.typed("name"), _read_plan(visit), visit.actor, addresses=[address] if address else []
-        )
-    except (Faults, Invalid, AccountExists) as error:
-        return await ask_new(visit, error)
+    added = await visit.store.accounts.add(
+        visit.typed("name"), _read_plan(visit), visit.actor, addresses=[address] if address else []
+    )
     return visit.redirect(
         f"accounts/{added.id}", flash=f"Account {added.name} is added. Issue its first key below."
     )
 
 
-async def ask_plan(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def ask_plan(visit: Visit) -> Response:
     account = await account_of(visit)
     plan = account.plan
     numbers = map(str, plan.limits) if plan.name == ENTERPRISE else [""] * len(LIMITS)
@@ -118,7 +112,6 @@ async def ask_plan(visit: Visit, error: PetstoreError | None = None) -> Response
     return visit.page(
         "account_plan.html",
         f"Change the plan of {account.name}",
-        error=error,
         account=account,
         shown=":".join(map(str, (plan.name, *plan.limits))),
         typed=visit.sent(plan=plan.name, **dict(zip(LIMIT_COLUMNS, numbers, strict=True))),
@@ -128,18 +121,15 @@ async def ask_plan(visit: Visit, error: PetstoreError | None = None) -> Response
     )
 
 
+@asks_again(ask_plan, Faults, Invalid, Conflict)
 async def set_plan(visit: Visit) -> Response:
     account = await account_of(visit)
     shown = _SHOWN.fullmatch(visit.form.get("was", ""))
     if shown is None:
         raise InvalidBody(INCOMPLETE_FORM)
     name, *limits = shown.groups()
-    expected = Plan(name, tuple(map(int, limits)))
-    try:
-        plan = _read_plan(visit)
-        await visit.store.accounts.set_plan(str(account.id), plan, visit.actor, expected=expected)
-    except (Faults, Invalid, Conflict) as error:
-        return await ask_plan(visit, error)
+    expected, plan = Plan(name, tuple(map(int, limits))), _read_plan(visit)
+    await visit.store.accounts.set_plan(str(account.id), plan, visit.actor, expected=expected)
     return _shown_again(visit, account, f"{account.name} has the plan {plan.name}, from its next request on.")
 
 
@@ -156,36 +146,32 @@ def _read_plan(visit: Visit) -> Plan:
     return resolve_plan(visit.form.get("plan", ""), *limits)
 
 
-async def ask_name(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def ask_name(visit: Visit) -> Response:
     account = await account_of(visit)
     name, title = visit.sent(name=account.name)["name"], f"Rename {account.name}"
-    return visit.page("account_rename.html", title, error=error, beside="name", account=account, name=name)
+    return visit.page("account_rename.html", title, account=account, name=name)
 
 
+@asks_again(ask_name, Invalid, Conflict, beside="name")
 async def rename(visit: Visit) -> Response:
     account, shown = await account_of(visit), visit.form.get("was", "")
     if not shown:
         raise InvalidBody(INCOMPLETE_FORM)
     name, actor = visit.typed("name"), visit.actor
-    try:
-        renamed = await visit.store.accounts.rename(str(account.id), name, actor, expected=shown)
-    except (Invalid, Conflict) as error:
-        return await ask_name(visit, error)
+    renamed = await visit.store.accounts.rename(str(account.id), name, actor, expected=shown)
     return _shown_again(visit, account, f"The account is called {renamed.name}.")
 
 
-async def ask_suspension(visit: Visit, error: Conflict | None = None) -> Response:
+async def ask_suspension(visit: Visit) -> Response:
     account = await account_of(visit)
     title, (working, more) = f"Suspend {account.name}", await _working_keys(visit, account)
-    return visit.page("account_suspend.html", title, error=error, account=account, working=working, more=more)
+    return visit.page("account_suspend.html", title, account=account, working=working, more=more)
 
 
+@asks_again(ask_suspension, Conflict)
 async def suspend(visit: Visit) -> Response:
     account = await account_of(visit)
-    try:
-        await visit.store.accounts.suspend(str(account.id), visit.actor)
-    except Conflict as error:
-        return await ask_suspension(visit, error)
+    await visit.store.accounts.suspend(str(account.id), visit.actor)
     flash = f"{account.name} is suspended: its keys are refused until you resume it."
     return _shown_again(visit, account, flash)
 

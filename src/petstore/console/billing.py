@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from petstore.console.accounts import account_of
 from petstore.console.formats import choose
-from petstore.console.visit import View, Visit, address
+from petstore.console.visit import View, Visit, address, asks_again
 from petstore.core.billing import BilledDays
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid
@@ -25,22 +25,21 @@ _FIELDS = ("month", "first", "last", "sum")
 _FORMS = ("csv", "json")
 
 
-async def show(visit: Visit, error: Invalid | None = None) -> Response:
+async def show(visit: Visit) -> Response:
     """The form; if the query has days, also the first rows of their bill."""
     asked, today = visit.asked(*_FIELDS), visit.now_ms // DAY_MS
     bill, is_final, rows = None, True, None
-    if error is None and not any(asked.values()):
+    if visit.error is None and not any(asked.values()):
         asked["month"] = _month_before(today)
-    elif error is None:
+    elif visit.error is None:
         try:
             bill, is_final = _read_bill(asked, today)
-        except Invalid as fault:
-            return await show(visit, fault)
-        rows = await _first_rows(visit, bill)
+            rows = await _first_rows(visit, bill)
+        except Invalid as error:
+            visit.refuse(error)
     return visit.page(
         "billing.html",
         "Billing",
-        error=error,
         asked=asked,
         rows=rows,
         summed=bill is not None and bill.summed,
@@ -50,14 +49,12 @@ async def show(visit: Visit, error: Invalid | None = None) -> Response:
     )
 
 
+@asks_again(show, Invalid)
 async def export(visit: Visit) -> Response:
     form = visit.query.get("form", "")
-    try:
-        bill, _ = _read_bill(visit.asked(*_FIELDS), visit.now_ms // DAY_MS)
-        if form not in _FORMS:
-            raise Invalid("month", choose(_FORMS))
-    except Invalid as error:
-        return await show(visit, error)
+    bill, _ = _read_bill(visit.asked(*_FIELDS), visit.now_ms // DAY_MS)
+    if form not in _FORMS:
+        raise Invalid("month", choose(_FORMS))
     sums = "-sums" if bill.summed else ""
     name = f"petstore-{iso_day(bill.first)}-to-{iso_day(bill.last)}{sums}.{form}"
     return visit.download(name, written_bill(bill, visit.store.billing.accounts, form))
@@ -66,7 +63,7 @@ async def export(visit: Visit) -> Response:
 async def show_account(visit: Visit) -> Response:
     """The bill of one account and month, for paper: without a month, of the last one. Raises NotFound."""
     account = await account_of(visit)
-    today, error = visit.now_ms // DAY_MS, None
+    today = visit.now_ms // DAY_MS
     month = visit.asked("month")["month"] or _month_before(today)
     rows, days, is_final = list[BilledDays](), None, True
     try:
@@ -74,12 +71,11 @@ async def show_account(visit: Visit) -> Response:
         days = iso_day(bill.first), iso_day(bill.last)
         read = await visit.store.billing.accounts(bill.first, bill.last, account.id - 1, 1)
         rows = [day for each in read for day in each.bill(bill.first, bill.last)]
-    except Invalid as fault:
-        error = fault
+    except Invalid as error:
+        visit.refuse(error)
     return visit.page(
         "billing_account.html",
         f"Bill of {account.name}",
-        error=error,
         account=account,
         customer=await visit.store.customers.of(account.id),
         month=month,

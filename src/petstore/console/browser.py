@@ -30,6 +30,16 @@ _OTHER_NAME = (
     "The console is not shown under this name. An operator sets PETSTORE_BASE_URL to the address"
     " of the service, or adds the name to PETSTORE_OPS_HOSTS."
 )
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    # Without a path: a one-time link, the address of its page, would go to a proxy's log with each file.
+    "referrer-policy": "strict-origin",
+    "x-content-type-options": "nosniff",
+    # The back button shows no page after signing out.
+    "cache-control": "no-store",
+    "vary": "accept-encoding, hx-request",
+}
 # The cookies: session, CSRF secret before there is a session, flash message.
 _SESSION = "petstore-session"
 _FORM = "petstore-form"

@@ -11,14 +11,14 @@ from starlette.responses import Response
 from petstore.console.formats import sentence
 from petstore.console.journal import history_of
 from petstore.console.several import undo_mark, version_of
-from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, asks_again
 from petstore.core.categories import (
     CATEGORY_NAME_MAX_CHARACTERS,
     Category,
     CategoryNamedMeanwhile,
     plain_name,
 )
-from petstore.core.errors import CategoryNotFound, Conflict, Invalid, InvalidBody, NotFound, PetstoreError
+from petstore.core.errors import CategoryNotFound, Conflict, Invalid, InvalidBody, NotFound
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX, INT64_MIN, name_fault, read_int64
 
@@ -83,14 +83,12 @@ async def names_in(visit: Visit) -> CategoryNames:
     return CategoryNames(await visit.store.categories.all())
 
 
-async def show_all(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
+async def show_all(visit: Visit) -> Response:
     categories = await visit.store.categories.all()
     free = max((category.id for category in categories), default=0) + 1
     return visit.page(
         "categories.html",
         "Categories",
-        error=error,
-        beside=beside,
         categories=await _rows(visit, categories),
         number=visit.form.get("id", free if 0 < free <= INT64_MAX else ""),
         name=visit.form.get("name", ""),
@@ -120,6 +118,7 @@ async def _rows(visit: Visit, categories: list[Category]) -> list[Row]:
     return rows + [Row(id_, None, count) for id_, count in counts.items() if id_ not in named]
 
 
+@asks_again(show_all, Faults, Conflict, beside="name")
 async def name(visit: Visit) -> Response:
     """Name a category that has no name. Its own page renames it."""
     category_id, name = read_int64(visit.typed("id")), visit.form.get("name", "")
@@ -127,27 +126,22 @@ async def name(visit: Visit) -> Response:
     if category_id is None:
         faults["id"] = _NUMBER
     if faults or category_id is None:
-        return await show_all(visit, Faults(faults))
+        raise Faults(faults)
     try:
         await visit.store.categories.name(category_id, name, visit.actor, expected=None)
     except CategoryNamedMeanwhile as error:
-        return await show_all(visit, Conflict(f"{error.message} To rename it, choose it in the list."), "id")
-    except Conflict as error:
-        return await show_all(visit, error, "name")
+        visit.refuse(Conflict(f"{error.message} To rename it, choose it in the list."), "id")
+        return await show_all(visit)
     return visit.redirect("categories", flash=f"Category {category_id} has its name.")
 
 
-async def show(
-    visit: Visit, category: Category | None = None, error: PetstoreError | None = None
-) -> Response:
+async def show(visit: Visit, category: Category | None = None) -> Response:
     """The name's history, which shows the second of two editors what the first one did. Staff get a form."""
     category = category or await _find(visit)
     return visit.page(
         "categories_rename.html",
         f"Category {category.id}",
         named=category.name,
-        error=error,
-        beside="name",
         category=category,
         name=visit.form.get("name", category.name),
         history=await history_of(visit, "category", category.id),
@@ -156,26 +150,24 @@ async def show(
 
 async def rename(visit: Visit) -> Response:
     shown, name = _shown(visit), visit.form.get("name", "")
-    faults = _faults_of(name)
-    if faults:
-        return await show(visit, shown, Faults(faults))
     try:
+        if faults := _faults_of(name):
+            raise Faults(faults)
         await visit.store.categories.name(shown.id, name, visit.actor, expected=shown.name)
     except CategoryNamedMeanwhile as error:
-        fault = Conflict(f"{error.message} Save once more to replace that name by yours.")
-        return await show(visit, error.present, fault)
-    except Conflict as error:
-        return await show(visit, shown, error)
+        visit.refuse(Conflict(f"{error.message} Save once more to replace that name by yours."), "name")
+        return await show(visit, error.present)
+    except (Faults, Conflict) as error:
+        visit.refuse(error, "name")
+        return await show(visit, shown)
     undo = [undo_mark("category", shown.id, version_of(name))]
     return visit.redirect("categories", flash="Saved.", undo=undo if name != shown.name else ())
 
 
-async def ask_removal(
-    visit: Visit, category: Category | None = None, error: Conflict | None = None
-) -> Response:
+async def ask_removal(visit: Visit, category: Category | None = None) -> Response:
     category = category or await _find(visit)
     title = f"Remove the name of category {category.id}?"
-    return visit.page("categories_remove.html", title, error=error, category=category)
+    return visit.page("categories_remove.html", title, category=category)
 
 
 async def remove(visit: Visit) -> Response:
@@ -183,7 +175,8 @@ async def remove(visit: Visit) -> Response:
     try:
         await visit.store.categories.unname(shown.id, visit.actor, expected=shown.name)
     except CategoryNamedMeanwhile as error:
-        return await ask_removal(visit, error.present, error)
+        visit.refuse(error)
+        return await ask_removal(visit, error.present)
     return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
 
 

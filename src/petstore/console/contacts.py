@@ -6,14 +6,13 @@ templates/contact_parts.html shows it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 from starlette.responses import Response
 
-from petstore.console.visit import INCOMPLETE_FORM, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Handler, View, Visit, asks_again
 from petstore.core.contacts import Contact, Subject
-from petstore.core.errors import Conflict, ContactNotFound, Invalid, InvalidBody, PetstoreError
+from petstore.core.errors import Conflict, ContactNotFound, Invalid, InvalidBody
 from petstore.core.notifications import Kind, kinds_for
 from petstore.core.people import Role
 
@@ -29,14 +28,6 @@ class Block(msgspec.Struct, frozen=True):
     typed: str
 
 
-class Show(Protocol):
-    """Shows the page with what was refused, beside the field `beside`."""
-
-    async def __call__(
-        self, visit: Visit, error: PetstoreError | None = None, *, beside: str
-    ) -> Response: ...
-
-
 class Place(msgspec.Struct, frozen=True):
     """A page with the block. `refer` names its account or person; `least` is the role that may change it."""
 
@@ -44,7 +35,7 @@ class Place(msgspec.Struct, frozen=True):
     path: str
     least: Role
     refer: Callable[[Visit], str]
-    show: Show
+    show: Handler
 
     async def block(self, visit: Visit, subject_id: int) -> Block:
         return Block(
@@ -58,18 +49,12 @@ class Place(msgspec.Struct, frozen=True):
 
     async def add(self, visit: Visit) -> Response:
         address = visit.typed("address")
-        try:
-            await visit.store.contacts.add(self.subject, self.refer(visit), address, visit.actor)
-        except (Invalid, Conflict) as error:
-            return await self.show(visit, error, beside="address")
+        await visit.store.contacts.add(self.subject, self.refer(visit), address, visit.actor)
         return self._shown_again(visit, f"{address} is a contact.")
 
     async def remove(self, visit: Visit) -> Response:
         reference, address = self.refer(visit), _given(visit, "contact")
-        try:
-            await visit.store.contacts.remove(self.subject, reference, address, visit.actor)
-        except ContactNotFound as error:
-            return await self.show(visit, error, beside="")
+        await visit.store.contacts.remove(self.subject, reference, address, visit.actor)
         return self._shown_again(visit, f"{address} is no contact any more.")
 
     async def switch(self, visit: Visit) -> Response:
@@ -78,24 +63,23 @@ class Place(msgspec.Struct, frozen=True):
         shown = _given(visit, "was").split(",")
         ticked = [kind.name for kind in kinds_for(self.subject) if kind.name in visit.form]
         cleared = [kind.name for kind in kinds_for(self.subject) if kind.name not in visit.form]
-        try:
-            await visit.store.contacts.switch(
-                self.subject,
-                reference,
-                address,
-                visit.actor,
-                off=[name for name in cleared if name in shown],
-                on=[name for name in ticked if name not in shown],
-            )
-        except ContactNotFound as error:
-            return await self.show(visit, error, beside="")
+        await visit.store.contacts.switch(
+            self.subject,
+            reference,
+            address,
+            visit.actor,
+            off=[name for name in cleared if name in shown],
+            on=[name for name in ticked if name not in shown],
+        )
         return self._shown_again(visit, f"What {address} gets is saved.")
 
     def views(self) -> list[View]:
+        add = asks_again(self.show, Invalid, Conflict, beside="address")(self.add)
+        known = asks_again(self.show, ContactNotFound)
         return [
-            View("POST", f"{self.path}/contacts", self.add, self.least),
-            View("POST", f"{self.path}/contacts/remove", self.remove, self.least),
-            View("POST", f"{self.path}/contacts/kinds", self.switch, self.least),
+            View("POST", f"{self.path}/contacts", add, self.least),
+            View("POST", f"{self.path}/contacts/remove", known(self.remove), self.least),
+            View("POST", f"{self.path}/contacts/kinds", known(self.switch), self.least),
         ]
 
     def _home(self, visit: Visit) -> str:

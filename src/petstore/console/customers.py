@@ -9,16 +9,15 @@ from starlette.responses import Response
 
 from petstore.console.accounts import account_of
 from petstore.console.formats import sentence
-from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, asks_again
 from petstore.core.customers import FIELDS, NOBODY, Customer, CustomerChangedMeanwhile
-from petstore.core.errors import Conflict, InvalidBody, PetstoreError
+from petstore.core.errors import Conflict, InvalidBody
 from petstore.core.fields import lines_of
 from petstore.core.people import Role
 
 
 async def ask(
     visit: Visit,
-    error: PetstoreError | None = None,
     before: Customer | None = None,
     typed: Mapping[str, str | None] | None = None,
 ) -> Response:
@@ -28,29 +27,29 @@ async def ask(
     return visit.page(
         "customer.html",
         f"Customer of {account.name}",
-        error=error,
         account=account,
         before=before,
         typed=typed or visit.form or asdict(before),
-        is_changed=isinstance(error, CustomerChangedMeanwhile),
+        is_changed=isinstance(visit.error, CustomerChangedMeanwhile),
     )
 
 
+@asks_again(ask, Conflict)
 async def save(visit: Visit) -> Response:
     account = await account_of(visit)
     if not all(f"was_{each.name}" in visit.form for each in FIELDS):
         raise InvalidBody(INCOMPLETE_FORM)
     shown, wanted = _read(visit, "was_"), _read(visit)
     if faults := _faults_of(wanted):
-        return await ask(visit, Faults(faults), shown)
+        visit.refuse(Faults(faults))
+        return await ask(visit, shown)
     try:
         await visit.store.customers.set(str(account.id), wanted, visit.actor, expected=shown)
     except CustomerChangedMeanwhile as error:
         old, present = asdict(shown), asdict(error.present)
         changed = {name: text for name, text in asdict(wanted).items() if text != old[name]}
-        return await ask(visit, error, error.present, present | changed)
-    except Conflict as error:
-        return await ask(visit, error)
+        visit.refuse(error)
+        return await ask(visit, error.present, present | changed)
     flash = "Nothing is known of the customer any more." if wanted == NOBODY else "The customer is saved."
     return visit.redirect(f"accounts/{account.id}", flash=flash)
 

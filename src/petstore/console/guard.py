@@ -10,9 +10,9 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.browser import FormExpired, check_csrf
+from petstore.console.browser import HEADERS, FormExpired, check_csrf
 from petstore.console.rendering import Renderer, answer_to_nobody, is_left
-from petstore.console.visit import HEADERS, Desk, View, Visit
+from petstore.console.visit import Desk, View, Visit
 from petstore.core.errors import (
     Forbidden,
     InternalError,
@@ -204,10 +204,10 @@ def _sign_in_first(visit: Visit, page: str) -> Response:
 
 def _refusal(visit: Visit, error: PetstoreError, page: str = "") -> Response:
     is_form = visit.request.method == "POST"
+    visit.refuse(error)
     return visit.page(
         "refusal.html",
         _TITLES.get(error.status, "That did not work"),
-        error=error,
         message=error.public_message,
         is_form=is_form,
         form_page=page,

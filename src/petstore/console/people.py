@@ -7,8 +7,8 @@ from functools import partial
 from starlette.responses import Response
 
 from petstore.console.contacts import Place
-from petstore.console.visit import View, Visit, address
-from petstore.core.errors import Conflict, Invalid, PetstoreError
+from petstore.console.visit import View, Visit, address, asks_again
+from petstore.core.errors import Conflict, Invalid
 from petstore.core.journal import About, JournalQuery
 from petstore.core.people import Person, Role, SignInLink
 from petstore.core.sign_ins import link_address
@@ -36,34 +36,28 @@ async def show_all(visit: Visit) -> Response:
     )
 
 
-async def ask_add(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def ask_add(visit: Visit) -> Response:
     return visit.page(
         "people_add.html",
         "Add a person",
-        error=error,
-        beside="name",
         name=visit.form.get("name", ""),
         role=visit.form.get("role", Role.STAFF),
         roles=ROLES,
     )
 
 
+@asks_again(ask_add, Conflict, Invalid, beside="name")
 async def add(visit: Visit) -> Response:
-    try:
-        link = await visit.store.people.add(visit.typed("name"), _role(visit, "role"), visit.actor)
-    except (Conflict, Invalid) as error:
-        return await ask_add(visit, error)
+    link = await visit.store.people.add(visit.typed("name"), _role(visit, "role"), visit.actor)
     return _show_link(visit, link, f"{link.person.name} may use the console")
 
 
-async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str = "") -> Response:
+async def show(visit: Visit) -> Response:
     person = await visit.store.people.find(visit.path["name"])
     sessions = await visit.store.sign_ins.sessions_of(person.id)
     return visit.page(
         "people_person.html",
         person.name,
-        error=error,
-        beside=beside,
         subject=person,
         sessions=sessions,
         roles=ROLES,
@@ -71,21 +65,17 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, beside: str 
     )
 
 
+@asks_again(show, Conflict, Invalid)
 async def set_role(visit: Visit) -> Response:
-    try:
-        role, shown = _role(visit, "role"), _role(visit, "was")
-        person = await visit.store.people.set_role(visit.path["name"], role, visit.actor, expected=shown)
-    except (Conflict, Invalid) as error:
-        return await show(visit, error)
+    role, shown = _role(visit, "role"), _role(visit, "was")
+    person = await visit.store.people.set_role(visit.path["name"], role, visit.actor, expected=shown)
     return _shown_again(visit, person, f"{person.name} has the role {person.role}.")
 
 
+@asks_again(show, Conflict)
 async def disable(visit: Visit) -> Response:
-    try:
-        await _check_seen(visit)
-        person = await visit.store.people.disable(visit.path["name"], visit.actor)
-    except Conflict as error:
-        return await show(visit, error)
+    await _check_seen(visit)
+    person = await visit.store.people.disable(visit.path["name"], visit.actor)
     return _shown_again(visit, person, f"{person.name} is signed out, and can't sign in any more.")
 
 
@@ -95,12 +85,10 @@ async def enable(visit: Visit) -> Response:
     return _shown_again(visit, person, f"{person.name} {done}.")
 
 
+@asks_again(show, Conflict)
 async def reset(visit: Visit) -> Response:
-    try:
-        await _check_seen(visit)
-        link = await visit.store.people.reset(visit.path["name"], visit.actor)
-    except Conflict as error:
-        return await show(visit, error)
+    await _check_seen(visit)
+    link = await visit.store.people.reset(visit.path["name"], visit.actor)
     return _show_link(visit, link, f"A new link for {link.person.name}")
 
 

@@ -68,10 +68,11 @@ async def ask(visit: Visit) -> Response:
 
 async def _page(visit: Visit, text: str, fault: str = "") -> Response:
     found = [await find(visit, text) for find in _FINDERS] if text else []
+    if fault:
+        visit.refuse(Conflict(fault))
     return visit.page(
         "search.html",
         "Search",
-        error=Conflict(fault) if fault else None,
         fragment="rows",
         sought=text,
         found=[hits for hits in found if hits.hits],

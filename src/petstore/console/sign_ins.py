@@ -9,8 +9,8 @@ import structlog
 from starlette.responses import Response
 
 from petstore.console.contacts import Place
-from petstore.console.visit import View, Visit
-from petstore.core.errors import Forbidden, Invalid, PetstoreError, TooManyTries
+from petstore.console.visit import View, Visit, asks_again
+from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role
 from petstore.core.sign_ins import Attempt, token_digest
@@ -34,9 +34,9 @@ async def show(visit: Visit) -> Response:
     return _form(visit)
 
 
-def _form(visit: Visit, error: PetstoreError | None = None) -> Response:
+def _form(visit: Visit) -> Response:
     wanted = (visit.form or visit.query).get("next", "")
-    return visit.page("sign_in.html", "Sign in", error=error, wanted=wanted, name=visit.typed("name"))
+    return visit.page("sign_in.html", "Sign in", wanted=wanted, name=visit.typed("name"))
 
 
 async def sign_in(visit: Visit) -> Response:
@@ -46,9 +46,11 @@ async def sign_in(visit: Visit) -> Response:
         attempt = await _try_password(visit, name, password)
         token = None if attempt is None else await _accept(visit, attempt, password)
     except TooManyTries as error:
-        return _form(visit, error)
+        visit.refuse(error)
+        return _form(visit)
     if token is None:
-        return _form(visit, Forbidden("The name or the password is wrong."))
+        visit.refuse(Forbidden("The name or the password is wrong."))
+        return _form(visit)
     _log.info("signed in", person=name)
     return await _start_session(visit, visit.redirect(_next(visit.form)), token)
 
@@ -60,22 +62,20 @@ async def _accept(visit: Visit, attempt: Attempt, password: str) -> str | None:
     return await visit.store.sign_ins.accept(attempt, visit.browser.address, rehashed)
 
 
-async def show_link(visit: Visit, error: Invalid | None = None) -> Response:
+async def show_link(visit: Visit) -> Response:
     """Show the link's form. The link stays valid: programs open links to preview them."""
     _check_secrets(visit)
     link = await visit.store.sign_ins.link(visit.path["token"])
     name, least = link.person.name, PASSWORD_MIN_CHARACTERS
-    return visit.page("link.html", f"Welcome, {name}", error=error, name=name, token=link.token, least=least)
+    return visit.page("link.html", f"Welcome, {name}", name=name, token=link.token, least=least)
 
 
+@asks_again(show_link, Invalid)
 async def use_link(visit: Visit) -> Response:
     _check_secrets(visit)
     token = visit.path["token"]
     person = (await visit.store.sign_ins.link(token)).person
-    try:
-        password = _new_password(visit, person.name)
-    except Invalid as error:
-        return await show_link(visit, error)
+    password = _new_password(visit, person.name)
     stored = await visit.desk.passwords.hash(password)
     session = await visit.store.sign_ins.redeem(token, stored, visit.browser.address)
     _log.info("password set by a link", person=person.name)
@@ -90,12 +90,10 @@ async def sign_out(visit: Visit) -> Response:
     return response
 
 
-async def show_me(visit: Visit, error: PetstoreError | None = None, *, beside: str = "present") -> Response:
+async def show_me(visit: Visit) -> Response:
     return visit.page(
         "me.html",
         "My settings",
-        error=error,
-        beside=beside,
         sessions=await visit.store.sign_ins.sessions_of(visit.person.id),
         this=token_digest(visit.secret).hex(),
         shop_zone=visit.desk.options.zone,
@@ -105,17 +103,16 @@ async def show_me(visit: Visit, error: PetstoreError | None = None, *, beside: s
     )
 
 
+@asks_again(show_me, Invalid, TooManyTries, beside="present")
 async def change_password(visit: Visit) -> Response:
     """Requires the present password: a browser left open does not give the account away."""
     _check_secrets(visit)
     name = visit.person.name
-    try:
-        password = _new_password(visit, name)
-        attempt = await _try_password(visit, name, visit.form.get("present", ""))
-    except (Invalid, TooManyTries) as error:
-        return await show_me(visit, error)
+    password = _new_password(visit, name)
+    attempt = await _try_password(visit, name, visit.form.get("present", ""))
     if attempt is None:
-        return await show_me(visit, Forbidden("This is not your current password."))
+        visit.refuse(Forbidden("This is not your current password."), "present")
+        return await show_me(visit)
     stored = await visit.desk.passwords.hash(password)
     token = await visit.store.sign_ins.change_password(attempt, stored, visit.browser.address)
     if token is None:
@@ -124,12 +121,10 @@ async def change_password(visit: Visit) -> Response:
     return await _start_session(visit, visit.redirect("me", flash=flash), token)
 
 
+@asks_again(show_me, Invalid)
 async def set_time_zone(visit: Visit) -> Response:
     zone = visit.typed("time_zone") or None
-    try:
-        await visit.store.people.set_time_zone(visit.person.name, zone, visit.actor)
-    except Invalid as error:
-        return await show_me(visit, error)
+    await visit.store.people.set_time_zone(visit.person.name, zone, visit.actor)
     return visit.redirect("me", flash="Saved.")
 
 

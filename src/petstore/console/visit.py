@@ -13,7 +13,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from petstore.console.browser import Browser, csrf_token
+from petstore.console.browser import HEADERS, Browser, csrf_token
 from petstore.console.passwords import Passwords
 from petstore.console.rendering import Page
 from petstore.console.statistics import Statistics
@@ -27,16 +27,6 @@ from petstore.core.zones import place_of, read_zone
 from petstore.transactions.store import Parts
 from petstore.web.delivery import ChunkMaker, Streamed
 
-HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    # Without a path: a one-time link, the address of its page, would go to a proxy's log with each file.
-    "referrer-policy": "strict-origin",
-    "x-content-type-options": "nosniff",
-    # The back button shows no page after signing out.
-    "cache-control": "no-store",
-    "vary": "accept-encoding, hx-request",
-}
 # For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
@@ -93,12 +83,16 @@ class Visit:
         self.desk = desk
         self.store = desk.store
         self.request = request
+        self.query: Mapping[str, str] = request.query_params
+        self.path: Mapping[str, Any] = request.path_params
         self.now_ms = desk.clock.now_ms()
         self.browser = Browser(
             request, desk.options.trusted, desk.options.hosts, "-staging" if desk.options.is_staging else ""
         )
         self.secret = ""
         self.form: Mapping[str, str] = {}
+        self.error: PetstoreError | None = None
+        self._beside = ""
         self._person: Person | None = None
 
     def recognize(self, person: Person | None, secret: str) -> None:
@@ -123,10 +117,6 @@ class Visit:
         own = self._person.time_zone if self._person else None
         return (read_zone(own) if own else None) or self.desk.options.zone
 
-    @property
-    def query(self) -> Mapping[str, str]:
-        return self.request.query_params
-
     def asked(self, *names: str) -> dict[str, str]:
         """Parameters of the query without white space around them; empty for those that are not there."""
         return {name: self.query.get(name, "").strip() for name in names}
@@ -149,14 +139,13 @@ class Visit:
         if question and self.form.get("sure") != question:
             raise Question(question)
 
+    def refuse(self, error: PetstoreError, beside: str = "") -> None:
+        """The page says so: beside the error's own field, else `beside`; "" is the form as a whole."""
+        self.error, self._beside = error, beside
+
     def sent(self, **shown: str) -> dict[str, str]:
         """These fields as typed; before the form is sent, as `shown`."""
         return {name: self.typed(name) for name in shown} if self.form else shown
-
-    @property
-    def path(self) -> Mapping[str, Any]:
-        """The parameters in the path."""
-        return self.request.path_params
 
     def id_of(self, what: str) -> int:
         """The one parameter in the path. Raises NotFound for text that no `what` can have."""
@@ -210,9 +199,10 @@ class Visit:
     ) -> Response:
         """A page; for htmx only its block `fragment`. `named`: what the thing that it shows is called.
 
-        It has the status of the error. Its `faults` are messages by field: the error's stands beside its own
-        field, else `beside`; the empty name is the form as a whole. A Question is its `question`.
+        It has the status of what was refused, whose messages are its `faults` by field, or its `question`.
         """
+        if error:
+            self.refuse(error, beside)
         block = fragment if self.wants_fragment else ""
         flash, *undo = ("" if block else self.browser.flash()).split("\n")
         given = {
@@ -222,15 +212,15 @@ class Visit:
             "flash": flash,
             "is_change": flash != NOTHING_CHANGED,
             "undo": undo,
-            "faults": _faults_of(error, beside),
-            "question": error.message if isinstance(error, Question) else "",
+            "faults": _faults_of(self.error, self._beside),
+            "question": self.error.message if isinstance(self.error, Question) else "",
             **values,
         }
-        page = Page(template, block, given, error.status if error else status, HEADERS)
+        page = Page(template, block, given, self.error.status if self.error else status, HEADERS)
         if flash:
             self.browser.set_flash(page, "")
-        if error and error.retry_after_seconds is not None:
-            page.headers["retry-after"] = str(error.retry_after_seconds)
+        if self.error and self.error.retry_after_seconds is not None:
+            page.headers["retry-after"] = str(self.error.retry_after_seconds)
         return page
 
     def _given(self) -> dict[str, Any]:
@@ -276,6 +266,22 @@ def address(page: str, asked: Mapping[str, object]) -> str:
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
+
+
+def asks_again(show: Handler, *errors: type[PetstoreError], beside: str = "") -> Callable[[Handler], Handler]:
+    """For a form's handler: after one of these errors it is `show` that answers, after Visit.refuse."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def answer(visit: Visit) -> Response:
+            try:
+                return await handler(visit)
+            except errors as error:
+                visit.refuse(error, beside)
+                return await show(visit)
+
+        return answer
+
+    return wrap
 
 
 class View(msgspec.Struct, frozen=True):
