@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from petstore.console.journal import Line, lines
 from petstore.console.visit import View, Visit, address
-from petstore.core.errors import Invalid, InvalidParameter, NotFound, PetstoreError
+from petstore.core.errors import Invalid, InvalidParameter, NotFound
 from petstore.core.events import PATTERNS, Event, EventQuery, read_types
 from petstore.core.journal import Entry
 from petstore.core.moments import read_moment
@@ -31,17 +31,14 @@ async def show(visit: Visit) -> Response:
     """The page, or for htmx its refreshed block. A filter's fault is shown beside it."""
     asked = visit.asked("type", "account")
     rows: list[Row] = []
-    error: PetstoreError | None = None
     try:
         page = await visit.store.events.latest(await _query_of(visit, asked["type"], asked["account"]))
         rows = [_row_of(event) for event in reversed(page.events)]
-    except (Invalid, NotFound) as fault:
-        error = fault
+    except (Invalid, NotFound) as error:
+        visit.refuse(error, "account")
     return visit.page(
         "events.html",
         "Events",
-        error=error,
-        beside="account",
         fragment="now",
         rows=rows,
         types=_TYPES,

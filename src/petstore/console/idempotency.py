@@ -14,13 +14,7 @@ from typing import TypeVar
 
 from petstore.console.visit import INCOMPLETE_FORM, Visit
 from petstore.core.durations import HOUR_MS
-from petstore.core.errors import (
-    Conflict,
-    IdempotencyKeyInUse,
-    IdempotencyKeyReused,
-    InvalidBody,
-    PetstoreError,
-)
+from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused, InvalidBody
 from petstore.core.idempotency import KEPT_MS, Idempotency
 
 _T = TypeVar("_T")
@@ -39,10 +33,10 @@ class FormUsedUp(Conflict):
     """The form created something else earlier, or has expired. It creates nothing."""
 
 
-def mark_of(visit: Visit, error: PetstoreError | None = None) -> str:
+def mark_of(visit: Visit) -> str:
     """The mark for the hidden field `once`: the sent form's when it is shown again, unless that is used up,
     else a new one."""
-    sent = "" if isinstance(error, FormUsedUp) else visit.form.get(_FIELD, "")
+    sent = "" if isinstance(visit.error, FormUsedUp) else visit.form.get(_FIELD, "")
     return sent or f"{visit.now_ms}.{secrets.token_urlsafe(_RANDOM_BYTES)}"
 
 

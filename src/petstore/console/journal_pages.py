@@ -12,7 +12,7 @@ from petstore.console.journal_filters import read_filter
 from petstore.console.lists import Turned, links
 from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit, address
-from petstore.core.errors import Invalid, NotFound, PetstoreError
+from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, animals_of_list, people_of
 from petstore.core.taking_back import DONE
 from petstore.core.values import INT64_MAX
@@ -31,17 +31,14 @@ async def show(visit: Visit) -> Response:
         return await _show_change(visit)
     asked = _asked(visit)
     page = JournalPage([], has_more=False)
-    error: PetstoreError | None = None
     try:
         page = await page_of_lines(visit, await read_query(visit))
-    except (Invalid, NotFound) as fault:
-        error = fault
+    except (Invalid, NotFound) as error:
+        visit.refuse(error, "about")
     turned = Turned(page.entries, not visit.query.get("before"), following=page.go_on_before or 0)
     return visit.page(
         "journal.html",
         "Journal",
-        error=error,
-        beside="about",
         lines=await lines_with_names(visit, page.entries),
         scan_end=page.scan_end,
         asked=asked,

@@ -16,7 +16,7 @@ from petstore.console.lists import Turned, links
 from petstore.console.rows import KEYS
 from petstore.console.several import ROWS_MAX
 from petstore.console.times import read_typed_day
-from petstore.console.visit import Faults, View, Visit
+from petstore.console.visit import Faults, View, Visit, asks_again
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, NotFound
@@ -39,21 +39,20 @@ _OVERLAP_MAX_MS = 365 * DAY_MS
 async def list_keys(visit: Visit) -> Response:
     """A page of an account's keys, newest first. With a number in the query, redirect to that key."""
     account, number = await account_of(visit), visit.asked("number")["number"]
-    before_id, error = visit.place("before", INT64_MAX), None
+    before_id = visit.place("before", INT64_MAX)
     if number:
         key = await _key_of(visit, account, number)
         if key is not None:
             return visit.redirect(f"keys/{key.id}")
         before_id = INT64_MAX
-        error = NotFound(f"{account.name} has no key {number!r}. Write a key's number, such as 7.")
+        text = f"{account.name} has no key {number!r}. Write a key's number, such as 7."
+        visit.refuse(NotFound(text), "number")
     found = await visit.store.keys.keys(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
     keys = found[::-1][:ROWS_MAX]
     turned = Turned(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
     return visit.page(
         "keys.html",
         f"Keys of {account.name}",
-        error=error,
-        beside="number",
         account=account,
         keys=keys,
         bans=await _bans_of(visit, keys),
@@ -96,12 +95,11 @@ async def _find(visit: Visit) -> tuple[ApiKey, Account]:
     return key, await visit.store.accounts.find(str(key.account_id))
 
 
-async def ask_issue(visit: Visit, error: Faults | None = None) -> Response:
+async def ask_issue(visit: Visit) -> Response:
     account = await account_of(visit)
     return visit.page(
         "key_new.html",
         f"Issue a key for {account.name}",
-        error=error,
         account=account,
         typed=_typed(visit),
         access=ACCESS,
@@ -115,12 +113,10 @@ def _typed(visit: Visit) -> dict[str, str]:
     return visit.sent(label="", access=Access.WRITE.value, environment=environment, days="", until="")
 
 
+@asks_again(ask_issue, Faults)
 async def issue(visit: Visit) -> Response:
     account, typed = await account_of(visit), _typed(visit)
-    try:
-        expires_at_ms = _read_key(visit, typed)
-    except Faults as error:
-        return await ask_issue(visit, error)
+    expires_at_ms = _read_key(visit, typed)
 
     def issue(once: Idempotency) -> Awaitable[IssuedKey]:
         return visit.store.keys.issue(
@@ -173,13 +169,12 @@ def _read_expiry(days: str, until: str, now_ms: int, zone: ZoneInfo) -> int | No
     return day_begins_ms(last + 1, zone)
 
 
-async def ask_rotation(visit: Visit, error: Invalid | None = None) -> Response:
+async def ask_rotation(visit: Visit) -> Response:
     key, account = await _find(visit)
     overlap = format_duration(visit.desk.options.overlap_ms)
     return visit.page(
         "key_rotate.html",
         f"Rotate key {key.id}",
-        error=error,
         key=key,
         account=account,
         overlap=visit.sent(overlap=overlap)["overlap"],
@@ -187,12 +182,10 @@ async def ask_rotation(visit: Visit, error: Invalid | None = None) -> Response:
     )
 
 
+@asks_again(ask_rotation, Invalid)
 async def rotate(visit: Visit) -> Response:
     key, account = await _find(visit)
-    try:
-        overlap_ms = _read_overlap(visit.typed("overlap"))
-    except Invalid as error:
-        return await ask_rotation(visit, error)
+    overlap_ms = _read_overlap(visit.typed("overlap"))
     own, *others = visit.desk.options.environments
     environment = next((each for each in others if key.display.startswith(prefix_of(each))), own)
 

@@ -29,7 +29,7 @@ _FIRST = ("", "newest", "oldest")
 
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
-    asked, error = dict.fromkeys(("q", "state", "account", "first"), ""), None
+    asked = dict.fromkeys(("q", "state", "account", "first"), "")
     turned, count, found = Turned[Order]([]), "", Matches[Order]()
     try:
         asked = read_search(visit)
@@ -42,15 +42,13 @@ async def show_all(visit: Visit) -> Response:
             turned = Turned(found.rows, not visit.query.get("after"), following=found.further)
         else:
             turned, count = await _page_of(visit, query)
-    except (Invalid, NotFound) as fault:
-        error = fault
+    except (Invalid, NotFound) as error:
+        visit.refuse(error, "account")
     account, newest_first = asked["account"], _is_newest_first(asked)
     other_way = address("orders", {**asked, "first": "oldest" if newest_first else "newest"})
     return visit.page(
         "orders.html",
         "Orders",
-        error=error,
-        beside="account",
         typed=visit.query,
         asked=asked,
         newest_first=newest_first,

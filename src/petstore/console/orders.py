@@ -15,9 +15,9 @@ from petstore.console.journal import history_of
 from petstore.console.order_pages import rows_of
 from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
 from petstore.console.times import read_time
-from petstore.console.visit import INCOMPLETE_FORM, Faults, Question, View, Visit
+from petstore.console.visit import INCOMPLETE_FORM, Faults, Handler, Question, View, Visit, asks_again
 from petstore.core.accounts import Account
-from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound, PetstoreError
+from petstore.core.errors import Conflict, Invalid, InvalidBody, NotFound
 from petstore.core.fields import lines_of
 from petstore.core.orders import (
     OPEN,
@@ -34,21 +34,20 @@ from petstore.core.people import Role
 from petstore.core.values import name_fault, remark_fault
 
 
-async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def show(visit: Visit) -> Response:
     """The page of an order with its possible moves. Raises OrderNotFound."""
     order = await visit.store.orders.get(visit.id_of("order"))
     account = await visit.store.accounts.find(str(order.account_id))
     return visit.page(
         "orders_one.html",
         f"Order {order.id} · {account.name}",
-        error=error,
         order=order,
         account=account,
         pet=await visit.store.pets.get(order.pet_id),
         next=await _next_of(visit, order) if visit.may(Role.STAFF) else None,
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
-        ship_date=visit.typed("ship_date") if isinstance(error, Invalid | Question) else "",
+        ship_date=visit.typed("ship_date") if isinstance(visit.error, Invalid | Question) else "",
         comment=visit.form.get("comment", order.comment or ""),
     )
 
@@ -77,21 +76,17 @@ async def _next_of(visit: Visit, order: Order) -> Order | None:
     return None
 
 
+@asks_again(show, Invalid, Conflict)
 async def deliver(visit: Visit) -> Response:
     """Without a time, at the order's ship date, else now."""
     order, typed = await visit.store.orders.get(visit.id_of("order")), visit.typed("ship_date")
-    try:
-        time = read_time("ship_date", typed, visit.zone) if typed else None
-        at_ms = time.ms if time else order.ship_date_ms
-        if at_ms is not None and order.status in OPEN:
-            visit.check_sure(about_ship_date(visit, order, at_ms))
-    except (Invalid, Question) as error:
-        return await show(visit, error)
-    if time is None:
-        return await _move(visit, OrderStatus.DELIVERED)
-    return await _move(visit, OrderStatus.DELIVERED, time.ms, time.remark)
+    at_ms, remark = read_time("ship_date", typed, visit.zone) if typed else (order.ship_date_ms, "")
+    if at_ms is not None and order.status in OPEN:
+        visit.check_sure(about_ship_date(visit, order, at_ms))
+    return await _move(visit, OrderStatus.DELIVERED, at_ms if typed else UNSET, remark)
 
 
+@asks_again(show, Faults, Conflict)
 async def comment(visit: Visit) -> Response:
     """Save what staff write, unless a colleague has changed it since the page was shown."""
     order_id, was = visit.id_of("order"), visit.form.get("was")
@@ -99,19 +94,16 @@ async def comment(visit: Visit) -> Response:
         raise InvalidBody(INCOMPLETE_FORM)
     written = lines_of(visit.form.get("comment", "")) or None
     if written is not None and (fault := remark_fault(written)):
-        return await show(visit, Faults({"comment": sentence(fault)}))
-    try:
-        await visit.store.orders.comment(order_id, written, visit.actor, expected=lines_of(was) or None)
-    except Conflict as error:
-        return await show(visit, error)
+        raise Faults({"comment": sentence(fault)})
+    await visit.store.orders.comment(order_id, written, visit.actor, expected=lines_of(was) or None)
     return visit.redirect(f"orders/{order_id}", flash="Saved.")
 
 
+@asks_again(show, Conflict)
 async def ask_cancellation(visit: Visit) -> Response:
     order = await visit.store.orders.get(visit.id_of("order"))
     if order.status not in OPEN:
-        refused = Conflict(f"Order {order.id} is {order.status}: it can't be cancelled any more.")
-        return await show(visit, refused)
+        raise Conflict(f"Order {order.id} is {order.status}: it can't be cancelled any more.")
     ((_, account, pet),) = await rows_of(visit, [order])
     return visit.page(
         "orders_cancel.html", f"Cancel order {order.id}?", order=order, account=account, pet=pet
@@ -126,30 +118,25 @@ async def _move(
     expected = ORDER_STATUSES.get(visit.form.get("was", ""))
     if expected is None:
         raise InvalidBody(INCOMPLETE_FORM)
-    try:
-        await visit.store.orders.change(
-            order_id, visit.actor, status=status, ship_date_ms=ship_date_ms, expected=expected
-        )
-    except Conflict as error:
-        return await show(visit, error)
+    await visit.store.orders.change(
+        order_id, visit.actor, status=status, ship_date_ms=ship_date_ms, expected=expected
+    )
     return visit.redirect(f"orders/{order_id}", flash=f"Order {order_id} is {status}. {remark}".rstrip())
 
 
-async def ask_new(visit: Visit, error: PetstoreError | None = None, beside: str = "") -> Response:
+async def ask_new(visit: Visit) -> Response:
     """The form of a new order. Pages link to it with an animal or an account: `?pet=7&account=shop`."""
-    asked = visit.query.get
+    asked, error = visit.query.get, visit.error
     typed = visit.sent(account=asked("account", ""), pet=asked("pet", ""), reference="", comment="")
     pet_id = read_number(typed["pet"])
     return visit.page(
         "orders_new.html",
         "Place an order",
-        error=error,
-        beside=beside,
         typed=typed,
         choices=error.choices if isinstance(error, Unclear) else {"account": [], "pet": []},
         pet=None if pet_id is None else await visit.store.pets.get(pet_id),
         order_id=None if pet_id is None else await visit.store.pets.open_order(pet_id),
-        once=mark_of(visit, error),
+        once=mark_of(visit),
     )
 
 
@@ -183,20 +170,21 @@ async def _read_new(visit: Visit) -> tuple[Account, NewOrder]:
     return owner, NewOrder(pet_id, reference=reference, comment=comment)
 
 
+@asks_again(ask_new, Conflict, beside="pet")
+@asks_again(ask_new, Faults, FormUsedUp)
 async def place(visit: Visit) -> Response:
     """Sent twice, the form places one order."""
     orders, actor = visit.store.orders, visit.actor
-    try:
-        owner, new = await _read_new(visit)
-        visit.check_sure(about_customer(owner))
-        placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
-    except (Faults, FormUsedUp) as error:
-        return await ask_new(visit, error)
-    except Conflict as error:
-        return await ask_new(visit, error, "pet")
+    owner, new = await _read_new(visit)
+    visit.check_sure(about_customer(owner))
+    placed = await act_once(visit, owner.id, lambda once: orders.place(owner.id, new, actor, once))
     order_id = placed.order.id
     flash = f"Order {order_id} was placed already." if placed.replayed else f"Order {order_id} is placed."
     return visit.redirect(f"orders/{order_id}", flash=flash)
+
+
+def _step(status: OrderStatus) -> Handler:
+    return asks_again(show, Conflict)(partial(_move, status=status))
 
 
 VIEWS = [
@@ -204,9 +192,9 @@ VIEWS = [
     View("POST", "/orders/new", place, Role.STAFF),
     View("GET", "/orders/{order_id}", show),
     View("GET", "/orders/{order_id}/note", show_note),
-    View("POST", "/orders/{order_id}/approve", partial(_move, status=OrderStatus.APPROVED), Role.STAFF),
+    View("POST", "/orders/{order_id}/approve", _step(OrderStatus.APPROVED), Role.STAFF),
     View("POST", "/orders/{order_id}/deliver", deliver, Role.STAFF),
     View("POST", "/orders/{order_id}/comment", comment, Role.STAFF),
     View("GET", "/orders/{order_id}/cancel", ask_cancellation, Role.STAFF),
-    View("POST", "/orders/{order_id}/cancel", partial(_move, status=OrderStatus.CANCELLED), Role.STAFF),
+    View("POST", "/orders/{order_id}/cancel", _step(OrderStatus.CANCELLED), Role.STAFF),
 ]

@@ -20,7 +20,7 @@ from petstore.transactions.search import SearchQuery
 
 
 async def search(visit: Visit) -> Response:
-    text, wanted, found, error = "", PageQuery(), Matches[Pet](), None
+    text, wanted, found = "", PageQuery(), Matches[Pet]()
     turned, count = Turned[Pet]([]), ""
     try:
         text, wanted = read_search(visit)
@@ -29,8 +29,8 @@ async def search(visit: Visit) -> Response:
             turned = Turned(found.rows, not wanted.after_id, following=found.further)
         else:
             turned, count = await _list(visit, wanted)
-    except Invalid as fault:
-        error = fault
+    except Invalid as error:
+        visit.refuse(error)
     asked = {
         "q": text,
         "category": "" if wanted.category_id is None else str(wanted.category_id),
@@ -41,7 +41,6 @@ async def search(visit: Visit) -> Response:
     return visit.page(
         "pets.html",
         "Animals",
-        error=error,
         fragment="rows",
         names=await names_in(visit),
         categories=await with_animals(visit),

@@ -24,36 +24,33 @@ from petstore.console.pet_forms import (
     version_of_pet,
 )
 from petstore.console.several import undo_mark
-from petstore.console.visit import NOTHING_CHANGED, Faults, View, Visit
-from petstore.core.errors import Conflict, PetNotFound, PetstoreError
+from petstore.console.visit import NOTHING_CHANGED, Faults, View, Visit, asks_again
+from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.people import Role
 from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile
 from petstore.core.values import read_int64
 
 
-async def ask_new(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def ask_new(visit: Visit) -> Response:
     names = await names_in(visit)
     category_id = read_int64(visit.query.get("category", ""))
     category = "" if category_id is None else names.written(category_id)
     return visit.page(
         "pets_new.html",
         "Add an animal",
-        error=error,
         names=names,
         typed=typed_in(visit.form, names) if visit.form else new_typed(category),
         statuses=status_choices(None),
-        once=mark_of(visit, error),
+        once=mark_of(visit),
     )
 
 
+@asks_again(ask_new, Faults, FormUsedUp)
 async def add(visit: Visit) -> Response:
     """Sent twice, by a double click or a reload, the form adds one animal."""
     names, pets, actor = await names_in(visit), visit.store.pets, visit.actor
-    try:
-        wanted = read_pet(typed_in(visit.form, names), names)
-        created = await act_once(visit, NO_ACCOUNT, lambda once: pets.add(wanted, actor, once))
-    except (Faults, FormUsedUp) as error:
-        return await ask_new(visit, error)
+    wanted = read_pet(typed_in(visit.form, names), names)
+    created = await act_once(visit, NO_ACCOUNT, lambda once: pets.add(wanted, actor, once))
     pet = created.pet
     flash = f"Animal {pet.id} was added already." if created.replayed else f"Animal {pet.id} is added."
     flash += pending_remark(pet.status)
@@ -62,7 +59,7 @@ async def add(visit: Visit) -> Response:
     return visit.redirect(f"pets/{pet.id}", flash=flash)
 
 
-async def show(visit: Visit, edit: Edit | None = None, error: PetstoreError | None = None) -> Response:
+async def show(visit: Visit, edit: Edit | None = None) -> Response:
     """The animal with its form as typed. For a removed animal, its history."""
     pet_id, names = visit.id_of("animal"), await names_in(visit)
     # The history first: a change between the two reads then counts as unseen.
@@ -78,7 +75,6 @@ async def show(visit: Visit, edit: Edit | None = None, error: PetstoreError | No
         "pet.html",
         title,
         named=pet.name,
-        error=error,
         pet=pet,
         edit=edit,
         statuses=status_choices(edit.before.status),
@@ -94,7 +90,8 @@ async def change(visit: Visit) -> Response:
     try:
         change = change_between(edit.before, read_pet(edit.typed, names))
     except Faults as error:
-        return await show(visit, edit, error)
+        visit.refuse(error)
+        return await show(visit, edit)
     if change == PetChange():
         return visit.redirect(f"pets/{pet_id}", flash=NOTHING_CHANGED)
     status = edit.before.status if change.status is UNSET else change.status
@@ -104,7 +101,8 @@ async def change(visit: Visit) -> Response:
     except PetChangedMeanwhile as error:
         return await _changed_meanwhile(visit, error.present, names, edit, change)
     except Conflict as error:
-        return await show(visit, edit, error)
+        visit.refuse(error)
+        return await show(visit, edit)
     except PetNotFound:
         return await show(visit)
     remark = "" if change.status is UNSET else pending_remark(status)
@@ -141,25 +139,23 @@ async def _history_of(visit: Visit, pet_id: int, names: CategoryNames, since_id:
     return await history_of(visit, "pet", pet_id, {"categoryId": names.label}, since_id=since_id)
 
 
-async def ask_removal(visit: Visit, error: Conflict | None = None) -> Response:
+async def ask_removal(visit: Visit) -> Response:
     pet = await visit.store.pets.find(visit.id_of("animal"))
     return visit.page(
         "pets_remove.html",
         f"Remove animal {pet.id}?",
         named=pet.name,
-        error=error,
         pet=pet,
         names=await names_in(visit),
         order_id=await visit.store.pets.open_order(pet.id),
     )
 
 
+@asks_again(ask_removal, Conflict)
 async def remove(visit: Visit) -> Response:
     pet_id = visit.id_of("animal")
     try:
         await visit.store.pets.remove(pet_id, visit.actor)
-    except Conflict as error:
-        return await ask_removal(visit, error)
     except PetNotFound:
         return await show(visit)
     return visit.redirect("pets", flash=f"Animal {pet_id} is removed.")

@@ -21,14 +21,7 @@ from petstore.console.categories import CategoryNames, names_in
 from petstore.console.pet_forms import status_choices
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
-from petstore.core.errors import (
-    Conflict,
-    Invalid,
-    InvalidBody,
-    PayloadTooLarge,
-    PetstoreError,
-    RequestTimeout,
-)
+from petstore.core.errors import Conflict, Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
 from petstore.core.imports import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, check_key_column
 from petstore.core.lists.spreadsheets import marked
@@ -57,14 +50,12 @@ _UNREADABLE = "The form can't be read; load its page again."
 
 async def show_all(
     visit: Visit,
-    error: PetstoreError | None = None,
     sent: Mapping[str, str] = {},
     asked: Mapping[str, str] = {},
 ) -> Response:
     return visit.page(
         "stock.html",
         "Stock lists",
-        error=error,
         uploads=await visit.store.uploads.recent(),
         sent=sent,
         asked=asked,
@@ -79,7 +70,8 @@ async def send(visit: Visit) -> Response:
     try:
         upload_id = await _receive(visit, fields)
     except (Invalid, Conflict, PayloadTooLarge) as error:
-        return await show_all(visit, error, sent=fields)
+        visit.refuse(error)
+        return await show_all(visit, sent=fields)
     return visit.redirect(f"stock/{upload_id}")
 
 
@@ -232,7 +224,8 @@ async def export(visit: Visit) -> Response:
     try:
         form, query, key_name = _read_export(asked, await names_in(visit))
     except Invalid as error:
-        return await show_all(visit, error, asked=asked)
+        visit.refuse(error)
+        return await show_all(visit, asked=asked)
     pets, source_keys = visit.store.pets.page, visit.store.stock.source_keys
     name = f"stock-{iso_day(visit.now_ms // DAY_MS)}"
     return _download(visit, name, form, written_list(pets, source_keys, query, form, key_name))

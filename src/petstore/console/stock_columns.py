@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from petstore.console.visit import View, Visit
-from petstore.core.errors import Conflict, Invalid, NotFound, PetstoreError
+from petstore.core.errors import Conflict, Invalid, NotFound
 from petstore.core.imports import Reading, Upload, UploadState
 from petstore.core.lists.columns import KEY, MEANINGS, REQUIRED, together, word
 from petstore.core.people import Role
@@ -14,13 +14,12 @@ _CHOICES = [("", "—"), *((meaning, word(meaning).capitalize()) for meaning in 
 _CHOICES.append((KEY, "Supplier's key"))
 
 
-async def show(visit: Visit, error: PetstoreError | None = None) -> Response:
+async def show(visit: Visit) -> Response:
     upload, reading = await _find(visit)
     said = [visit.form.get(f"column{place}", meaning) for place, meaning in enumerate(reading.meanings)]
     return visit.page(
         "stock_columns.html",
         f"Columns of {upload.file}",
-        error=error,
         upload=upload,
         headings=reading.rows[0],
         examples=[[row[place] for row in reading.rows[1:] if row[place:]] for place in range(len(said))],
@@ -37,7 +36,8 @@ async def say(visit: Visit) -> Response:
         _check(list(meanings.values()))
         upload.check_step(UploadState.CHECKING, "")
     except (Invalid, Conflict) as error:
-        return await show(visit, error)
+        visit.refuse(error)
+        return await show(visit)
     await visit.store.uploads.say_columns(together(reading.names), meanings, visit.actor)
     await visit.store.uploads.ask(upload.id, UploadState.CHECKING, visit.actor)
     return visit.redirect(f"stock/{upload.id}")

@@ -6,8 +6,6 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-import msgspec
-
 from petstore.console.formats import moment_text
 from petstore.core.errors import Invalid
 from petstore.core.moments import read_day
@@ -17,15 +15,9 @@ from petstore.core.zones import moments_of, place_of
 _TIME = re.compile(r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII)
 
 
-class TypedTime(msgspec.Struct, frozen=True):
-    """A Unix time that was typed. `remark` is a sentence about a time that came twice; empty otherwise."""
-
-    ms: int
-    remark: str
-
-
-def read_time(field: str, typed: str, zone: ZoneInfo) -> TypedTime:
-    """What a field of a date and time has. Of a time that comes twice it is the first. Raises Invalid."""
+def read_time(field: str, typed: str, zone: ZoneInfo) -> tuple[int, str]:
+    """The Unix time in a field of a date and time. Of one that comes twice it is the first, with a sentence
+    that says so; else that is empty. Raises Invalid."""
     try:
         shown = datetime.fromisoformat(typed) if _TIME.fullmatch(typed) else None
         moments = moments_of(shown, zone) if shown else []
@@ -41,7 +33,7 @@ def read_time(field: str, typed: str, zone: ZoneInfo) -> TypedTime:
         )
     first, *again = moments
     remark = f"{shown:%H:%M} comes twice that day; this is the first: {moment_text(first, zone)}."
-    return TypedTime(first, remark if again else "")
+    return first, remark if again else ""
 
 
 def read_typed_day(field: str, typed: str) -> int:

@@ -191,8 +191,6 @@ class Visit:
         title: str,
         status: int = 200,
         *,
-        error: PetstoreError | None = None,
-        beside: str = "",
         fragment: str = "",
         named: str = "",
         **values: Any,
@@ -201,8 +199,6 @@ class Visit:
 
         It has the status of what was refused, whose messages are its `faults` by field, or its `question`.
         """
-        if error:
-            self.refuse(error, beside)
         block = fragment if self.wants_fragment else ""
         flash, *undo = ("" if block else self.browser.flash()).split("\n")
         given = {

@@ -6,15 +6,8 @@ from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.journal import history_of
-from petstore.console.visit import INCOMPLETE_FORM, View, Visit
-from petstore.core.errors import (
-    Conflict,
-    EventNotFound,
-    EventsGone,
-    InvalidBody,
-    PetstoreError,
-    WebhookNotFound,
-)
+from petstore.console.visit import INCOMPLETE_FORM, View, Visit, asks_again
+from petstore.core.errors import Conflict, EventNotFound, EventsGone, InvalidBody, WebhookNotFound
 from petstore.core.events import NOW
 from petstore.core.people import Role
 from petstore.core.values import INT64_MAX
@@ -29,7 +22,7 @@ _REASONS = {
 }
 
 
-async def show(visit: Visit, error: PetstoreError | None = None, *, is_gone: bool = False) -> Response:
+async def show(visit: Visit, *, is_gone: bool = False) -> Response:
     """The webhook with a page of tries. For a removed one, its history.
 
     `is_gone`: the store can't continue where it stopped.
@@ -47,7 +40,6 @@ async def show(visit: Visit, error: PetstoreError | None = None, *, is_gone: boo
     return visit.page(
         "webhook.html",
         title,
-        error=error,
         webhook=webhook,
         account=await visit.store.accounts.find(str(webhook.account_id)),
         reason=_REASONS.get(webhook.disabled, "") if webhook.disabled else "",
@@ -74,19 +66,17 @@ async def enable(visit: Visit) -> Response:
         await visit.store.webhooks.change(webhook_id, change, visit.actor)
     except EventsGone as error:
         reason = error.message.partition(". ")[0]
-        refused = Conflict(f"{reason}. It can go on from now; it does not get earlier events then.")
-        return await show(visit, refused, is_gone=True)
+        visit.refuse(Conflict(f"{reason}. It can go on from now; it does not get earlier events then."))
+        return await show(visit, is_gone=True)
     return _shown_again(visit, f"Webhook {webhook_id} gets events again.")
 
 
+@asks_again(show, EventNotFound, Conflict)
 async def retry(visit: Visit) -> Response:
     webhook_id, event_id = visit.id_of("webhook"), visit.form.get("event", "")
     if not event_id:
         raise InvalidBody(INCOMPLETE_FORM)
-    try:
-        await visit.store.deliveries.redeliver(webhook_id, event_id, visit.actor)
-    except (EventNotFound, Conflict) as error:
-        return await show(visit, error)
+    await visit.store.deliveries.redeliver(webhook_id, event_id, visit.actor)
     return _shown_again(visit, f"Event {event_id} is sent again. Load this page to see what came of it.")
 
 
