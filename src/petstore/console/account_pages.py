@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.formats import choose
-from petstore.console.lists import Matches, Turned, find_matches, links, written
-from petstore.console.visit import Faults, View, Visit
+from petstore.console.lists import Turned, find_matches, links, written
+from petstore.console.visit import Faults, View, Visit, read_place
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.search import Kind
@@ -25,18 +26,14 @@ _STATES: Mapping[str, Mapping[str, object]] = {
 
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
-    found, count, error = Matches[AccountUse](), "", faults_of(asked)
-    if error:
-        visit.refuse(error)
-    state, plan = asked["state"], asked["plan"]
-    if error is None and asked["q"]:
-        found = await find_accounts(visit, asked["q"], _ROWS, visit.place("after"), state, plan)
-    elif error is None:
-        query = AccountQuery(_ROWS, "", state or None, plan or None, after)
-        page = await visit.store.accounts.page(query, visit.now_ms)
-        found = Matches(page.accounts, page.after or "", bool(page.after) and len(page.accounts) < _ROWS)
-        counted = await visit.store.accounts.count(query)
+    found, count = Turned[AccountUse](is_first=not after), ""
+    try:
+        query = read_search(asked, _ROWS, after)
+        found = await find_accounts(visit, query)
+        counted = None if query.search else await visit.store.accounts.count(query)
         count = "" if counted is None else written(counted)
+    except Faults as error:
+        visit.refuse(error)
     return visit.page(
         "accounts.html",
         "Accounts",
@@ -47,38 +44,46 @@ async def search(visit: Visit) -> Response:
         clear="accounts" if any(asked.values()) else "",
         states=[(state, state) for state in STATES],
         plans=[(plan, plan) for plan in PLAN_NAMES],
-        **links("accounts", asked, Turned(found.rows, not after, following=found.further)),
+        **links("accounts", asked, found),
     )
 
 
-def faults_of(asked: Mapping[str, str]) -> Faults | None:
+def read_search(asked: Mapping[str, str], limit: int, after: str) -> AccountQuery:
+    """Raises Faults."""
     faults = {}
     if asked["state"] and asked["state"] not in STATES:
         faults["state"] = choose(STATES)
     if asked["plan"] and asked["plan"] not in PLAN_NAMES:
         faults["plan"] = choose(PLAN_NAMES)
-    return Faults(faults) if faults else None
+    if faults:
+        raise Faults(faults)
+    return AccountQuery(limit, asked["q"], asked["state"] or None, asked["plan"] or None, after)
 
 
-async def find_accounts(
-    visit: Visit, text: str, limit: int, after_id: int = 0, state: str = "", plan: str = ""
-) -> Matches[AccountUse]:
-    """One page of those with the words in their names, the newest first."""
-    accounts, now_ms = visit.store.accounts, visit.now_ms
+async def find_accounts(visit: Visit, asked: AccountQuery) -> Turned[AccountUse]:
+    """One page of those with all words of `search` in their names, the newest first; without words, by name.
+
+    `after` is an identifier in a search. Raises InvalidParameter for another one.
+    """
+    accounts, now_ms, state, plan = visit.store.accounts, visit.now_ms, asked.state, asked.plan
+    if not asked.search:
+        page = await accounts.page(asked, now_ms)
+        is_cut = bool(page.after) and len(page.accounts) < asked.limit
+        return Turned(page.accounts, not asked.after, following=page.after or "", is_cut=is_cut)
 
     async def read(ids: tuple[int, ...]) -> list[AccountUse]:
         return [
             use
             for use in await accounts.uses(ids, now_ms)
-            if state in ("", use.account.state) and plan in ("", use.account.plan.name)
+            if state in (None, use.account.state) and plan in (None, use.account.plan.name)
         ]
 
     async def beginning() -> list[AccountUse]:
-        page = await accounts.page(AccountQuery(limit, text, state or None, plan or None), now_ms)
-        return page.accounts
+        return (await accounts.page(replace(asked, after=""), now_ms)).accounts
 
-    conditions = dict(_STATES.get(state, {})) | ({"plan": plan} if plan else {})
-    query = SearchQuery(Kind.ACCOUNTS, text, limit, after_id, conditions=conditions)
+    conditions = dict(_STATES.get(state or "", {})) | ({"plan": plan} if plan else {})
+    after_id = read_place(asked.after)
+    query = SearchQuery(Kind.ACCOUNTS, asked.search, asked.limit, after_id, conditions=conditions)
     return await find_matches(visit, query, read, beginning)
 
 

@@ -15,10 +15,9 @@ from starlette.responses import Response
 from petstore.console import account_pages, journal, journal_pages, order_pages, pet_pages
 from petstore.console.accounts import account_of
 from petstore.console.categories import names_in
-from petstore.console.lists import Matches, Row
+from petstore.console.lists import Row, Turned
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
-from petstore.core.accounts import AccountQuery
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Invalid, InvalidBody, NotFound
 from petstore.core.journal import people_of
@@ -67,21 +66,17 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         query = replace(wanted, after_id=place or 0, limit=wanted.limit if text else _AT_A_TIME)
-        if text:
-            rows, further = _searched(await pet_pages.find_pets(visit, text, query))
-        else:
-            page = await visit.store.pets.page(query)
-            rows, further = page.pets, page.pets[-1].id if page.has_more else None
-        return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in rows], further
+        pets, further = _found(await pet_pages.find_pets(visit, text, query))
+        return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in pets], further
 
     return ("id", *MEMBERS, "category"), read
 
 
-def _searched(found: Matches[T]) -> tuple[list[T], Any]:
+def _found(found: Turned[T]) -> tuple[list[T], Any]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")
-    return found.rows, found.further or None
+    return found.rows, found.following or None
 
 
 async def _orders(visit: Visit) -> tuple[Cells, Read]:
@@ -90,11 +85,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(place: int | None) -> tuple[list[Cells], Any]:
         after = replace(query, after_id=place or 0)
-        if asked["q"]:
-            orders, further = _searched(await order_pages.find_orders(visit, asked["q"], after))
-        else:
-            page = await visit.store.orders.page(after)
-            orders, further = page.orders, page.orders[-1].id if page.has_more else None
+        orders, further = _found(await order_pages.find_orders(visit, asked["q"], after))
         rows: list[Cells] = [
             (
                 order.id,
@@ -114,19 +105,12 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
 
 
 async def _accounts(visit: Visit) -> tuple[Cells, Read]:
-    text, state, plan = (asked := visit.asked("q", "state", "plan")).values()
-    if faults := account_pages.faults_of(asked):
-        raise faults
+    asked = visit.asked("q", "state", "plan")
+    query = account_pages.read_search(asked, ROWS_MAX if asked["q"] else _AT_A_TIME, "")
 
-    async def read(place: str | None) -> tuple[list[Cells], Any]:
-        if text:
-            uses, further = _searched(
-                await account_pages.find_accounts(visit, text, ROWS_MAX, int(place or 0), state, plan)
-            )
-        else:
-            query = AccountQuery(_AT_A_TIME, "", state or None, plan or None, place or "")
-            page = await visit.store.accounts.page(query, visit.now_ms)
-            uses, further = page.accounts, page.after
+    async def read(place: int | str | None) -> tuple[list[Cells], Any]:
+        found = await account_pages.find_accounts(visit, replace(query, after=str(place or "")))
+        uses, further = _found(found)
         rows: list[Cells] = [
             (
                 each.account.id,

@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from petstore.console.visit import Visit, address
+from petstore.core.orders import OrderQuery
+from petstore.core.pets import PageQuery
 from petstore.core.search import id_in
 from petstore.core.values import COUNTED_MAX
 from petstore.transactions.search import SearchQuery
@@ -21,36 +24,46 @@ class Row(Protocol):
 
 
 T = TypeVar("T", bound=Row)
-# A page after an identifier, 0 for the first one, with the newest first or the oldest; whether it has more.
-Read = Callable[[int, bool], Awaitable[tuple[list[T], bool]]]
+Q = TypeVar("Q", PageQuery, OrderQuery)
 # The rows of these identifiers, in any order, that match the other filters.
 ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
 
 
 class Turned(msgspec.Struct, Generic[T], frozen=True):
-    """A page. `previous` is its first identifier, `following` its last or a name; 0 without such a page."""
+    """A page. `previous` is its first identifier, `following` its last or a name; 0 without such a page.
 
-    rows: list[T]
+    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
+    with the words.
+    """
+
+    rows: list[T] = []
     is_first: bool = True
     previous: int = 0
     following: int | str = 0
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the page is the whole list."""
-        return self.is_first and not self.following
+    is_cut: bool = False
+    is_late: bool = False
+    is_built: bool = True
 
 
-async def turn(visit: Visit, read: Read[T], newest_first: bool) -> Turned[T]:
-    """The page that the query's `after` or `before` asks for. Raises InvalidParameter."""
-    after, before = visit.place("after"), visit.place("before")
+async def turn(
+    visit: Visit, query: Q, find: Callable[[Q], Awaitable[Turned[T]]], count: Callable[[Q], Awaitable[int]]
+) -> tuple[Turned[T], str]:
+    """The page that the address asks for by `after` or `before`, and the number of all rows; see `written`.
+
+    Raises InvalidParameter.
+    """
+    after, before, found = visit.place("after"), visit.place("before"), None
     if before:
-        rows, has_more = await read(before, not newest_first)
-        if has_more:
-            return Turned(rows[::-1], False, rows[-1].id, rows[0].id)
+        found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
+        rows = found.rows[::-1]
+        if found.following:
+            return Turned(rows, False, rows[0].id, rows[-1].id), written(await count(query))
         after = 0  # not a whole page is left before it: show the first one
-    rows, has_more = await read(after, newest_first)
-    return Turned(rows, not after, rows[0].id if after and rows else 0, rows[-1].id if has_more else 0)
+    found = await find(replace(query, after_id=after))
+    if found.is_first and not found.following:
+        return found, written(len(found.rows))
+    previous = found.rows[0].id if after and found.rows else 0
+    return replace(found, previous=previous), written(await count(query))
 
 
 def links(page: str, asked: Mapping[str, str], turned: Turned[T], place: str = "after") -> dict[str, Any]:
@@ -63,28 +76,9 @@ def links(page: str, asked: Mapping[str, str], turned: Turned[T], place: str = "
     }
 
 
-async def total(turned: Turned[T], count: Callable[[], Awaitable[int]]) -> str:
-    """The number of all rows; see `written`."""
-    return written(len(turned.rows) if turned.is_whole else await count())
-
-
 def written(count: int) -> str:
     """A number of rows, such as `337` or `10,000+`."""
     return f"{COUNTED_MAX:,}+" if count > COUNTED_MAX else f"{count:,}"
-
-
-class Matches(msgspec.Struct, Generic[T], frozen=True):
-    """A page of rows that have words, and where the next one begins; nothing at the end.
-
-    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
-    with the words.
-    """
-
-    rows: list[T] = []
-    further: int | str = 0
-    is_cut: bool = False
-    is_late: bool = False
-    is_built: bool = True
 
 
 async def find_matches(
@@ -92,7 +86,7 @@ async def find_matches(
     query: SearchQuery,
     read: ReadIds[T],
     beginning: Callable[[], Awaitable[list[T]]] | None = None,
-) -> Matches[T]:
+) -> Turned[T]:
     """The page of a query; the row whose number is its text is the first of all. `beginning` has those that
     are found before the index is made."""
     number = id_in(query.text)
@@ -103,6 +97,12 @@ async def find_matches(
     rows = {row.id: row for row in await read(tuple(ids))} if ids else {}
     if found is None:
         rows |= {row.id: row for row in await beginning()} if beginning else {}
-        return Matches(list(rows.values()), is_built=False)
+        return Turned(list(rows.values()), not query.after_id, is_built=False)
     listed = [rows[id_] for id_ in ids if id_ in rows]
-    return Matches(listed, found.further, found.is_cut, found.is_late)
+    return Turned(
+        listed,
+        not query.after_id,
+        following=found.further,
+        is_cut=found.is_cut,
+        is_late=found.is_late,
+    )

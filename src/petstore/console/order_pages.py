@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from petstore.console.lists import Matches, Turned, find_matches, links, total, turn
+from petstore.console.lists import Turned, find_matches, links, turn
 from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
@@ -30,7 +31,7 @@ _FIRST = ("", "newest", "oldest")
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
     asked = dict.fromkeys(("q", "state", "account", "first"), "")
-    turned, count, found = Turned[Order]([]), "", Matches[Order]()
+    found, count = Turned[Order](), ""
     try:
         asked = read_search(visit)
         if order_id := id_in(asked["q"]):
@@ -39,9 +40,8 @@ async def show_all(visit: Visit) -> Response:
         query = await query_of(visit, asked)
         if asked["q"]:
             found = await find_orders(visit, asked["q"], replace(query, after_id=visit.place("after")))
-            turned = Turned(found.rows, not visit.query.get("after"), following=found.further)
         else:
-            turned, count = await _page_of(visit, query)
+            found, count = await turn(visit, query, partial(find_orders, visit, ""), visit.store.orders.count)
     except (Invalid, NotFound) as error:
         visit.refuse(error, "account")
     account, newest_first = asked["account"], _is_newest_first(asked)
@@ -57,12 +57,12 @@ async def show_all(visit: Visit) -> Response:
             (s, name, address("orders", {"q": asked["q"], "state": s, "account": account}))
             for s, name in TABS
         ],
-        rows=await rows_of(visit, turned.rows),
+        rows=await rows_of(visit, found.rows),
         count=count,
         found=found,
         several=ORDERS,
         clear=address("orders", {"state": asked["state"]}) if account or asked["q"] or asked["first"] else "",
-        **links("orders", asked, turned),
+        **links("orders", asked, found),
     )
 
 
@@ -94,8 +94,12 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
     )
 
 
-async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Matches[Order]:
-    """One page of those with the words in their references. Before the index is made there are none."""
+async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Turned[Order]:
+    """One page of those with the words in their references, of which there are none before the index is made;
+    without a text, of all."""
+    if not text:
+        page = await visit.store.orders.page(query)
+        return Turned(page.orders, not query.after_id, following=page.orders[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Order]:
         return (await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))).orders
@@ -106,18 +110,6 @@ async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Matches[Ord
         conditions["account_id"] = query.account_id
     wanted = SearchQuery(Kind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
     return await find_matches(visit, wanted, read)
-
-
-async def _page_of(visit: Visit, query: OrderQuery) -> tuple[Turned[Order], str]:
-    """The page, and the number of all orders that match."""
-
-    async def read(after_id: int, newest_first: bool) -> tuple[list[Order], bool]:
-        wanted = replace(query, after_id=after_id, newest_first=newest_first)
-        page = await visit.store.orders.page(wanted)
-        return page.orders, page.has_more
-
-    turned = await turn(visit, read, query.newest_first)
-    return turned, await total(turned, lambda: visit.store.orders.count(query))
 
 
 async def rows_of(visit: Visit, orders: list[Order]) -> list[tuple[Order, str, Pet | None]]:

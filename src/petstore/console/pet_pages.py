@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.categories import names_in, with_animals
 from petstore.console.formats import choose, sentence
-from petstore.console.lists import Matches, Turned, find_matches, links, total, turn
+from petstore.console.lists import Turned, find_matches, links, turn
 from petstore.console.pet_forms import status_choices, version_of_pet
 from petstore.console.rows import PETS
 from petstore.console.several import ROWS_MAX
@@ -20,15 +22,13 @@ from petstore.transactions.search import SearchQuery
 
 
 async def search(visit: Visit) -> Response:
-    text, wanted, found = "", PageQuery(), Matches[Pet]()
-    turned, count = Turned[Pet]([]), ""
+    text, wanted, found, count = "", PageQuery(), Turned[Pet](), ""
     try:
         text, wanted = read_search(visit)
         if text:
             found = await find_pets(visit, text, wanted)
-            turned = Turned(found.rows, not wanted.after_id, following=found.further)
         else:
-            turned, count = await _list(visit, wanted)
+            found, count = await turn(visit, wanted, partial(find_pets, visit, ""), visit.store.pets.count)
     except Invalid as error:
         visit.refuse(error)
     asked = {
@@ -49,13 +49,13 @@ async def search(visit: Visit) -> Response:
         wanted=wanted,
         text=text,
         found=found,
-        rows=turned.rows,
+        rows=found.rows,
         count=count,
         version_of=version_of_pet,
         several=PETS,
         sorts={"~#Number": (other_way, "descending" if wanted.newest_first else "ascending")},
         clear="pets" if any(asked.values()) else "",
-        **links("pets", asked, turned),
+        **links("pets", asked, found),
     )
 
 
@@ -76,20 +76,12 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
     )
 
 
-async def _list(visit: Visit, wanted: PageQuery) -> tuple[Turned[Pet], str]:
-    """The page, and the number of all animals that match."""
-
-    async def read(after_id: int, newest_first: bool) -> tuple[list[Pet], bool]:
-        page = await visit.store.pets.page(replace(wanted, after_id=after_id, newest_first=newest_first))
-        return page.pets, page.has_more
-
-    turned = await turn(visit, read, wanted.newest_first)
-    return turned, await total(turned, lambda: visit.store.pets.count(wanted))
-
-
-async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Matches[Pet]:
-    """One page of those with the words in their names."""
+async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Turned[Pet]:
+    """One page of those with the words in their names; without a text, of all."""
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
+    if not text:
+        page = await pets.page(wanted)
+        return Turned(page.pets, not wanted.after_id, following=page.pets[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Pet]:
         return (await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))).pets

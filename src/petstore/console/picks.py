@@ -17,7 +17,7 @@ from petstore.console.account_pages import find_accounts
 from petstore.console.categories import names_in, with_animals
 from petstore.console.pet_pages import find_pets
 from petstore.console.visit import Faults, View, Visit
-from petstore.core.accounts import Account
+from petstore.core.accounts import Account, AccountQuery
 from petstore.core.errors import AccountNotFound, Invalid, NotFound
 from petstore.core.pets import PageQuery, PetStatus
 from petstore.core.search import Words, fold, id_in
@@ -52,7 +52,7 @@ class Unclear(Faults):
 
 async def accounts(visit: Visit, text: str) -> list[Choice]:
     """Open ones."""
-    found = await find_accounts(visit, text, _OFFERED)
+    found = await find_accounts(visit, AccountQuery(_OFFERED, text))
     return [
         Choice(use.account.name, use.account.name, use.account.plan.name, use.account.state)
         for use in found.rows

@@ -13,6 +13,7 @@ from petstore.console.categories import names_in
 from petstore.console.order_pages import find_orders
 from petstore.console.pet_pages import find_pets
 from petstore.console.visit import View, Visit, address
+from petstore.core.accounts import AccountQuery
 from petstore.core.digests import digest
 from petstore.core.errors import Conflict
 from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
@@ -87,7 +88,7 @@ async def _pets(visit: Visit, text: str) -> Hits:
         Hit(f"pets/{pet.id}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)
         for pet in found.rows[:_SHOWN]
     ]
-    more = address("pets", {"q": text}) if found.further or len(found.rows) > _SHOWN else ""
+    more = address("pets", {"q": text}) if found.following or len(found.rows) > _SHOWN else ""
     return Hits("Animals", hits, more, found.is_built)
 
 
@@ -105,17 +106,17 @@ async def _orders(visit: Visit, text: str) -> Hits:
     ]
     # The list of a number that is an order's is that order.
     has_list = all(order.id != id_in(text) for order in found.rows)
-    more = address("orders", {"state": "all", "q": text}) if has_list and found.further else ""
+    more = address("orders", {"state": "all", "q": text}) if has_list and found.following else ""
     return Hits("Orders", hits, more, found.is_built)
 
 
 async def _accounts(visit: Visit, text: str) -> Hits:
-    found = await find_accounts(visit, text, _SHOWN)
+    found = await find_accounts(visit, AccountQuery(_SHOWN, text))
     hits = [
         Hit(f"accounts/{use.account.id}", use.account.name, use.account.plan.name, use.account.state)
         for use in found.rows[:_SHOWN]
     ]
-    more = address("accounts", {"q": text}) if found.further or len(found.rows) > _SHOWN else ""
+    more = address("accounts", {"q": text}) if found.following or len(found.rows) > _SHOWN else ""
     return Hits("Accounts", hits, more, found.is_built)
 
 

@@ -123,11 +123,7 @@ class Visit:
 
     def place(self, name: str, first: int = 0) -> int:
         """The identifier that a page starts after; `first` for the first page. Raises InvalidParameter."""
-        text = self.query.get(name, "")
-        place = read_id(text) if text else first
-        if place is None:
-            raise InvalidParameter(INCOMPLETE_ADDRESS)
-        return place
+        return read_place(self.query.get(name, ""), first)
 
     def typed(self, name: str) -> str:
         """A field of the form without white space around it; empty if it is not there."""
@@ -245,6 +241,14 @@ class Visit:
         """A file, produced while it is sent. `name` ends with .csv, .json or .jsonl."""
         headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}"'}
         return Streamed(chunks, headers, _MEDIA_TYPES[PurePath(name).suffix], self.desk.chunks)
+
+
+def read_place(text: str, first: int = 0) -> int:
+    """See Visit.place."""
+    place = read_id(text) if text else first
+    if place is None:
+        raise InvalidParameter(INCOMPLETE_ADDRESS)
+    return place
 
 
 def _faults_of(error: PetstoreError | None, beside: str) -> Mapping[str, str]:
