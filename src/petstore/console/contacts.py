@@ -6,26 +6,16 @@ templates/contact_parts.html shows it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from starlette.responses import Response
 
 from petstore.console.visit import INCOMPLETE_FORM, Handler, View, Visit, asks_again
-from petstore.core.contacts import Contact, Subject
+from petstore.core.contacts import Subject
 from petstore.core.errors import Conflict, ContactNotFound, Invalid, InvalidBody
-from petstore.core.notifications import Kind, kinds_for
+from petstore.core.notifications import kinds_for
 from petstore.core.people import Role
-
-
-class Block(msgspec.Struct, frozen=True):
-    """`home` is the page that it is on, `typed` a refused address. `is_sent`: there is a mail server."""
-
-    contacts: list[Contact]
-    kinds: list[Kind]
-    home: str
-    may_change: bool
-    is_sent: bool
-    typed: str
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -37,15 +27,16 @@ class Place(msgspec.Struct, frozen=True):
     refer: Callable[[Visit], str]
     show: Handler
 
-    async def block(self, visit: Visit, subject_id: int) -> Block:
-        return Block(
-            await visit.store.contacts.of(self.subject, subject_id),
-            kinds_for(self.subject),
-            self._home(visit),
-            visit.may(self.least),
-            visit.desk.options.sends_mail,
-            visit.typed("address"),
-        )
+    async def block(self, visit: Visit, subject_id: int) -> dict[str, Any]:
+        """The value `mail` of contact_parts.html."""
+        return {
+            "contacts": await visit.store.contacts.of(self.subject, subject_id),
+            "kinds": kinds_for(self.subject),
+            "home": self._home(visit),
+            "may_change": visit.may(self.least),
+            "is_sent": visit.desk.options.sends_mail,  # there is a mail server
+            "typed": visit.typed("address"),
+        }
 
     async def add(self, visit: Visit) -> Response:
         address = visit.typed("address")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from starlette.responses import Response
 
 from petstore.console.journal import Line, lines
@@ -16,24 +15,13 @@ from petstore.core.values import PAGE_LIMIT_MAX
 _TYPES = [("", "All"), *((pattern, pattern) for pattern in PATTERNS)]
 
 
-class Row(msgspec.Struct, frozen=True):
-    """An event, its data in words as a line of the journal, and the entry that it is made of."""
-
-    event: Event
-    line: Line
-
-    @property
-    def entry_id(self) -> int:
-        return self.line.entry.id
-
-
 async def show(visit: Visit) -> Response:
     """The page, or for htmx its refreshed block. A filter's fault is shown beside it."""
     asked = visit.asked("type", "account")
-    rows: list[Row] = []
+    rows: list[tuple[Event, Line]] = []
     try:
         page = await visit.store.events.latest(await _query_of(visit, asked["type"], asked["account"]))
-        rows = [_row_of(event) for event in reversed(page.events)]
+        rows = [(event, _line_of(event)) for event in reversed(page.events)]
     except (Invalid, NotFound) as error:
         visit.refuse(error, "account")
     return visit.page(
@@ -57,13 +45,14 @@ async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
     return EventQuery(PAGE_LIMIT_MAX, account_id, entries)
 
 
-def _row_of(event: Event) -> Row:
+def _line_of(event: Event) -> Line:
+    """The event's data in words, as those of the journal's entry that it is made of."""
     data = dict(event.data)
     number, before = data.pop("id", 0), data.pop("previous", None)
     subject, _, action = event.type.partition(".")
     entry_id = int(event.id.rpartition("_")[2])
     entry = Entry(entry_id, read_moment(event.timestamp) or 0, "", subject, number, action, before, data)
-    return Row(event, lines([entry])[0])
+    return lines([entry])[0]
 
 
 VIEWS = [View("GET", "/events", show)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -39,7 +38,6 @@ Export = Callable[[Visit], Awaitable[tuple[Cells, Read]]]
 def _download(export: Export) -> Callable[[Visit], Awaitable[Response]]:
     """A wrong filter leads to the list, which says what is wrong with it."""
 
-    @wraps(export)
     async def answer(visit: Visit) -> Response:
         page = visit.page_path.removesuffix(".csv")
         try:

@@ -11,7 +11,7 @@ from petstore.console.journal import folded, lines, lines_with_names
 from petstore.console.journal_filters import read_filter
 from petstore.console.lists import Turned, links
 from petstore.console.times import read_typed_day
-from petstore.console.visit import View, Visit, address
+from petstore.console.visit import View, Visit
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, animals_of_list, people_of
 from petstore.core.taking_back import DONE
@@ -62,7 +62,8 @@ async def _show_change(visit: Visit) -> Response:
     )
     # The query takes the parts of an actor too, such as the keys of an account.
     entries = [each for each in page.entries if each.actor == entry.actor]
-    asked, further = {"change": entry_id}, page.go_on_before if page.has_more else None
+    further = (page.go_on_before or 0) if page.has_more else 0
+    turned = Turned(entries, not visit.query.get("before"), following=further)
     can_be_taken_back = is_list and entry.action != DONE
     return visit.page(
         "journal_change.html",
@@ -71,8 +72,7 @@ async def _show_change(visit: Visit) -> Response:
         line=(await lines_with_names(visit, found))[0],
         taking_back=await visit.store.takings_back.find(entry_id) if can_be_taken_back else None,
         lines=lines(entries, people=await visit.store.people.names(people_of(entries))),
-        first=address("journal", asked) if visit.query.get("before") else "",
-        next=address("journal", {**asked, "before": further}) if further else "",
+        **links("journal", {"change": str(entry_id)}, turned, "before"),
     )
 
 

@@ -117,9 +117,10 @@ def _typed(visit: Visit) -> dict[str, str]:
 async def issue(visit: Visit) -> Response:
     account, typed = await account_of(visit), _typed(visit)
     expires_at_ms = _read_key(visit, typed)
-
-    def issue(once: Idempotency) -> Awaitable[IssuedKey]:
-        return visit.store.keys.issue(
+    return await _answer(
+        visit,
+        account,
+        lambda once: visit.store.keys.issue(
             str(account.id),
             typed["environment"],
             visit.actor,
@@ -127,9 +128,8 @@ async def issue(visit: Visit) -> Response:
             expires_at_ms=expires_at_ms,
             access=Access(typed["access"]),
             idempotency=once,
-        )
-
-    return await _answer(visit, account, issue)
+        ),
+    )
 
 
 def _read_key(visit: Visit, typed: Mapping[str, str]) -> int | None:
@@ -188,11 +188,10 @@ async def rotate(visit: Visit) -> Response:
     overlap_ms = _read_overlap(visit.typed("overlap"))
     own, *others = visit.desk.options.environments
     environment = next((each for each in others if key.display.startswith(prefix_of(each))), own)
-
-    def rotate(once: Idempotency) -> Awaitable[IssuedKey]:
-        return visit.store.keys.rotate(key.id, environment, overlap_ms, visit.actor, once)
-
-    return await _answer(visit, account, rotate, key)
+    keys, actor = visit.store.keys, visit.actor
+    return await _answer(
+        visit, account, lambda once: keys.rotate(key.id, environment, overlap_ms, actor, once), key
+    )
 
 
 def _read_overlap(text: str) -> int:
