@@ -27,7 +27,7 @@ from tests.background.post import Post, contact, recipients, words
 from tests.storage.contract.test_facts import PER_DAY, SMALL, Service
 from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
-from tests.support.jobs import carry_out, keep_list
+from tests.support.jobs import carry_out, keep_list, work
 from tests.support.journal import ACTOR
 from tests.support.mail import MailServer
 from tests.support.webhooks import account, webhook
@@ -122,9 +122,7 @@ async def sends_lists(world: World) -> None:
     store = world.store
     upload_id = await keep_list(store, LIST, "console:anna", key_name="sku", file="new.csv")
     await carry_out(store)
-    run = (await store.uploads.find(upload_id)).run
-    await store.uploads.ask(upload_id, UploadState.STORING, "console:anna", seen=run)
-    await carry_out(store)
+    await work(store, upload_id, UploadState.STORING, "console:anna")
     await keep_list(store, b"%PDF-1.7", "console:anna", file="odd.csv")
     await carry_out(store)
 

@@ -12,12 +12,12 @@ from contextlib import ExitStack, asynccontextmanager, closing
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import pytest
 
-from petstore.core.clock import SystemClock
+from petstore.core.clock import Clock, SystemClock
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
@@ -91,11 +91,11 @@ def execute_at(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 
 @asynccontextmanager
-async def opened_store(at: str | Backend) -> AsyncIterator[Store]:
+async def opened_store(at: str | Backend, clock: Clock | None = None) -> AsyncIterator[Store]:
     """A store of one's own on a database of either kind, as a command opens it beside a service: at a URL, or
-    of a backend with options of its own.
+    of a backend with options of its own; by the system's clock unless another one is given.
     """
-    store = (backend_for(at) if isinstance(at, str) else at).open(SystemClock())
+    store = (backend_for(at) if isinstance(at, str) else at).open(clock or SystemClock())
     try:
         yield store
     finally:
@@ -109,8 +109,7 @@ def in_store(at: str | Backend, work: Callable[[Store], Awaitable[_T]]) -> _T:
         async with opened_store(at) as store:
             return await work(store)
 
-    found: _T = apart(lambda: asyncio.run(use()))
-    return found
+    return apart(lambda: asyncio.run(use()))
 
 
 def make_file(path: Path) -> None:
@@ -162,22 +161,6 @@ def store(backend: SharedData) -> Store:
     return backend.open()
 
 
-class LimiterBackend(Protocol):
-    """A kind of limiter, with its way through a restart."""
-
-    async def take(self, caller: Caller) -> Decision: ...
-
-    async def look(self, caller: Caller) -> Decision: ...
-
-    async def restart(self) -> None:
-        """A clean stop of the service and a start."""
-        ...
-
-    async def close(self) -> None:
-        """Close what it has opened."""
-        ...
-
-
 class MemoryBackend:
     """Memory, and a store's counters that it survives by."""
 
@@ -198,6 +181,7 @@ class MemoryBackend:
         return decision
 
     async def restart(self) -> None:
+        """A clean stop of the service and a start."""
         await self._store.counters.save(self.limiter.drain(), UsageChanges())
         now_ms = self._clock.now_ms()
         state = await self._store.counters.load(now_ms, self._policy.matter_since_ms(now_ms))
@@ -241,6 +225,7 @@ class ValkeyBackend:
         self._replica = None
 
 
+LimiterBackend = MemoryBackend | ValkeyBackend
 LIMITERS: dict[str, Callable[[Store, ManualClock, BanPolicy], LimiterBackend]] = {
     "memory": MemoryBackend,
     "valkey": ValkeyBackend,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
-import apsw
 import pytest
 
-from petstore.storage.backend import sqlite_path
 from tests.support.backends import execute_at
-from tests.support.postgres import run
 from tests.support.schemas import make_first_release
 
-_SQLITE_NUMBERS = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {})"
-_POSTGRES_NUMBERS = "WITH numbers AS (SELECT generate_series(1, {}) AS n)"
+_NUMBERS = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {})"
 _FILL = (
     "{animals} INSERT INTO pets (name, category_id, status)"
     " SELECT 'animal ' || n, n % 1000, 'pending' FROM numbers ORDER BY n;"
@@ -34,14 +29,8 @@ def fill_first_release(url: str, animals: int, changes: int) -> None:
     """A database of 1.0.0 with so many animals, of which the first `changes` became pending."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         make_first_release(url, monkeypatch)
-    numbers = _SQLITE_NUMBERS if url.startswith("sqlite") else _POSTGRES_NUMBERS
-    sql = _FILL.format(animals=numbers.format(animals), changes=numbers.format(changes))
-    if url.startswith("sqlite"):
-        with closing(apsw.Connection(sqlite_path(url))) as file, file:
-            file.execute(sql)
-    else:
-        for each in sql.split(";"):
-            run(url, each)
+    for each in _FILL.format(animals=_NUMBERS.format(animals), changes=_NUMBERS.format(changes)).split(";"):
+        execute_at(url, each)
 
 
 def faults(url: str, animals: int, changes: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from petstore.core.imports import UploadState
 from petstore.core.people import Role
 from petstore.storage.store import Store
-from tests.support.jobs import carry_out, keep_list
+from tests.support.jobs import carry_out, keep_list, work
 from tests.support.journal import ACTOR
 
 # By the path of a route below /console: its addresses, of lists also what a search or a filter shows. There
@@ -112,10 +112,7 @@ async def import_one(store: Store, actor: str) -> str:
     """Import a list of one animal; the entry of its end."""
     upload_id = await keep_list(store, b"name,category\r\nFritz,1\r\n", actor, file="autumn.csv")
     await carry_out(store)
-    run = (await store.uploads.find(upload_id)).run
-    await store.uploads.ask(upload_id, UploadState.STORING, actor, seen=run)
-    await carry_out(store)
-    found = await store.takings_back.of_upload(await store.uploads.find(upload_id))
+    found = await store.takings_back.of_upload(await work(store, upload_id, UploadState.STORING, actor))
     assert found is not None
     return str(found.finished.id)
 

@@ -7,15 +7,23 @@ from io import BytesIO
 from petstore.background.imports import Imports
 from petstore.background.jobs import carry_out_next
 from petstore.background.taking_back import TakesBack
-from petstore.core.imports import NewUpload, pack
+from petstore.core.imports import NewUpload, Upload, UploadState, pack
 from petstore.storage.store import Store
 
 
 async def carry_out(store: Store) -> None:
     """Carry out every job that is free."""
-    for work in (Imports(store), TakesBack(store)):
-        while await carry_out_next(store.jobs, work):
+    for kind in (Imports(store), TakesBack(store)):
+        while await carry_out_next(store.jobs, kind):
             pass
+
+
+async def work(store: Store, upload_id: int, step: UploadState, actor: str) -> Upload:
+    """Ask for a step of a list as it is now, and have it carried out."""
+    seen = (await store.uploads.find(upload_id)).run
+    await store.uploads.ask(upload_id, step, actor, seen=seen)
+    await carry_out(store)
+    return await store.uploads.find(upload_id)
 
 
 async def keep_list(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from socketserver import BaseServer
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _S = TypeVar("_S", bound=BaseServer)
+_Begun = Coroutine[Any, Any, asyncio.Server]
 
 
 @contextmanager
@@ -41,14 +42,14 @@ def answering(server: _S) -> Iterator[_S]:
 
 
 @contextmanager
-def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asyncio.Server]]) -> Iterator[int]:
+def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], _Begun]) -> Iterator[int]:
     """The port of the asyncio server that `begin` makes, for the length of a block; its tasks and connections
     end with it."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        server = asyncio.run_coroutine_threadsafe(_result(begin(loop)), loop).result()
+        server = asyncio.run_coroutine_threadsafe(begin(loop), loop).result()
         try:
             yield server.sockets[0].getsockname()[1]
         finally:
@@ -58,10 +59,6 @@ def serving_beside(begin: Callable[[asyncio.AbstractEventLoop], Awaitable[asynci
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
-
-
-async def _result(begun: Awaitable[asyncio.Server]) -> asyncio.Server:
-    return await begun
 
 
 async def _end_others() -> None:

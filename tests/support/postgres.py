@@ -13,12 +13,12 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
@@ -42,6 +42,7 @@ ROW_WAITS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
 _numbers = count(1)
+_T = TypeVar("_T")
 
 
 @cache
@@ -99,23 +100,10 @@ class PostgresServer(Postgres):
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def apart(work: Callable[[], Any]) -> Any:
+def apart(work: Callable[[], _T]) -> _T:
     """What `work` returns, from a thread of its own: it may run an event loop there."""
-    outcome: list[Any] = []
-    failed: list[BaseException] = []
-
-    def body() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
-    if failed:
-        raise failed[0]
-    return outcome[0]
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
 
 def run(url: str, sql: str) -> list[tuple[Any, ...]]:
@@ -123,6 +111,20 @@ def run(url: str, sql: str) -> list[tuple[Any, ...]]:
 
     with shell(url) as execute:
         return execute(sql)
+
+
+@contextlib.asynccontextmanager
+async def outside(url: str, *statements: str, name: str = "") -> AsyncIterator[asyncpg.Connection]:
+    """Somebody else's connection for the length of a block, with these statements carried out: BEGIN, and
+    what its transaction has done so far. `name`: of its program.
+    """
+    connection = await asyncpg.connect(url, server_settings={"application_name": name})
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def waiting(url: str, count: int, task: asyncio.Task[Any]) -> None:
@@ -264,6 +266,11 @@ def by_way_of(url: str, port: int) -> str:
     rest = [(name, text) for name, text in parse_qsl(parts.query) if name not in ("host", "port")]
     place = f"{user}@127.0.0.1:{port}" if user else f"127.0.0.1:{port}"
     return urlunsplit(parts._replace(netloc=place, query=urlencode(rest)))
+
+
+def configure(url: str, setting: str) -> None:
+    """For connections that are made from now on."""
+    run(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET {setting}")
 
 
 @contextlib.contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import TypeVar
 
-import apsw
 import pytest
 
 from petstore.storage import migrations
@@ -17,7 +15,7 @@ from petstore.storage.migrations import Migration
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
-from tests.support.postgres import run
+from tests.support.backends import execute_at
 
 # What 1.0.0 knows of each store: it takes the noted `oldest` for the version, and refuses a greater one.
 FIRST_RELEASE = {sqlite.MIGRATIONS_PACKAGE: 1, postgres.MIGRATIONS_PACKAGE: 2}
@@ -38,11 +36,7 @@ def make_first_release(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "load", lambda package: load(package)[: FIRST_RELEASE[package]])
         migrate(url)
-    if url.startswith("sqlite"):
-        with closing(apsw.Connection(sqlite_path(url))) as file:
-            file.execute("DROP TABLE schema_steps")
-    else:
-        run(url, "DROP TABLE schema_steps")
+    execute_at(url, "DROP TABLE schema_steps")
 
 
 def at_once(work: Callable[[], _T], threads: int = 8) -> list[_T]:

@@ -20,7 +20,6 @@ from petstore.console.passwords import Passwords
 from petstore.core.clock import Clock
 from petstore.core.people import Role
 from petstore.core.sign_ins import NEW_NETWORKS
-from petstore.storage.store import Store
 from petstore.wiring.application import Application
 from tests.support.console import HOST
 from tests.support.journal import ACTOR
@@ -91,7 +90,8 @@ async def storm(applications: Sequence[Application], tries: int, seed: int) -> S
     as many addresses, a third of other names from one address. Anna signs in meanwhile from HOME.
     """
     store = applications[0].service.store
-    await _add_anna(store, await Passwords().hash(PASSWORD))
+    link = await store.people.add("anna", Role.STAFF, ACTOR)
+    await store.sign_ins.redeem(link.token, await Passwords().hash(PASSWORD), HOME)
     third = tries // 3
     wrong = [
         *[("anna", "198.51.100.1")] * third,
@@ -115,11 +115,6 @@ async def storm(applications: Sequence[Application], tries: int, seed: int) -> S
     counted = Counter(status for status in statuses if isinstance(status, int))
     assert isinstance(right, list)
     return Storm(counted, right, len(passwords))
-
-
-async def _add_anna(store: Store, stored: str) -> None:
-    link = await store.people.add("anna", Role.STAFF, ACTOR)
-    await store.sign_ins.redeem(link.token, stored, HOME)
 
 
 async def _until_answered(application: Application) -> int:

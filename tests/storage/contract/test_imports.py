@@ -25,7 +25,7 @@ from petstore.transactions.jobs import LEASE_MS, Job
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
-from tests.support.jobs import carry_out, keep_list
+from tests.support.jobs import carry_out, keep_list, work
 from tests.support.journal import entries
 
 ANNA, OTTO = "console:anna", "console:otto"
@@ -45,14 +45,6 @@ async def sent_and_checked(
     store: Store, content: bytes = LIST, *, form: str = "csv", key_name: str | None = "sku"
 ) -> Upload:
     upload_id = await send(store, content, form=form, key_name=key_name)
-    await carry_out(store)
-    return await store.uploads.find(upload_id)
-
-
-async def work(store: Store, upload_id: int, step: UploadState, actor: str = ANNA) -> Upload:
-    """Ask for a step and have it carried out."""
-    seen = (await store.uploads.find(upload_id)).run
-    await store.uploads.ask(upload_id, step, actor, seen=seen)
     await carry_out(store)
     return await store.uploads.find(upload_id)
 
@@ -159,7 +151,7 @@ class TestCheck:
         assert counted(upload) == (3, 1, 0, 0, 2)
         upload_id = upload.id
         await store.pets.remove(pet.id, ANNA)
-        assert counted(await work(store, upload_id, CHECKING)) == (3, 1, 0, 0, 2)
+        assert counted(await work(store, upload_id, CHECKING, ANNA)) == (3, 1, 0, 0, 2)
         assert (await content(store, upload_id, FileKind.REJECTS)).count(b"line") == 4
 
 
@@ -193,7 +185,7 @@ class TestStore:
     async def test_what_others_write_meanwhile_is_found_in_the_journal(self, store: Store) -> None:
         """Among the entries of its animals, which a page leaves out. Nobody writes meanwhile in SQLite."""
         await store.pets.add(NewPet("Mia", 1), OTTO)
-        await work(store, (await sent_and_checked(store)).id, STORING)
+        await work(store, (await sent_and_checked(store)).id, STORING, ANNA)
         finished = (await entries(store, "store"))[-1]
         assert await store.journal.beside(finished) == []
         one_more = replace(finished, after={**(finished.after or {}), "added": 4})
@@ -248,22 +240,22 @@ class TestStore:
 
     async def test_animals_that_were_changed_after_the_check(self, store: Store) -> None:
         """What was agreed to is stored, or nothing: the new report is shown, and can be agreed to."""
-        await work(store, (await sent_and_checked(store)).id, STORING)
+        await work(store, (await sent_and_checked(store)).id, STORING, ANNA)
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
         assert counted(upload) == (2, 0, 1, 1, 0)
         upload_id = upload.id
         (rex, _) = (await store.pets.page(PageQuery(2))).pets
         await store.pets.change(rex.id, PetChange(name="Max"), OTTO)
-        upload = await work(store, upload_id, STORING)
+        upload = await work(store, upload_id, STORING, ANNA)
         assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
         assert counted(upload) == (2, 0, 0, 2, 0)
-        assert (await work(store, upload_id, STORING)).state is UploadState.STORED
+        assert (await work(store, upload_id, STORING, ANNA)).state is UploadState.STORED
 
     async def test_an_animal_that_changes_before_it_is_stored(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """After the plan of this very run too: nothing is stored but what was agreed to."""
-        await work(store, (await sent_and_checked(store)).id, STORING)
+        await work(store, (await sent_and_checked(store)).id, STORING, ANNA)
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
         (rex, _) = (await store.pets.page(PageQuery(2))).pets
 
@@ -279,14 +271,14 @@ class TestStore:
             return await plan_and_store(load, bad, stores=stores)
 
         monkeypatch.setattr(imports, "plan_and_store", change_and_store)
-        upload = await work(store, upload.id, STORING)
+        upload = await work(store, upload.id, STORING, ANNA)
         assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
         assert counted(upload) == (2, 0, 0, 2, 0)
 
     async def test_an_old_report(self, store: Store) -> None:
         """Who agrees to a report that a later check has replaced is told to look again."""
         upload = await sent_and_checked(store)
-        await work(store, upload.id, CHECKING)
+        await work(store, upload.id, CHECKING, ANNA)
         with pytest.raises(Conflict, match="Look at the new report"):
             await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
 
@@ -306,10 +298,10 @@ class TestStore:
             return stage_rows
 
         monkeypatch.setattr(imports, "stage_rows", failing(StoreUnavailable("down", public="It is down.")))
-        upload = await work(store, upload_id, STORING)
+        upload = await work(store, upload_id, STORING, ANNA)
         assert (upload.state, upload.message) == (UploadState.CHECKED, "It is down.")
         monkeypatch.setattr(imports, "stage_rows", failing(ZeroDivisionError()))
-        upload = await work(store, upload_id, CHECKING)
+        upload = await work(store, upload_id, CHECKING, ANNA)
         assert (upload.state, upload.message) == (UploadState.WAITING, uploads.BROKEN)
         assert await names(store) == []
 

@@ -22,7 +22,7 @@ from petstore.transactions.script import Script
 from petstore.transactions.taking_back import TAKING_BACK
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.jobs import carry_out, keep_list
+from tests.support.jobs import carry_out, keep_list, work
 from tests.support.journal import ACTOR, entries, history_faults
 
 ANNA, OTTO = "console:anna", "console:otto"
@@ -36,10 +36,7 @@ async def imported(store: Store, content: bytes) -> Entry:
     """The end of an import by ANNA."""
     upload_id = await keep_list(store, content, ANNA, key_name="sku", file="dogs.csv")
     await carry_out(store)
-    run = (await store.uploads.find(upload_id)).run
-    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=run)
-    await carry_out(store)
-    found = await store.takings_back.of_upload(await store.uploads.find(upload_id))
+    found = await store.takings_back.of_upload(await work(store, upload_id, UploadState.STORING, ANNA))
     assert found is not None
     return found.finished
 
@@ -89,10 +86,8 @@ async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, cloc
     upload_id = await keep_list(store, FIRST, ANNA, key_name="sku")
     clock.set_by(-600)
     await carry_out(store)
-    run = (await store.uploads.find(upload_id)).run
-    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=run)
-    await carry_out(store)
-    assert await store.takings_back.of_upload(await store.uploads.find(upload_id)) is not None
+    stored = await work(store, upload_id, UploadState.STORING, ANNA)
+    assert await store.takings_back.of_upload(stored) is not None
 
 
 async def test_twice_and_the_list_again(store: Store, backend: SharedData) -> None:
@@ -131,8 +126,8 @@ async def test_none_when_one_was_changed_since(store: Store, what: str) -> None:
     """It is named. Another animal's change prevents nothing."""
     finished = await imported_second(store)
     await store.pets.change(4, PetChange(name="Other"), ACTOR)
-    pet_id, work = MEANWHILE[what]
-    await work(store)
+    pet_id, happen = MEANWHILE[what]
+    await happen(store)
     before = await pets(store)
     found = await taken_back(store, finished)
     assert found.last is not None
