@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import asyncpg
 import pytest
 
 from petstore.core.contacts import Subject
@@ -15,21 +14,12 @@ from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
-from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import run, waiting
+from tests.support.postgres import outside, run, waiting
 
 FIRST, SECOND = "first@example.com", "second@example.com"
-
-
-@pytest.fixture
-async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
-    opened = backend_for(database).open(clock)
-    yield opened
-    await opened.close()
 
 
 @pytest.mark.parametrize("leaves", ["removed", "switched off"])
@@ -55,10 +45,7 @@ async def test_who_leaves_while_its_mail_is_made_gets_none(
     await store.notifications.gather()
     await store.contacts.add(subject, name, SECOND, ACTOR)
     await happens(FREE)
-    outside = await asyncpg.connect(database)
-    try:
-        await outside.execute("BEGIN")
-        await outside.execute("SELECT 1 FROM mails FOR UPDATE")
+    async with outside(database, "BEGIN", "SELECT 1 FROM mails FOR UPDATE") as other:
         gathering = asyncio.create_task(store.notifications.gather())
         await waiting(database, 1, gathering)
         leave: Callable[..., Any] = partial(store.contacts.switch, off=[kind])
@@ -66,9 +53,7 @@ async def test_who_leaves_while_its_mail_is_made_gets_none(
             leave = store.contacts.remove
         leaving = asyncio.create_task(leave(subject, name, SECOND, ACTOR))
         await waiting(database, 2, leaving)
-        await outside.execute("ROLLBACK")
-    finally:
-        await outside.close()
+        await other.execute("ROLLBACK")
     await asyncio.gather(gathering, leaving)
     waits = "SELECT address, count FROM mails JOIN contacts ON contacts.id = contact_id"
     assert run(database, waits) == [(FIRST, 2)]

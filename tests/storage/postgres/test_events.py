@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
-import asyncpg
 import pytest
 
 from petstore.core.errors import EventsGone
 from petstore.core.events import Bookmark, read_event_id
 from petstore.core.pets import NewPet
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
+from tests.support.backends import opened_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, followed
-from tests.support.postgres import PostgresServer, plain_user, run
+from tests.support.postgres import PostgresServer, outside, plain_user, run
 from tests.support.waiting import PATIENCE_SECONDS
 from tests.support.webhooks import account, webhook
 
@@ -24,15 +22,10 @@ RECORD = (
     "INSERT INTO journal (at_ms, actor, subject, subject_id, action, after{more})"
     " VALUES (0, 'slow', 'pet', 99, 'added', '{{\"name\": \"Max\"}}'{value})"
 )
+LATE = RECORD.format(more="", value="")
+TEMPORARY = "CREATE TEMPORARY TABLE numbers (number int)"
 # What a restore from another cluster, whose numbers are ahead, looks like to this one.
 ELSEWHERE = "UPDATE data_set SET stamp = 'elsewhere'"
-
-
-@pytest.fixture
-async def store(database: str) -> AsyncIterator[Store]:
-    opened = backend_for(database).open(ManualClock())
-    yield opened
-    await opened.close()
 
 
 async def next_ones(store: Store, after: Bookmark | None, count: int) -> tuple[list[int], Bookmark]:
@@ -53,31 +46,21 @@ async def test_a_transaction_that_commits_late_hides_nothing(store: Store, datab
     await store.pets.add(REX, ACTOR)
     first, after = await next_ones(store, None, 1)
     assert first == [1]
-    slow = await asyncpg.connect(database)
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute(RECORD.format(more="", value=""))
+    async with outside(database, "BEGIN", LATE) as slow:
         await store.pets.add(REX, ACTOR)
         await store.pets.add(REX, ACTOR)
         assert [entry.subject_id for entry in await entries(store)] == [1, 2, 3]  # for people: at once
         assert await next_ones(store, after, 0) == ([], after)
         assert await store.events.newest() == after
         await slow.execute("COMMIT")
-    finally:
-        await slow.close()
     assert (await next_ones(store, after, 3))[0] == [99, 2, 3]
 
 
 async def test_a_transaction_that_is_rolled_back_holds_nothing_up(store: Store, database: str) -> None:
     """Its identifier is a gap."""
-    slow = await asyncpg.connect(database)
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute(RECORD.format(more="", value=""))
+    async with outside(database, "BEGIN", LATE) as slow:
         await store.pets.add(REX, ACTOR)
         await slow.execute("ROLLBACK")
-    finally:
-        await slow.close()
     assert (await next_ones(store, None, 1))[0] == [1]
 
 
@@ -103,16 +86,11 @@ async def test_what_is_written_by_a_transaction_from_before_the_restore_was_seen
 ) -> None:
     """I22: it has a number from before, and adds its entry after the data got their new identity."""
     await followed(store)
-    slow = await asyncpg.connect(database)
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute("SELECT pg_current_xact_id()")
+    async with outside(database, "BEGIN", "SELECT pg_current_xact_id()") as slow:
         run(database, ELSEWHERE)
         now = await store.events.newest()
-        await slow.execute(RECORD.format(more="", value=""))
+        await slow.execute(LATE)
         await slow.execute("COMMIT")
-    finally:
-        await slow.close()
     assert sorted((await next_ones(store, now, 2))[0]) == [0, 99]
 
 
@@ -123,15 +101,12 @@ async def test_a_bookmark_is_gone_after_a_dump_into_another_database(store: Stor
     name = database.partition("?")[0].rpartition("/")[2]
     run(database, f'CREATE DATABASE "{name}_copy"')
     copy = database.replace(f"/{name}", f"/{name}_copy")
-    restored = backend_for(copy).open(ManualClock())
-    try:
+    async with opened_store(copy, ManualClock()) as restored:
         run(copy, f"UPDATE data_set SET identity = '{before.data_set}', stamp = 'the stamp of the first'")
         await restored.pets.add(REX, ACTOR)
         with pytest.raises(EventsGone, match="restored from a copy"):
             await followed(restored, before)
         assert (await followed(store, before)).events == []
-    finally:
-        await restored.close()
 
 
 async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, database: str) -> None:
@@ -139,11 +114,8 @@ async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, datab
     await store.pets.add(REX, ACTOR)
     run(database, ELSEWHERE)
     with plain_user(database, "SELECT, INSERT, UPDATE, DELETE") as plain:
-        serving = backend_for(plain).open(ManualClock())
-        try:
+        async with opened_store(plain, ManualClock()) as serving:
             assert (await next_ones(serving, None, 2))[0] == [1, 0]
-        finally:
-            await serving.close()
 
 
 async def test_a_copy_from_before_the_first_bookmark_continues_none(store: Store, database: str) -> None:
@@ -164,29 +136,22 @@ async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
     """A standby that was promoted, or a cluster restored to a moment, may lack what was bookmarked."""
     with PostgresServer() as primary:
         primary.start()
-        store = backend_for(primary.url()).open(ManualClock())
-        await store.pets.add(REX, ACTOR)
-        _, before = await next_ones(store, None, 1)
-        await store.close()
+        async with opened_store(primary.url(), ManualClock()) as store:
+            await store.pets.add(REX, ACTOR)
+            _, before = await next_ones(store, None, 1)
         with PostgresServer() as standby:
             standby.follow(primary)
             standby.start()
             run(standby.url(), "SELECT pg_promote()")
-            promoted = backend_for(standby.url()).open(ManualClock())
-            try:
+            async with opened_store(standby.url(), ManualClock()) as promoted:
                 with pytest.raises(EventsGone, match="restored from a copy"):
                     await followed(promoted, before)
                 assert (await next_ones(promoted, None, 2))[0] == [1, 0]
-            finally:
-                await promoted.close()
 
 
 async def test_the_session_that_holds_events_back_is_named(store: Store, database: str) -> None:
     """With its program and what it does, and for how long the oldest event has waited."""
-    slow = await asyncpg.connect(database, server_settings={"application_name": "report"})
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute("CREATE TEMPORARY TABLE numbers (number int)")
+    async with outside(database, "BEGIN", TEMPORARY, name="report") as slow:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await store.pets.add(REX, ACTOR)
             # The oldest transaction of the server may for a moment be somebody else's.
@@ -199,8 +164,6 @@ async def test_the_session_that_holds_events_back_is_named(store: Store, databas
             held = await store.held_events()
             assert held is not None
             assert 0 <= held.seconds < PATIENCE_SECONDS
-    finally:
-        await slow.close()
     async with asyncio.timeout(PATIENCE_SECONDS):
         while await store.held_events() is not None:
             pass
@@ -210,15 +173,10 @@ async def test_a_removal_goes_in_the_order_of_events(store: Store, database: str
     """The entry with the greatest identifier stays, also where it is not the last in that order, and a
     bookmark of now goes on."""
     await store.events.newest()  # the data set has its place: what came before is in the order of identifiers
-    slow = await asyncpg.connect(database)
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute(RECORD.format(more="", value=""))
+    async with outside(database, "BEGIN", LATE) as slow:
         await store.pets.add(REX, ACTOR)
-        await slow.execute(RECORD.format(more="", value=""))
+        await slow.execute(LATE)
         await slow.execute("COMMIT")
-    finally:
-        await slow.close()
     in_order, after = await next_ones(store, None, 3)
     assert in_order == [99, 99, 1]  # by their identifiers 1 is between
     before = (await followed(store, None, 2)).after
@@ -273,15 +231,10 @@ async def test_a_webhook_goes_on_at_a_restore_that_is_held_back(store: Store, da
     await webhook(store, 1, "https://shop.example/hook")
     await store.deliverers.claim("a", [], is_alone=True)
     (endpoint,) = (await store.deliverers.owned("a")).endpoints
-    slow = await asyncpg.connect(database)
-    try:
-        await slow.execute("BEGIN")
-        await slow.execute("CREATE TEMPORARY TABLE numbers (number int)")
+    async with outside(database, "BEGIN", TEMPORARY):
         await store.events.note_restore(ACTOR)
         place = await store.deliverers.go_on("a", endpoint, endpoint.after)
         assert (await followed(store, place)).events == []
-    finally:
-        await slow.close()
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not (page := await followed(store, place)).events:
             pass

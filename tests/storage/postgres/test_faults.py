@@ -33,12 +33,6 @@ OUTCOME_UNKNOWN = (
 )
 
 
-@pytest.fixture
-async def proxy(database: str) -> AsyncIterator[Proxy]:
-    async with open_proxy(place_of(database)) as opened:
-        yield opened
-
-
 def open_store(url: str, **options: Any) -> Store:
     return backend_for(url, postgres=PostgresOptions(**options)).open(ManualClock())
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import asyncpg
 import pytest
 
 from petstore.core.durations import DAY_MS
@@ -19,7 +18,6 @@ from petstore.core.notifications import GATHERED_MS
 from petstore.core.people import Role
 from petstore.core.stages import Stage
 from petstore.core.webhooks import WebhookChange
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.storage.contract.test_deliverers import URL, claim
 from tests.storage.contract.test_events import settled
@@ -27,32 +25,26 @@ from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.jobs import keep_list
 from tests.support.journal import ACTOR
-from tests.support.postgres import run, waiting
+from tests.support.postgres import outside, run, waiting
 
 T = TypeVar("T")
 Process = Callable[[Store], Coroutine[Any, Any, object]]
 
 
 @pytest.fixture
-async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
+async def store(store: Store) -> Store:
     """With an account and a key."""
-    opened = backend_for(database).open(clock)
-    await webhooks.account(opened, "shop")
-    yield opened
-    await opened.close()
+    await webhooks.account(store, "shop")
+    return store
 
 
 async def beside(database: str, sql: str, act: Coroutine[Any, Any, T]) -> tuple[bool, asyncio.Task[T]]:
     """An act beside a transaction of somebody else, which then commits: whether it waited for that."""
-    outside = await asyncpg.connect(database)
-    try:
-        await outside.execute(f"BEGIN; {sql}")
+    async with outside(database, f"BEGIN; {sql}") as other:
         acting = asyncio.create_task(act)
         await waiting(database, 1, acting)
         has_waited = not acting.done()
-        await outside.execute("COMMIT")
-    finally:
-        outside.terminate()
+        await other.execute("COMMIT")
     await asyncio.wait([acting])
     return has_waited, acting
 

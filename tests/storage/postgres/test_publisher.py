@@ -26,8 +26,8 @@ from petstore.storage.store import Store
 from petstore.transactions.script import CATALOGUE, Script, statement
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, place_of, run
-from tests.support.proxy import Proxy, open_proxy
+from tests.support.postgres import by_way_of, run
+from tests.support.proxy import Proxy
 from tests.support.stock import stock_row
 from tests.support.waiting import until
 
@@ -79,12 +79,6 @@ def publisher(database: str) -> Publisher:
 @pytest.fixture
 def watch() -> Watch:
     return Watch()
-
-
-@pytest.fixture
-async def proxy(database: str) -> AsyncIterator[Proxy]:
-    async with open_proxy(place_of(database)) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
@@ -28,7 +28,7 @@ from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
-from tests.support.postgres import run
+from tests.support.postgres import configure, run, shared_url
 
 REX = NewPet("Rex", 1)
 Open = Callable[..., Store]
@@ -50,12 +50,6 @@ async def open_store(database: str) -> AsyncIterator[Open]:
     yield open_one
     for store in opened:
         await store.close()
-
-
-def configure(url: str, setting: str) -> None:
-    """For connections that are made from now on."""
-    name = urlsplit(url).path[1:]
-    run(url, f"ALTER DATABASE {name} SET {setting}")
 
 
 class TestCollisions:
@@ -185,25 +179,19 @@ class TestTold:
         with pytest.raises(StoreUnavailable, match="a copy, or default_transaction_read_only is on; nothing"):
             await store.pets.add(REX, ACTOR)
         assert len((await store.pets.page(PageQuery())).pets) == 1
-        connection = await asyncpg.connect(database)
-        await connection.execute("SET default_transaction_read_only = off")
-        await connection.execute(
-            f"ALTER DATABASE {urlsplit(database).path[1:]} RESET default_transaction_read_only"
-        )
-        connection.terminate()
+        name = urlsplit(database).path[1:]
+        run(shared_url(), f"ALTER DATABASE {name} RESET default_transaction_read_only")
         assert (await store.pets.add(REX, ACTOR)).pet.id == 2
 
     async def test_what_has_no_words_of_ours_has_its_code(self, database: str, open_store: Open) -> None:
         """An operator looks it up. The server's own words may quote data."""
-        admin = await asyncpg.connect(urlunsplit(urlsplit(database)._replace(path="/postgres")))
-        name = urlsplit(database).path[1:]
+        alter = f"ALTER DATABASE {urlsplit(database).path[1:]} ALLOW_CONNECTIONS"
+        run(shared_url(), f"{alter} false")
         try:
-            await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
             with pytest.raises(StoreUnavailable, match=r"the operation \(SQLSTATE 55000\)"):
                 await open_store().pets.add(REX, ACTOR)
         finally:
-            await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
-            await admin.close()
+            run(shared_url(), f"{alter} true")
 
     async def test_a_statement_that_takes_too_long(self, database: str, open_store: Open) -> None:
         """The server ends it, so that the outcome is known and the connection is used on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,7 @@ import pytest
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
-from tests.support.clock import ManualClock
 from tests.support.crashes import Crashes
 from tests.support.journal import ACTOR
 from tests.support.postgres import PostgresServer, fresh_database
@@ -36,11 +34,9 @@ def database(server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[Store]:
-    opened = backend_for(database).open(ManualClock())
-    await opened.accounts.add("shop", FREE, ACTOR)
-    yield opened
-    await opened.close()
+async def store(store: Store) -> Store:
+    await store.accounts.add("shop", FREE, ACTOR)
+    return store
 
 
 @pytest.mark.parametrize("how", [signal.SIGQUIT, signal.SIGINT], ids=["immediate", "fast"])

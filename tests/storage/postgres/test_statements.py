@@ -13,7 +13,6 @@ import pytest
 from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Idempotency, fingerprint
-from petstore.core.limits.plans import FREE
 from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
 from petstore.core.search import Kind
@@ -40,13 +39,10 @@ KEY = Idempotency(1, "order-1")
 
 
 @pytest.fixture
-async def store(database: str) -> AsyncIterator[Store]:
+async def store(store: Store) -> Store:
     """With an account and a key."""
-    opened = backend_for(database).open(ManualClock())
-    await opened.accounts.add("shop", FREE, ACTOR)
-    await opened.keys.issue("shop", "test", ACTOR)
-    yield opened
-    await opened.close()
+    await webhooks.account(store, "shop")
+    return store
 
 
 class Rival:
@@ -261,9 +257,8 @@ class TestPlans:
 
     async def test_tries_of_a_webhook(self, database: str, store: Store) -> None:
         """However many others have: its page, one test of it, and what is kept of its successes."""
-        account_id = await webhooks.account(store, "hooks")
         for _ in range(2):
-            await webhooks.webhook(store, account_id, "https://shop.example/hook")
+            await webhooks.webhook(store, 1, "https://shop.example/hook")
         run(
             database,
             "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, fault, answer)"
@@ -282,23 +277,21 @@ class TestPlans:
 
     async def test_what_a_webhook_is_to_send_again_next(self, database: str, store: Store) -> None:
         """However much that is: every claim reads it."""
-        account_id = await webhooks.account(store, "hooks")
-        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        await webhooks.webhook(store, 1, "https://shop.example/hook")
         run(
             database,
             "UPDATE webhooks SET owner = 'a'; INSERT INTO webhook_repetitions SELECT 1, 'abc', g, 1,"
             " g * 7919 % 20011 FROM generate_series(1, 20000) g; ANALYZE",
         )
         async for connection in planning(database):
-            sql = f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_REPETITIONS.postgres.replace('$1', repr('a'))}"
-            nodes = list(_nodes(json.loads(await connection.fetchval(sql))[0]["Plan"]))
+            sql = NEXT_REPETITIONS.postgres.replace("$1", repr("a"))
+            nodes = await explained(connection, f"(ANALYZE, FORMAT JSON) {sql}")
             assert max(node["Actual Rows"] for node in nodes) == 1_000, nodes
 
     async def test_what_a_step_of_the_removal_reads(self, database: str, store: Store) -> None:
         """Of a table of any size what it removes: a step that reads all of it takes too long one day, and
         nothing is removed any more."""
-        account_id = await webhooks.account(store, "hooks")
-        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        await webhooks.webhook(store, 1, "https://shop.example/hook")
         run(
             database,
             "INSERT INTO usage_days SELECT 1 + g % 200, g / 200, 1, 0, 0 FROM generate_series(0, 59999) g;"
@@ -314,12 +307,10 @@ class TestPlans:
     async def test_the_webhook_that_is_furthest_behind(self, database: str, store: Store) -> None:
         """Planned for as many rows as there are webhooks, also without statistics of the one data set: every
         process asks every five seconds."""
-        account_id = await webhooks.account(store, "hooks")
-        await webhooks.webhook(store, account_id, "https://shop.example/hook")
+        await webhooks.webhook(store, 1, "https://shop.example/hook")
         run(database, "ANALYZE webhooks; ANALYZE accounts")
         async for connection in planning(database):
-            plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) {FURTHEST_BEHIND.postgres}")
-            nodes = list(_nodes(json.loads(plan)[0]["Plan"]))
+            nodes = await explained(connection, f"(FORMAT JSON) {FURTHEST_BEHIND.postgres}")
             planned = [node["Plan Rows"] for node in nodes if node.get("Relation Name") != "data_set"]
             assert max(planned) <= 2, nodes
 
@@ -356,10 +347,10 @@ class TestPlans:
         run(database, "ANALYZE search_pets")
         connection = await connect(database, PostgresOptions())
         await connection.execute(f"PREPARE remove AS {REMOVE[Kind.PETS].postgres}")
-        explain = "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE remove (ARRAY[7, 8, 9])"
-        await connection.fetchval(explain)
+        sql = "(ANALYZE, FORMAT JSON) EXECUTE remove (ARRAY[7, 8, 9])"
+        await explained(connection, sql)
         run(database, "INSERT INTO search_pets SELECT g, '{1}' FROM generate_series(1, 5000) g")
-        nodes = list(_nodes(json.loads(await connection.fetchval(explain))[0]["Plan"]))
+        nodes = await explained(connection, sql)
         for kind in ("Rows Removed by Filter", "Rows Removed by Join Filter"):
             assert sum(node.get(kind, 0) for node in nodes) == 0, nodes
         assert run(database, "SELECT count(*) FROM search_pets") == [(4_997,)]
@@ -395,15 +386,12 @@ class TestPlans:
         statement itself plans for its arguments in every mode."""
         await connection.execute(f"PREPARE page AS {sql}")
         written = ", ".join(map(_literal, arguments))
-        explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)"
-        text = await connection.fetchval(f"{explain} EXECUTE page ({written})")
+        nodes = await explained(connection, f"(ANALYZE, BUFFERS, FORMAT JSON) EXECUTE page ({written})")
         await connection.execute("DEALLOCATE page")
-        plan = json.loads(text)[0]["Plan"]
-        nodes = list(_nodes(plan))
         assert "Seq Scan" not in {node["Node Type"] for node in nodes}, nodes
         assert max(node["Actual Rows"] for node in nodes) <= max(most, 100), nodes
         assert sum(node.get("Rows Removed by Filter", 0) for node in nodes) <= 100, nodes
-        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] <= blocks, nodes
+        assert nodes[0]["Shared Hit Blocks"] + nodes[0]["Shared Read Blocks"] <= blocks, nodes
         return nodes
 
 
@@ -420,6 +408,11 @@ def _literal(value: object) -> str:
     if isinstance(value, list):
         return f"ARRAY{value}"
     return str(value) if isinstance(value, int) else f"'{value}'"
+
+
+async def explained(connection: asyncpg.Connection, what: str) -> list[dict]:
+    """The nodes of a plan, the whole of it first."""
+    return list(_nodes(json.loads(await connection.fetchval(f"EXPLAIN {what}"))[0]["Plan"]))
 
 
 def _nodes(plan: dict) -> Iterator[dict]:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import asyncpg
 import pytest
 
 from petstore.core.events import Event
@@ -17,7 +16,7 @@ from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, followed
-from tests.support.postgres import LOCK_WAITS, ROW_WAITS, run
+from tests.support.postgres import LOCK_WAITS, ROW_WAITS, outside, run
 from tests.support.stock import stock_row
 from tests.support.waiting import PATIENCE_SECONDS, until
 
@@ -94,15 +93,13 @@ async def test_a_change_that_is_about_to_commit_is_waited_for(stores: list[Store
     """The store sees it, and stores nothing: it compares what nobody else can change any more."""
     store = stores[0]
     await add_rows(store)
-    slow = await asyncpg.connect(database)
-    async with store.stock.importing(ACTOR, "sku") as load:
+    async with outside(database) as slow, store.stock.importing(ACTOR, "sku") as load:
         await load.stage(RENAMED)
         await load.plan()
         await slow.execute("BEGIN; UPDATE pets SET name = 'Bo' WHERE id = 1")
         storing = asyncio.create_task(load.store())
         await until(lambda: storing.done() or run(database, ROW_WAITS) != [(0,)])
         await slow.execute("COMMIT")
-        await slow.close()
         assert await storing is None
         assert await load.plan() == StockPlan(0, 1, 0, 0)
         assert await load.store() is not None
@@ -128,8 +125,7 @@ async def test_a_key_that_is_added_while_it_plans_is_not_added_twice(
     stores: list[Store], database: str
 ) -> None:
     """Its row counts once, as new; the store then finds the key taken."""
-    slow = await asyncpg.connect(database)
-    async with stores[0].stock.importing(ACTOR, "sku") as load:
+    async with outside(database) as slow, stores[0].stock.importing(ACTOR, "sku") as load:
         await load.stage(RENAMED)
         await slow.execute("BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
         planning = asyncio.create_task(load.plan())
@@ -138,7 +134,6 @@ async def test_a_key_that_is_added_while_it_plans_is_not_added_twice(
             "INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'sold');"
             " INSERT INTO pet_sources SELECT 'A', id FROM pets; COMMIT"
         )
-        await slow.close()
         assert await planning == StockPlan(1, 0, 0, 0)
         assert await load.store() is None
         assert await load.plan() == StockPlan(0, 1, 0, 0)

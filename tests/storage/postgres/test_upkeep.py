@@ -28,7 +28,16 @@ from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, fresh_database, place_of, plain_user, run, shared_url
+from tests.support.postgres import (
+    by_way_of,
+    configure,
+    fresh_database,
+    outside,
+    place_of,
+    plain_user,
+    run,
+    shared_url,
+)
 from tests.support.proxy import open_proxy
 from tests.support.schemas import Know, at_once, knowing, make_first_release
 from tests.support.waiting import until
@@ -98,17 +107,16 @@ class TestMigrate:
         plan("CREATE TABLE first (a int)", "ALTER TABLE pets ADD COLUMN chip text")
         run(database, "GRANT CREATE ON SCHEMA public TO PUBLIC")
         with plain_user(database, owns=True) as plain:
-            reader = await asyncpg.connect(database, server_settings={"application_name": "nightly"})
-            begins = f"The migration is held up by session {reader.get_server_pid()} of petstore (nightly)"
-            try:
-                await reader.execute("BEGIN; SELECT 1 FROM pets;\tSELECT 'of the same transaction', now()")
+            read = "BEGIN; SELECT 1 FROM pets;\tSELECT 'of the same transaction', now()"
+            async with outside(database, read, name="nightly") as reader:
+                begins = (
+                    f"The migration is held up by session {reader.get_server_pid()} of petstore (nightly)"
+                )
                 told = []
                 for url in (plain, database):
                     with pytest.raises(StoreUnavailable) as refused:
                         await asyncio.to_thread(migrate, url, OPTIONS)
                     told.append(refused.value.message)
-            finally:
-                reader.terminate()
         assert told[0] == f"{begins}. 1 of 2 steps are done; repeat the command to go on."
         moment = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
         assert re.sub(moment, "NOW", told[1]) == (
@@ -119,7 +127,7 @@ class TestMigrate:
     def test_a_step_takes_as_long_as_it_needs(self, database: str, plan: Know) -> None:
         """The database ends its users' statements early: that is meant for the service's."""
         migrate(database, OPTIONS)
-        run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET statement_timeout = '300ms'")
+        configure(database, "statement_timeout = '300ms'")
         plan("CREATE TABLE made (a int); SELECT pg_sleep(0.5)")
         assert len(migrate(database, OPTIONS)) == 1
 
@@ -180,8 +188,7 @@ class TestAtOnce:
     @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
     def test_whatever_transactions_see_by_default(self, database: str, isolation: str) -> None:
         """Also what was there when they began to wait: each step runs once, nobody fails."""
-        name = urlsplit(database).path[1:]
-        run(database, f"ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'")
+        configure(database, f"default_transaction_isolation = '{isolation}'")
         assert sum(map(len, at_once(lambda: migrate(database, OPTIONS)))) == NEWEST
 
     async def test_who_waits_for_another_for_too_long_is_told(
@@ -189,12 +196,10 @@ class TestAtOnce:
     ) -> None:
         """Another process holds the lock and does not come to an end."""
         monkeypatch.setattr(schema, "_LOCK_WAIT", "20ms")
-        holder = await asyncpg.connect(database)
-        await holder.execute(f"SELECT pg_advisory_lock({schema._LOCK})")
-        named = f"is held up by session {holder.get_server_pid()} of"
-        with pytest.raises(StoreUnavailable, match=named):
-            await asyncio.to_thread(migrate, database, OPTIONS)
-        holder.terminate()
+        async with outside(database, f"SELECT pg_advisory_lock({schema._LOCK})") as holder:
+            named = f"is held up by session {holder.get_server_pid()} of"
+            with pytest.raises(StoreUnavailable, match=named):
+                await asyncio.to_thread(migrate, database, OPTIONS)
         assert tables(database) == set()
 
 
@@ -216,7 +221,7 @@ class TestCheck:
     def test_a_server_that_may_lose_what_it_acknowledged(self, database: str) -> None:
         """A commit that does not wait for the disk breaks the promise of a 201."""
         migrate(database, OPTIONS)
-        run(database, f"ALTER DATABASE {urlsplit(database).path[1:]} SET synchronous_commit = off")
+        configure(database, "synchronous_commit = off")
         assert on_connection(database, OPTIONS, check, bounded=False).problems == [
             "synchronous_commit is off: a crash may lose what was acknowledged"
         ]
