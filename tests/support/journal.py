@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from petstore.core.events import Bookmark, EventPage, EventQuery
+from petstore.core.events import Bookmark, EventPage, EventQuery, Position
 from petstore.core.journal import Entry, JournalQuery, read_about
 from petstore.core.moments import iso_moment
 from petstore.core.pets import recorded_pet
@@ -53,6 +53,21 @@ async def followed(store: Store, after: Bookmark | None = None, limit: int = 100
 async def written(store: Store, about: str | None = None) -> list[str]:
     """The same as lines, such as `pet.changed pet:7`."""
     return [f"{entry.type} {entry.about}" for entry in await entries(store, about)]
+
+
+def lose(execute: Execute, place: Position) -> None:
+    """Let entries up to there be gone, and what was there before the first one recorded nowhere."""
+    transaction = f", gone_transaction = '{place.transaction}'" if place.transaction else ""
+    execute(f"UPDATE data_set SET is_whole = false, gone_id = {place.id}{transaction}")
+
+
+def recorded(execute: Execute, subject: str) -> list[tuple[Any, ...]]:
+    """(actor, id, action, before, after) of each entry of this subject but of additions, oldest first."""
+    rows = execute(
+        "SELECT actor, subject_id, action, before, after FROM journal"
+        f" WHERE subject = '{subject}' AND action <> 'added' ORDER BY id"
+    )
+    return [(*row[:3], *(None if text is None else json.loads(text) for text in row[3:])) for row in rows]
 
 
 class Audit:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from petstore.core.accounts import Account
-from petstore.core.digests import digest
 from petstore.core.errors import AccountExists, AccountNotFound, Conflict, Invalid, StoreUnavailable
-from petstore.core.keys import ApiKey, Caller, IssuedKey
+from petstore.core.keys import ApiKey, IssuedKey
 from petstore.core.limits.plans import FREE, PRO
+from petstore.core.moments import iso_moment
 from petstore.core.people import Role
 from petstore.storage.store import Store
+from tests.storage.contract.test_keys import caller_of
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR
+from tests.support.journal import ACTOR, entries
 
 WHO = "cli:alice"
 Change = Callable[[Store], Awaitable[Account]]
@@ -44,21 +44,10 @@ async def another_key(store: Store) -> IssuedKey:
     return await store.keys.issue("shop", "test", ACTOR)
 
 
-async def caller_of(store: Store, issued: IssuedKey) -> Caller:
-    caller = await store.keys.find_caller(digest(issued.secret.encode()))
-    assert caller is not None
-    return caller
-
-
-def entries(backend: SharedData) -> list[tuple[str, int, object, object]]:
+async def whos(store: Store) -> list[tuple[object, ...]]:
     """(what, about which object, before, after) of WHO's entries in the journal, oldest first."""
-    rows = backend.execute(
-        f"SELECT subject, action, subject_id, before, after FROM journal WHERE actor = '{WHO}' ORDER BY id"
-    )
-    return [
-        (f"{subject}.{action}", number, json.loads(before), json.loads(after))  # type: ignore[arg-type,misc]
-        for subject, action, number, before, after in rows
-    ]
+    found = [entry for entry in await entries(store) if entry.actor == WHO]
+    return [(entry.type, entry.subject_id, entry.before, entry.after) for entry in found]
 
 
 class TestSuspension:
@@ -72,11 +61,11 @@ class TestSuspension:
         suspended = await store.accounts.suspend("1", WHO)
         assert (suspended.state, suspended.suspended_at_ms) == ("suspended", clock.now_ms())
         assert await store.accounts.find("shop") == suspended
-        assert (await caller_of(store, issued)).suspended_at_ms == clock.now_ms()
+        assert (await caller_of(store, issued.secret)).suspended_at_ms == clock.now_ms()
         resumed = await store.accounts.resume("shop", WHO)
         assert (resumed.state, resumed.suspended_at_ms) == ("active", None)
-        assert (await caller_of(store, issued)).suspended_at_ms is None
-        assert entries(backend) == [
+        assert (await caller_of(store, issued.secret)).suspended_at_ms is None
+        assert await whos(store) == [
             ("account.suspended", 1, {"state": "active"}, {"state": "suspended"}),
             ("account.resumed", 1, {"state": "suspended"}, {"state": "active"}),
         ]
@@ -87,7 +76,7 @@ class TestSuspension:
         issued = await another_key(store)
         rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
         for key in (issued, rotated):
-            assert (await caller_of(store, key)).suspended_at_ms is not None
+            assert (await caller_of(store, key.secret)).suspended_at_ms is not None
 
 
 class TestClosing:
@@ -108,10 +97,10 @@ class TestClosing:
         assert await store.accounts.all() == [closed]
         revoked = [key.revoked_at_ms for key in await store.keys.keys("shop")]
         assert revoked == [now_ms, now_ms - 10_000, now_ms]
-        assert (await caller_of(store, issued)).revoked_at_ms == now_ms
+        assert (await caller_of(store, issued.secret)).revoked_at_ms == now_ms
         state = "suspended" if suspended else "active"
-        at = {"revokedAt": closed_at(backend)}
-        assert entries(backend) == [
+        at = {"revokedAt": iso_moment(now_ms)}
+        assert await whos(store) == [
             ("account.closed", 1, {"state": state}, {"state": "closed"}),
             ("key.revoked", 1, {"revokedAt": None}, at),
             ("key.revoked", 3, {"revokedAt": None}, at),
@@ -122,7 +111,7 @@ class TestClosing:
         await store.accounts.add("other", FREE, ACTOR)
         kept = await store.keys.issue("other", "test", ACTOR)
         await store.accounts.close("shop", WHO)
-        assert (await caller_of(store, kept)).revoked_at_ms is None
+        assert (await caller_of(store, kept.secret)).revoked_at_ms is None
 
     async def test_a_closed_account_takes_no_change(self, store: Store, backend: SharedData) -> None:
         """A Conflict that says what to do; nothing changes."""
@@ -150,11 +139,6 @@ class TestClosing:
         assert (await store.accounts.add("shop", FREE, WHO)).state == "active"
 
 
-def closed_at(backend: SharedData) -> object:
-    ((after,),) = backend.execute("SELECT after FROM journal WHERE action = 'revoked' AND subject_id = 3")
-    return json.loads(str(after))["revokedAt"]
-
-
 def tables(backend: SharedData) -> list[object]:
     """All rows that a change of an account touches."""
     return [
@@ -174,8 +158,8 @@ class TestNaming:
         assert await store.accounts.find("zoo") == await store.accounts.find("1") == renamed
         with pytest.raises(AccountNotFound):
             await store.accounts.find("shop")
-        assert (await caller_of(store, issued)).actor == "api:zoo/key 3"
-        assert entries(backend) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
+        assert (await caller_of(store, issued.secret)).actor == "api:zoo/key 3"
+        assert await whos(store) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
 
     async def test_what_can_not_be_a_name(self, store: Store) -> None:
         """Invalid, as when an account is added."""
@@ -195,11 +179,7 @@ class TestNaming:
         )
         assert sum(isinstance(result, Account) for result in results) == 1
         assert sum(isinstance(result, AccountExists) for result in results) == 6
-        assert len(entries_of_names(backend)) == 1
-
-
-def entries_of_names(backend: SharedData) -> list[tuple[object, ...]]:
-    return backend.execute(f"SELECT id FROM journal WHERE actor = '{WHO}'")
+        assert len(await whos(store)) == 1
 
 
 class TestNames:

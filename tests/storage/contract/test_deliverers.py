@@ -18,7 +18,7 @@ from petstore.transactions.script import Effect, Script
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, entries, followed
+from tests.support.journal import ACTOR, entries, followed, lose
 from tests.support.webhooks import INT64_MAX, account, add, feed, tries, webhook
 
 URL = "https://shop.example/hook"
@@ -306,9 +306,7 @@ class TestGoingOn:
         endpoint = await mine(store)
         await add(store, 3)
         gone = await settled(store)
-        backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {gone.position.id}")
-        if gone.position.transaction:
-            backend.execute(f"UPDATE data_set SET gone_transaction = '{gone.position.transaction}'")
+        lose(backend.execute, gone.position)
         assert await store.deliverers.go_on("a", endpoint, endpoint.after) == gone
         assert (await mine(store)).after == gone
 

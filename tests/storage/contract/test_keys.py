@@ -22,8 +22,10 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
 
-def caller_of(store: Store, secret: str) -> asyncio.Task[Caller | None]:
-    return asyncio.ensure_future(store.keys.find_caller(digest(secret.encode())))
+async def caller_of(store: Store, secret: str) -> Caller:
+    caller = await store.keys.find_caller(digest(secret.encode()))
+    assert caller is not None
+    return caller
 
 
 class TestAccounts:
@@ -130,7 +132,6 @@ class TestRotate:
         new = await store.keys.rotate(1, "live", DAY_MS, ACTOR)
         for issued in (old, new):
             caller = await caller_of(store, issued.secret)
-            assert caller is not None
             stored = await store.keys.key(issued.record.id)
             assert caller.access is stored.access is issued.record.access is access
 
@@ -231,7 +232,6 @@ class TestRevokeAndPardon:
         clock.advance(10)
         assert (await store.keys.revoke(1, ACTOR)).revoked_at_ms == first_ms
         caller = await caller_of(store, secret)
-        assert caller is not None
         assert caller.revoked_at_ms == first_ms
 
     async def test_a_pardon_is_on_the_next_caller_and_clears_the_counter_store(
@@ -245,7 +245,6 @@ class TestRevokeAndPardon:
         await store.counters.save(LimiterState({}, {1: banned, 2: banned}), UsageChanges())
         await store.keys.pardon(1, ACTOR)
         caller = await caller_of(store, secret)
-        assert caller is not None
         assert caller.pardoned_at_ms == clock.now_ms()
         assert (await store.counters.load(clock.now_ms())).bans == {2: banned}
         assert [ban.key_id for ban in (await store.usage.report(1, clock.now_ms())).bans] == [2]
@@ -259,6 +258,5 @@ class TestRevokeAndPardon:
             clock.advance(step)
             await store.keys.pardon(1, ACTOR)
             caller = await caller_of(store, secret)
-            assert caller is not None
             pardons.append(caller.pardoned_at_ms)
         assert pardons == sorted(set(pardons))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 from collections import Counter
 from typing import Any
 
@@ -25,6 +24,7 @@ from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
+from tests.support.journal import recorded
 
 PLACED, APPROVED, DELIVERED, CANCELLED = OrderStatus
 # How an order gets to a state.
@@ -74,12 +74,7 @@ async def status_of(store: Store, pet_id: int = 1) -> str:
 
 
 def entries(backend: SharedData, subject: str = "order") -> list[tuple[Any, ...]]:
-    """(id, action, actor, before, after) of the journal, oldest first."""
-    rows = backend.execute(
-        "SELECT subject_id, action, actor, before, after FROM journal"
-        f" WHERE subject = '{subject}' AND action <> 'added' ORDER BY id"
-    )
-    return [(*row[:3], *(json.loads(str(text)) if text else None for text in row[3:])) for row in rows]
+    return recorded(backend.execute, subject)
 
 
 class TestPlace:
@@ -95,9 +90,9 @@ class TestPlace:
         assert await store.orders.get(1) == order
         assert await status_of(store) == "pending"
         after = {"accountId": 1, "petId": 1, "quantity": 1, "status": "placed", "complete": False}
-        assert entries(backend) == [(1, "placed", "test", None, after)]
+        assert entries(backend) == [("test", 1, "placed", None, after)]
         changed = {"status": "available"}, {"status": "pending"}
-        assert entries(backend, "pet") == [(1, "changed", "test", *changed)]
+        assert entries(backend, "pet") == [("test", 1, "changed", *changed)]
 
     @pytest.mark.parametrize("status", [PetStatus.PENDING, PetStatus.SOLD, None])
     async def test_only_an_available_animal_can_be_ordered(
@@ -237,10 +232,10 @@ class TestChange:
         delivered = await store.orders.change(1, "c", status=DELIVERED, ship_date_ms=clock.now_ms())
         assert delivered.ship_date_ms == clock.now_ms()
         assert entries(backend)[1:3] == [
-            (1, "approved", "a", {"status": "placed"}, {"status": "approved"}),
-            (1, "changed", "b", {}, {"shipDate": "1970-01-01T00:00:01.000Z"}),
+            ("a", 1, "approved", {"status": "placed"}, {"status": "approved"}),
+            ("b", 1, "changed", {}, {"shipDate": "1970-01-01T00:00:01.000Z"}),
         ]
-        ((_, action, actor, before, after),) = entries(backend)[3:]
+        ((actor, _, action, before, after),) = entries(backend)[3:]
         assert (action, actor) == ("delivered", "c")
         was = {"shipDate": "1970-01-01T00:00:01.000Z", "status": "approved", "complete": False}
         assert before == was
@@ -262,7 +257,7 @@ class TestChange:
         await store.orders.change(1, "a", ship_date_ms=1_000)
         for _ in range(2):
             assert (await store.orders.change(1, "b", ship_date_ms=None)).ship_date_ms is None
-        assert entries(backend)[2:] == [(1, "changed", "b", {"shipDate": "1970-01-01T00:00:01.000Z"}, {})]
+        assert entries(backend)[2:] == [("b", 1, "changed", {"shipDate": "1970-01-01T00:00:01.000Z"}, {})]
         assert (await store.orders.get(1)).ship_date_ms is None
         for status in (APPROVED, DELIVERED):
             await store.orders.change(1, "c", status=status)

@@ -19,18 +19,13 @@ from petstore.storage.store import Store
 from tests.storage.contract.test_pets import fill
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR
+from tests.support.journal import ACTOR, history_faults, recorded
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
 
-def entries(backend: SharedData) -> list[tuple[object, ...]]:
-    """(actor, animal, action, before, after) of each change and removal of an animal, in order."""
-    rows: list[Any] = backend.execute(
-        "SELECT actor, subject_id, action, before, after FROM journal"
-        " WHERE subject = 'pet' AND action <> 'added' ORDER BY id"
-    )
-    return [(*row[:3], *(None if text is None else json.loads(text) for text in row[3:])) for row in rows]
+def entries(backend: SharedData) -> list[tuple[Any, ...]]:
+    return recorded(backend.execute, "pet")
 
 
 def order(backend: SharedData, pet_id: int, status: str) -> None:
@@ -254,11 +249,7 @@ class TestManyAtOnce:
         assert [entry[2] for entry in told].count("removed") == 1
         assert told[-1][2] == "removed"
         assert len(told) == sum(isinstance(answer, Pet) for answer in answers)
-        pet: dict[str, object] = {"name": "pet 3", "categoryId": 3, "status": "available"}
-        for _, _, _, before, after in told:
-            assert isinstance(before, dict)
-            assert {name: pet[name] for name in before} == before
-            pet.update(after if isinstance(after, dict) else {})
+        assert history_faults(backend.execute) == []
         assert await store.pets.get(3) is None
 
     @pytest.mark.parametrize("round_number", range(3))

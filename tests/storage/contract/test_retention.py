@@ -27,7 +27,7 @@ from petstore.transactions.script import Script
 from tests.storage.contract.test_events import all_after, settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, entries, followed, written
+from tests.support.journal import ACTOR, entries, followed, lose, written
 
 REX = NewPet("Rex", 1)
 DAY = 86_400
@@ -245,9 +245,7 @@ async def test_entries_that_leave_while_a_page_is_read_are_not_missed(
     first, *_, last = await bookmarks(store, 3)
 
     def leave() -> None:
-        backend.execute(f"UPDATE data_set SET is_whole = false, gone_id = {last.position.id}")
-        if last.position.transaction:
-            backend.execute(f"UPDATE data_set SET gone_transaction = '{last.position.transaction}'")
+        lose(backend.execute, last.position)
         backend.execute(f"DELETE FROM journal WHERE id <= {last.position.id}")
 
     store.events._database = Between(store.events._database, leave)  # type: ignore[assignment]

@@ -73,14 +73,17 @@ async def watched(backend: SharedData) -> Watched:
 class TestWhatMoves:
     """A version moves whenever something that is kept under it changes."""
 
-    async def test_animals_move_the_catalogue_alone(self, watched: Watched) -> None:
-        """An addition, changes, a removal."""
-        pets = watched.store.pets
+    async def test_animals_and_names_move_the_catalogue_alone(self, watched: Watched) -> None:
+        """An addition, changes, a removal; kept answers with the old names of categories end too."""
+        pets, categories = watched.store.pets, watched.store.categories
         for change in (
             pets.add(NewPet("Tom", 2), ACTOR),
             pets.change(1, PetChange(name="Rex II"), ACTOR),
             pets.change(1, PetChange(status=PetStatus.SOLD), ACTOR),
             pets.remove(2, ACTOR),
+            categories.name(1, "Dogs", ACTOR),
+            categories.name(1, "Cats", ACTOR),
+            categories.unname(1, ACTOR),
         ):
             await watched.begin()
             await change
