@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+import msgspec
+
 from verification.simulation.virtual import EPOCH_MS
 
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 
 
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """One decision that a client was told."""
 
-    __slots__ = ("allowed", "at_ms", "banned", "local")
-
-    def __init__(self, at_ms: int, *, allowed: bool, banned: bool, local: bool) -> None:
-        self.at_ms = at_ms
-        self.allowed = allowed
-        self.banned = banned
-        self.local = local
+    at_ms: int
+    allowed: bool
+    banned: bool
+    local: bool
 
 
 class Admissions:

@@ -85,12 +85,12 @@ class _LateLimiter:
         self._limiter.saved()
 
 
-def _no_mark(parts: Parts) -> None:
-    parts.valkey.marks = False
+def _valkey(flag: str, value: bool) -> Callable[[Parts], None]:
+    """With a flag of SimulatedValkey."""
+    return lambda parts: setattr(parts.valkey, flag, value)
 
 
-def _no_bump(parts: Parts) -> None:
-    parts.valkey.moves = False
+_no_mark = _valkey("marks", False)
 
 
 def _answers_first(parts: Parts) -> None:
@@ -114,18 +114,6 @@ def _own_counters(parts: Parts) -> None:
         process.gate = process.gate_on(MemoryLimiter(process.clock, parts.policy, NoVersions()))
 
 
-def _torn(parts: Parts) -> None:
-    parts.valkey.torn = True
-
-
-def _no_records(parts: Parts) -> None:
-    parts.store.loads = False
-
-
-def _no_epoch(parts: Parts) -> None:
-    parts.valkey.doubts = False
-
-
 def _elsewhere(_: Parts) -> None:
     """The lease is a number of a module, in `left_out`; the share is divided when the fleet is built."""
 
@@ -133,15 +121,15 @@ def _elsewhere(_: Parts) -> None:
 UNDIVIDED = "divided share"
 OMISSIONS: dict[str, Callable[[Parts], None]] = {
     "mark": _no_mark,
-    "bump": _no_bump,
+    "bump": _valkey("moves", False),
     "mark, and answer after bump": _answers_first,
     "version before read (pages)": _late_pages,
     "version before read (callers)": _late_callers,
     "lease": _elsewhere,
     "shared counters": _own_counters,
-    "one round trip": _torn,
-    "recovery records": _no_records,
-    "epoch": _no_epoch,
+    "one round trip": _valkey("torn", True),
+    "recovery records": lambda parts: setattr(parts.store, "loads", False),
+    "epoch": _valkey("doubts", False),
     UNDIVIDED: _elsewhere,
 }
 

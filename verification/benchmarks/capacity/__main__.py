@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from verification.benchmarks.capacity import decisions, pages, rows, statements, stock, tables
 
@@ -24,19 +25,15 @@ def main() -> None:
         "--stores", nargs="+", default=["sqlite", "postgres"], help="for stock (default: both)"
     )
     arguments = parser.parse_args()
+    measures: dict[str, Callable[[], object]] = {
+        "decisions": lambda: decisions.measure(60_000, 100_000),
+        "statements": statements.measure,
+        "stock": lambda: stock.measure(arguments.rows, arguments.stores),
+        "pages": lambda: pages.measure(arguments.animals),
+        "rows": lambda: rows.measure(arguments.animals[-1]),
+    }
     for group in arguments.groups:
-        if group == "model":
-            print(tables.of_model())
-        elif group == "decisions":
-            print(tables.of_measured(group, decisions.measure(60_000, 100_000)))
-        elif group == "statements":
-            print(tables.of_measured(group, statements.measure()))
-        elif group == "stock":
-            print(tables.of_measured(group, stock.measure(arguments.rows, arguments.stores)))
-        elif group == "pages":
-            print(tables.of_measured(group, pages.measure(arguments.animals)))
-        else:
-            print(tables.of_measured(group, rows.measure(arguments.animals[-1])))
+        print(tables.of_model() if group == "model" else tables.of_measured(group, measures[group]()))
 
 
 if __name__ == "__main__":

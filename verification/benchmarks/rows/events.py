@@ -36,7 +36,6 @@ def measure(_: Plan) -> list[Row]:
     source, (key, *_others) = database(ANIMALS)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as started:
         folder = Path(temporary)
-        folder.chmod(0o755)  # PostgreSQL does not run as root
         file = copy_of(source, folder)
         keys = [issue_key(file, f"waits-{number}") for number in range(WAITERS // _OF_ONE_ACCOUNT)]
         with servers.petstore("waits", file) as shop:

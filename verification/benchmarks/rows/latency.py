@@ -191,7 +191,6 @@ def _beside_first_readers(rounds: int, folder: Path) -> list[Row]:
 def _shared(seconds: float, rounds: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        folder.chmod(0o755)  # PostgreSQL does not run as root
         with backing(folder) as shared, shared.replica(folder, 1) as shop:
             url = shared.settings["database_url"]
             dump: list[str | Path] = [

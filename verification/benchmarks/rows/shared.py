@@ -53,6 +53,7 @@ class Backing(msgspec.Struct):
 @contextmanager
 def backing(folder: Path) -> Iterator[Backing]:
     """Both servers, with the animals of the embedded measurements."""
+    folder.chmod(0o755)  # PostgreSQL does not run as root
     source, (key, *_) = database(ANIMALS)
     postgres = parts.Postgres(folder, free_port())
     valkey = parts.Valkey(folder, free_port())
@@ -79,7 +80,6 @@ def measure(plan: Plan) -> list[Row]:
     source, (key, *_) = database(ANIMALS)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as started:
         folder = Path(temporary)
-        folder.chmod(0o755)  # PostgreSQL does not run as root
         shared = started.enter_context(backing(folder))
         shop = started.enter_context(servers.petstore("embedded", copy_of(source, folder)))
         top = started.enter_context(servers.ceiling(folder, page_bytes(shop.port, key)))

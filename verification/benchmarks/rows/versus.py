@@ -43,7 +43,6 @@ def measure(plan: Plan, commit: str) -> list[Row]:
     pin()  # the bursts are of this process
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        folder.chmod(0o755)  # PostgreSQL does not run as root
         earlier = from_history(commit, folder / "earlier")
         programs = {commit: earlier, _NOW: Path(sys.executable).parent / "petstore"}
         with backing(folder) as shared:

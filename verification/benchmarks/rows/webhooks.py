@@ -85,7 +85,6 @@ def measure(plan: Plan) -> list[Row]:
     source, (key, *_) = database(ANIMALS)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as started:
         folder = Path(temporary)
-        folder.chmod(0o755)  # PostgreSQL does not run as root
         rows = (
             _soon(source, key, folder) + _many(source, key, folder, plan) + _idle(source, key, folder, plan)
         )

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 
-from tests.support.machine import memory
 from tests.support.report import Report
 from verification.simulation.callers.checks import faults
-from verification.simulation.callers.origin import origin
+from verification.simulation.callers.origin import Origin, with_origin
 from verification.simulation.callers.run import Run
 from verification.simulation.callers.schedule import draw
 from verification.simulation.virtual import VirtualLoop
@@ -22,18 +18,8 @@ _FIRST_MIDNIGHT = 10  # VirtualClock begins ten seconds before one
 
 def play(seeds: Iterable[int], report: Report) -> None:
     """A schedule from each seed, one after another in one service."""
-    loop = VirtualLoop()
-    asyncio.set_event_loop(loop)
-    try:
-        with tempfile.TemporaryDirectory(dir=memory()) as folder:
-            loop.run_until_complete(_play(seeds, report, loop, Path(folder)))
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
 
-
-async def _play(seeds: Iterable[int], report: Report, loop: VirtualLoop, folder: Path) -> None:
-    async with origin(folder, loop) as service:
+    async def work(service: Origin, loop: VirtualLoop) -> None:
         for seed in seeds:
             schedule = draw(seed)
             day = (loop.time() // _DAY_SECONDS + _DAYS_APART) * _DAY_SECONDS + _FIRST_MIDNIGHT
@@ -43,6 +29,8 @@ async def _play(seeds: Iterable[int], report: Report, loop: VirtualLoop, folder:
             for fault in faults(run):
                 report.fault(f"schedule {seed}, {schedule.kind}: {fault}")
             _count(run, report)
+
+    with_origin(work)
 
 
 def _count(run: Run, report: Report) -> None:

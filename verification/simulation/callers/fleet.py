@@ -62,16 +62,15 @@ class Fleet:
     def __init__(self, kind: str, seed: int, origin: Origin, loop: VirtualLoop) -> None:
         self._name = f"{kind} {seed}".replace(" ", "-")
         self._rng = random.Random(self._name)
-        self._demands = [DEMANDS[kind if kind in DEMANDS else self._any()] for _ in range(PROCESSES)]
+        self._demands = [
+            DEMANDS[kind if kind in DEMANDS else self._rng.choice(list(DEMANDS))] for _ in range(PROCESSES)
+        ]
         self._weather = _UNEVEN if seed % 2 else _CALM
         self._origin = origin
         self._loop = loop
         self._networks: list[Network] = []
         self._result = Result(Counter(), 0, 0, Made(), 0.0)
         self._key_id = 0
-
-    def _any(self) -> str:
-        return self._rng.choice(list(DEMANDS))
 
     async def run(self) -> Result:
         """Ten windows."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import apsw
 
@@ -18,8 +19,11 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.journal import ACTOR
+from tests.support.machine import memory
 from tests.support.service import Answer, Shop, call, open_shop
 from verification.simulation.virtual import VirtualClock, VirtualLoop
+
+_T = TypeVar("_T")
 
 
 class Down(Exception):
@@ -120,3 +124,20 @@ async def origin(folder: Path, loop: VirtualLoop) -> AsyncIterator[Origin]:
     finally:
         with loop.standing():
             await opened.__aexit__(None, None, None)
+
+
+def with_origin(work: Callable[[Origin, VirtualLoop], Awaitable[_T]]) -> _T:
+    """What comes of work in a service of its own, on a loop of simulated time."""
+    loop = VirtualLoop()
+
+    async def use(folder: Path) -> _T:
+        async with origin(folder, loop) as service:
+            return await work(service, loop)
+
+    asyncio.set_event_loop(loop)
+    try:
+        with tempfile.TemporaryDirectory(dir=memory()) as folder:
+            return loop.run_until_complete(use(Path(folder)))
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
