@@ -14,10 +14,10 @@ from petstore.background import search
 from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
 from petstore.core.search import Progress
-from petstore.storage.backend import backend_for
 from petstore.storage.store import Store
 from petstore.transactions.search import Search
 from petstore.wiring.jobs import carry_out_jobs
+from tests.support.backends import opened_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -29,9 +29,8 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
-    opened = backend_for(f"sqlite:///{tmp_path}/petstore.db").open(clock)
-    yield opened
-    await opened.close()
+    async with opened_store(f"sqlite:///{tmp_path}/petstore.db", clock) as opened:
+        yield opened
 
 
 @pytest.fixture

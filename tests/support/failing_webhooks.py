@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from petstore.core.deliverers import Settled
+from petstore.core.events import Bookmark
 from petstore.core.webhooks import NewWebhook, Standing, Try, Webhook
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR
@@ -18,14 +21,25 @@ async def add_webhook(store: Store, key_id: int = 1, url: str = URL, description
     return (await store.webhooks.create(key.account_id, key_id, new, "sealed", ACTOR))[0]
 
 
-async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:
-    """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
+async def settle(
+    store: Store,
+    webhook_id: int,
+    standing: Standing,
+    after: Bookmark | None = None,
+    tries: Sequence[Try] = (),
+) -> None:
+    """Note how it does, what came of tries and, unless it stays, where it goes on."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
     (endpoint,) = [each for each in owned.endpoints if each.id == webhook_id]
+    found = Settled(after or endpoint.after, standing, list(tries), [], [])
+    assert await store.deliverers.settle(_OWNER, endpoint, found)
+
+
+async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:
+    """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
     standing = Standing(len(tries), since_ms) if since_ms is not None else Standing()
-    settled = Settled(endpoint.after, standing, tries, [], [])
-    assert await store.deliverers.settle(_OWNER, endpoint, settled)
+    await settle(store, webhook_id, standing, tries=tries)
 
 
 async def let_fail(

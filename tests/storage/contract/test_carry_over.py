@@ -7,8 +7,7 @@ import asyncio
 import asyncpg
 
 from petstore.core.pets import PetChange, PetStatus
-from petstore.storage.backend import backend_for
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, opened_store
 from tests.support.carryover import faults, fill_first_release
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
@@ -28,12 +27,9 @@ async def test_the_history_becomes_the_journal(url: str) -> None:
     await asyncio.to_thread(fill_first_release, url, _ANIMALS, _CHANGES)
     migrate(url)
     assert list(faults(url, _ANIMALS, _CHANGES)) == []
-    store = backend_for(url).open(ManualClock())
-    try:
+    async with opened_store(url, ManualClock()) as store:
         await store.pets.change(1, PetChange(status=PetStatus.SOLD), ACTOR)
         found = [(entry.type, entry.actor, entry.after) for entry in await entries(store, "pet:1")]
-    finally:
-        await store.close()
     assert found == [
         ("pet.changed", "cli:anna", {"status": "pending"}),
         ("pet.changed", ACTOR, {"status": "sold"}),

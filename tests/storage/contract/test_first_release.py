@@ -12,11 +12,11 @@ import pytest
 from petstore.core.durations import DAY_MS
 from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.pets import Created, NewPet, Pet, PetStatus
-from petstore.storage.backend import backend_for, sqlite_path
+from petstore.storage.backend import sqlite_path
 from petstore.storage.store import Store
 from petstore.transactions.idempotency import lock_number
 from tests.storage.contract.test_schema_steps import newest
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, opened_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, plain_user, run
@@ -118,9 +118,8 @@ async def store(first: FirstRelease, clock: ManualClock) -> AsyncIterator[Store]
     """This program on that database, which it has migrated; an animal of 1.0.0 is in it."""
     await first.add(Idempotency(1, "before"), clock.now_ms())
     migrate(first.url)
-    opened = backend_for(first.url).open(clock)
-    yield opened
-    await opened.close()
+    async with opened_store(first.url, clock) as opened:
+        yield opened
 
 
 def replay(pet_id: int) -> Created:

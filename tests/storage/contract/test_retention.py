@@ -11,7 +11,6 @@ import pytest
 
 from petstore.background import retention as background
 from petstore.background.retention import remove_old
-from petstore.core.deliverers import Settled
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, EventsGone
 from petstore.core.events import Bookmark, Event, EventQuery
@@ -20,14 +19,16 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import NewWebhook, Standing, Try, WebhookChange
+from petstore.core.webhooks import Standing, Try, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
 from tests.storage.contract.test_events import all_after, settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
+from tests.support.failing_webhooks import add_webhook, settle
 from tests.support.journal import ACTOR, entries, followed, lose, written
+from tests.support.webhooks import account
 
 REX = NewPet("Rex", 1)
 DAY = 86_400
@@ -312,7 +313,7 @@ async def test_what_a_removed_webhook_had_leaves_in_steps(
     store: Store, backend: SharedData, clock: ManualClock
 ) -> None:
     """However young it is; what another one has stays, and of the removed one whose its events are."""
-    hooks = [await webhook(store) for _ in range(2)]
+    hooks = await webhooks(store, 2)
     for hook in hooks:
         await note_tries(store, hook, [1_800_000_000_000] * 5)
         for number in range(5):
@@ -335,7 +336,7 @@ async def test_events_of_a_removed_webhook_come_again(
     store: Store, backend: SharedData, clock: ManualClock
 ) -> None:
     """To its account, as long as entries are kept; then its row leaves too."""
-    hooks = [await webhook(store) for _ in range(3)]
+    hooks = await webhooks(store, 3)
     for hook in hooks:
         await store.webhooks.change(hook, WebhookChange(enabled=False), ACTOR)
     disabled = EventQuery(100, 1, frozenset({"webhook.disabled"}))
@@ -360,7 +361,7 @@ class TestTries:
         self, store: Store, clock: ManualClock, keep_ms: int | None
     ) -> None:
         """To the millisecond, whether changes are kept or not, and of every webhook; the others stay."""
-        hooks = [await webhook(store) for _ in range(2)]
+        hooks = await webhooks(store, 2)
         changes = len(await entries(store))
         clock.advance(100 * DAY)
         now_ms = clock.now_ms()
@@ -374,22 +375,14 @@ class TestTries:
         assert (len(await entries(store)) == changes) == (keep_ms is None)
 
 
-async def webhook(store: Store) -> int:
-    """A new webhook of the account `shop`."""
-    if await store.is_empty():
-        await store.accounts.add("shop", PRO, ACTOR)
-        await store.keys.issue("shop", "test", ACTOR)
-    made, _, _ = await store.webhooks.create(1, 1, NewWebhook("https://shop.example/hook"), "[]", ACTOR)
-    return made.id
+async def webhooks(store: Store, count: int) -> list[int]:
+    """New webhooks of the account `shop`."""
+    await account(store, "shop", PRO)
+    return [(await add_webhook(store)).id for _ in range(count)]
 
 
 async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
     """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
-    await store.deliverers.claim("deliverer", [], is_alone=False)
-    [endpoint] = [
-        each for each in (await store.deliverers.owned("deliverer")).endpoints if each.id == webhook_id
-    ]
     succeeded = Try("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
     failed = [Try("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "") for at_ms in failed_at_ms]
-    settled = Settled(endpoint.after, Standing(), [succeeded, *failed], [], [])
-    assert await store.deliverers.settle("deliverer", endpoint, settled)
+    await settle(store, webhook_id, Standing(), tries=[succeeded, *failed])

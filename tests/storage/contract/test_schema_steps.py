@@ -18,7 +18,7 @@ from petstore.storage import migrations
 from petstore.storage.backend import backend_for, sqlite_path
 from petstore.storage.postgres import schema as postgres
 from petstore.storage.sqlite import schema as sqlite
-from tests.support.backends import execute_at
+from tests.support.backends import execute_at, opened_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.schemas import FIRST_RELEASE, Know, knowing, migrate
@@ -77,8 +77,7 @@ class TestExpanding:
         know(EXPAND, "CREATE TABLE tags (id integer PRIMARY KEY)")
         assert len(migrate(url)) == 2
         know()
-        store = backend_for(url).open(ManualClock())
-        try:
+        async with opened_store(url, ManualClock()) as store:
             before = await store.versions.current()
             await store.pets.add(NewPet("Rex", 1), ACTOR)
             assert await store.versions.current() != before
@@ -87,8 +86,6 @@ class TestExpanding:
             revoked = await store.keys.revoke(issued.record.id, ACTOR)
             assert revoked.revoked_at_ms is not None
             assert [pet.name for pet in (await store.pets.page(PageQuery())).pets] == ["Rex"]
-        finally:
-            await store.close()
         assert execute_at(url, "SELECT name, chip FROM pets") == [("Rex", "")]
 
     def test_the_first_release_goes_on_too(self, url: str, know: Know) -> None:
@@ -154,9 +151,8 @@ class TestContracting:
         know(EXPAND, ("DROP VIEW pet_status_changes", 1))
         migrate(url)
         know(EXPAND)
-        store = backend_for(url).open(ManualClock())
-        await store.pets.add(NewPet("Rex", 1), ACTOR)
-        await store.close()
+        async with opened_store(url, ManualClock()) as store:
+            await store.pets.add(NewPet("Rex", 1), ACTOR)
         know()
         with pytest.raises(ConfigurationError):
             backend_for(url).open(ManualClock())

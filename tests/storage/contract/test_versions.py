@@ -26,9 +26,9 @@ from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
 from petstore.storage.store import Store
-from tests.support.backends import SharedData
+from tests.support.backends import SharedData, execute_in_file
 from tests.support.journal import ACTOR
-from tests.support.service import Shop
+from tests.support.service import Shop, outsider
 from tests.support.waiting import until
 
 
@@ -206,9 +206,9 @@ class TestTurn:
         return LoopReader(spy)  # type: ignore[arg-type]
 
     def write(self, database: str) -> None:
-        connection = apsw.Connection(database)
-        connection.execute("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')")
-        connection.close()
+        execute_in_file(
+            Path(database), "INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')"
+        )
 
     async def test_one_look_serves_all_requests_of_a_turn(self, spy: Spy, versions: LoopReader) -> None:
         """A hundred requests that were received together; the next turn looks again."""
@@ -335,14 +335,12 @@ class TestUnderLoad:
         committed, going = [0], [True]
 
         def write() -> None:
-            connection = apsw.Connection(str(shop.path))
-            connection.set_busy_timeout(10_000)
-            connection.execute("PRAGMA synchronous = OFF")
-            while going[0]:
-                number = committed[0] + 1
-                connection.execute("UPDATE pets SET name = ? WHERE id = 1", (str(number),))
-                committed[0] = number
-            connection.close()
+            with outsider(shop.path) as connection:
+                connection.execute("PRAGMA synchronous = OFF")
+                while going[0]:
+                    number = committed[0] + 1
+                    connection.execute("UPDATE pets SET name = ? WHERE id = 1", (str(number),))
+                    committed[0] = number
 
         async def read(floor: int) -> int:
             answer = await shop.ask("GET", "/v1/pets?limit=1")

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.core.deliverers import Settled
-from petstore.core.events import Bookmark
 from petstore.core.limits.plans import PRO
 from petstore.core.pets import NewPet
-from petstore.core.webhooks import DisabledReason, NewWebhook, Standing, WebhookChange
+from petstore.core.webhooks import DisabledReason, Standing, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
 from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
+from tests.support.failing_webhooks import add_webhook, settle
 from tests.support.journal import ACTOR
+from tests.support.webhooks import account
 
 REX = NewPet("Rex", 1)
-OWNER = "deliverer"
 FAILED = Standing(1, 1)
 
 
 @pytest.fixture(autouse=True)
 async def shop(store: Store) -> None:
     """An account with a key."""
-    await store.accounts.add("shop", PRO, ACTOR)
-    await store.keys.issue("shop", "test", ACTOR)
+    await account(store, "shop", PRO)
 
 
 async def webhook(store: Store) -> int:
-    made, _, _ = await store.webhooks.create(1, 1, NewWebhook("https://shop.example/hook"), "[]", ACTOR)
-    return made.id
-
-
-async def settle(store: Store, webhook_id: int, standing: Standing, after: Bookmark | None = None) -> None:
-    """Note how a webhook does and, unless it stays, where it goes on."""
-    await store.deliverers.claim(OWNER, [], is_alone=False)
-    endpoints = {each.id: each for each in (await store.deliverers.owned(OWNER)).endpoints}
-    endpoint = endpoints[webhook_id]
-    found = Settled(after or endpoint.after, standing, [], [], [])
-    assert await store.deliverers.settle(OWNER, endpoint, found)
+    return (await add_webhook(store)).id
 
 
 async def waited(store: Store) -> float:

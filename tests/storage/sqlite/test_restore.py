@@ -50,12 +50,9 @@ class Place:
         return upkeep.restore(str(self.path), str(source or self.backup), ACTOR, ManualClock(), 100)
 
     def names(self, path: Path | str | None = None) -> list[str]:
-        connection = apsw.Connection(str(path or self.path))
-        try:
-            assert connection.execute("PRAGMA integrity_check").get == "ok"
-            return [row[0] for row in connection.execute("SELECT name FROM pets ORDER BY id")]
-        finally:
-            connection.close()
+        file = Path(path or self.path)
+        assert execute_in_file(file, "PRAGMA integrity_check") == [("ok",)]
+        return [row[0] for row in execute_in_file(file, "SELECT name FROM pets ORDER BY id")]
 
     def files(self) -> list[str]:
         return sorted(file.name for file in self.path.parent.iterdir())
@@ -239,17 +236,12 @@ class TestBesideOthers:
     @pytest.mark.parametrize("more", [0, 3])
     def test_the_versions_are_new_to_everybody(self, place: Place, more: int) -> None:
         """Neither those of the database nor those of the backup come again."""
-        seen = []
-        for path in (place.backup, place.path):
-            connection = apsw.Connection(str(path))
-            for _ in range(more if path == place.backup else 0):
-                connection.execute("UPDATE pets SET category_id = category_id + 1")
-            seen.append(connection.execute("SELECT catalogue, keyring FROM versions").get)
-            connection.close()
+        for _ in range(more):
+            execute_in_file(place.backup, "UPDATE pets SET category_id = category_id + 1")
+        versions = "SELECT catalogue, keyring FROM versions"
+        seen = [*execute_in_file(place.backup, versions), *execute_in_file(place.path, versions)]
         place.restore()
-        connection = apsw.Connection(str(place.path))
-        now = connection.execute("SELECT catalogue, keyring FROM versions").get
-        connection.close()
+        (now,) = execute_in_file(place.path, versions)
         assert all(now[which] > before[which] for which in (0, 1) for before in seen)
 
     @pytest.mark.parametrize(
@@ -263,9 +255,7 @@ class TestBesideOthers:
     )
     def test_damaged_versions_do_not_prevent_it(self, place: Place, damage: str) -> None:
         """The very table from which it reads."""
-        connection = apsw.Connection(str(place.path))
-        connection.execute(damage)
-        connection.close()
+        execute_in_file(place.path, damage)
         place.restore()
         assert place.names() == BACKED_UP
 

@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -22,6 +21,7 @@ from petstore.storage.sqlite import upkeep, whole_copies
 from petstore.storage.sqlite.lock import lock_for_serving
 from petstore.storage.sqlite.schema import migrate, read_file
 from petstore.storage.sqlite.store import SqliteStore
+from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.journal import ACTOR
@@ -45,12 +45,8 @@ async def store(path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
 
 
 def pets_in(path: Path) -> dict[int, str]:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        rows: list[Any] = connection.execute("SELECT id, name FROM pets").fetchall()
-        return dict(rows)
-    finally:
-        connection.close()
+    with contextlib.closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        return dict(connection.execute("SELECT id, name FROM pets"))
 
 
 async def with_backup(path: Path, clock: ManualClock) -> tuple[SqliteStore, Path]:
@@ -233,9 +229,7 @@ class TestRestore:
         """This program could not serve it."""
         backup = path.with_name("backup.db")
         upkeep.backup(str(path), str(backup), 1_000)
-        newer = apsw.Connection(str(backup))
-        newer.execute("PRAGMA user_version = 99")
-        newer.close()
+        execute_in_file(backup, "PRAGMA user_version = 99")
         with pytest.raises(ConfigurationError, match="schema version 99"):
             upkeep.restore(str(path), str(backup), ACTOR, ManualClock(), 1_000)
 
