@@ -6,10 +6,8 @@ loopback's. A page comes compressed; what it loads besides is counted once, sinc
 
 from __future__ import annotations
 
-import http.client
 import re
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from urllib.parse import urljoin
 
@@ -17,7 +15,7 @@ import msgspec
 
 from tests.support.console_places import DEAR, PLACES, WITHOUT_SESSION, People, places
 from verification.benchmarks.console.data import Size
-from verification.benchmarks.console.served import served
+from verification.benchmarks.console.served import Reader, served
 
 MOST_MS, MOST_KB = 50.0, 100.0
 _ROUNDS = 50
@@ -51,30 +49,7 @@ class Measured(msgspec.Struct):
         return msgspec.structs.replace(self, pages=slowest[:count])
 
 
-class _Reader:
-    """A person's browser without the drawing: a connection that is kept, and a cookie."""
-
-    def __init__(self, port: int, token: str) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._headers = {"Accept": "text/html", "Accept-Encoding": "gzip"}
-        if token:
-            self._headers["Cookie"] = f"petstore-session={token}"
-
-    def get(self, target: str, *, plain: bool = False) -> tuple[float, int, bytes]:
-        """Milliseconds, bytes of the whole answer, and its body. Raises RuntimeError unless it is a 200."""
-        headers = self._headers | ({"Accept-Encoding": "identity"} if plain else {})
-        began = time.perf_counter()
-        self._connection.request("GET", target, headers=headers)
-        answer = self._connection.getresponse()
-        body = answer.read()
-        took = (time.perf_counter() - began) * 1_000
-        if answer.status != 200:
-            raise RuntimeError(f"{target} was answered {answer.status}: {body[:300]!r}")
-        head = sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
-        return took, head + len(body), body
-
-
-def _besides(reader: _Reader, target: str) -> float:
+def _besides(reader: Reader, target: str) -> float:
     """Kilobytes of the style sheets and scripts of a page."""
     _, _, body = reader.get(target, plain=True)
     loaded = {urljoin(target, address.decode()) for address in _LOADED.findall(body)}
@@ -82,7 +57,7 @@ def _besides(reader: _Reader, target: str) -> float:
 
 
 def _measure(store: str, port: int, people: People, size: Size) -> Iterator[PageCost]:
-    readers = {True: _Reader(port, people.token), False: _Reader(port, "")}
+    readers = {True: Reader(port, people), False: Reader(port)}
     known = {"pet": size.animals // 2, "order": 19, "open_order": 20}
     known |= {"account": 1, "banned_account": 2, "key": 1}
     views = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from tests.support.console_places import People, add_people
 from tests.support.programs import from_history
 from tools.servers.petstore import PROGRAM
 from verification.benchmarks import servers
+from verification.benchmarks.console.served import Reader
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians_over_starts
 from verification.benchmarks.load.closed import Load, rate, run
@@ -48,18 +48,9 @@ def measure(plan: Plan, before: str | None) -> list[Row]:
 
 def _look_at_pages(port: int, people: People) -> None:
     """Pages that need no data: what a first look at the console loads."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    reader = Reader(port, people)
     for page in ("", "/pets", "/orders", "/stock", "/accounts", "/journal", "/service", "/people", "/me"):
-        connection.request(
-            "GET",
-            f"/console{page}",
-            headers={"Accept": "text/html", "Cookie": f"petstore-session={people.token}"},
-        )
-        answer = connection.getresponse()
-        answer.read()
-        if answer.status != 200:
-            raise RuntimeError(f"/console{page} was answered {answer.status}")
-    connection.close()
+        reader.get(f"/console{page}", plain=True)
 
 
 def _measure_once(

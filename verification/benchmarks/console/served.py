@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from urllib.request import Request, urlopen
 
 from tests.support.console_places import People
 from tests.support.postgres import PostgresServer
@@ -24,6 +24,29 @@ class Served(NamedTuple):
     port: int
     people: People
     url: str
+
+
+class Reader:
+    """A person's browser without the drawing: a connection that is kept, and a cookie."""
+
+    def __init__(self, port: int, people: People | None = None) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._headers = {"Accept": "text/html", "Accept-Encoding": "gzip"}
+        if people:
+            self._headers["Cookie"] = f"petstore-session={people.token}"
+
+    def get(self, target: str, *, plain: bool = False) -> tuple[float, int, bytes]:
+        """Milliseconds, bytes of the whole answer, and its body. Raises RuntimeError unless it is a 200."""
+        headers = self._headers | ({"Accept-Encoding": "identity"} if plain else {})
+        began = time.perf_counter()
+        self._connection.request("GET", target, headers=headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        took = (time.perf_counter() - began) * 1_000
+        if answer.status != 200:
+            raise RuntimeError(f"{target} was answered {answer.status}: {body[:300]!r}")
+        head = sum(len(name) + len(value) + 4 for name, value in answer.getheaders())
+        return took, head + len(body), body
 
 
 @contextmanager
@@ -46,15 +69,8 @@ def served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[Serve
             settings |= {"database_url": url, "valkey_url": valkey.url}
         server = stack.enter_context(servers.petstore("console", path, settings=settings))
         say(f"{store}: the index of names is made")
-        while b"The index of names is being made" in _searched(server.port, people):
+        reader = Reader(server.port, people)
+        while b"The index of names is being made" in reader.get("/console/search?q=be", plain=True)[2]:
             time.sleep(1)
         say(f"{store}: measuring")
         yield Served(server.port, people, url)
-
-
-def _searched(port: int, people: People) -> bytes:
-    asked = Request(
-        f"http://127.0.0.1:{port}/console/search?q=be", headers={"Cookie": f"petstore-session={people.token}"}
-    )
-    with urlopen(asked, timeout=60) as answer:
-        return bytes(answer.read())
