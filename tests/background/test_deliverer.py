@@ -21,6 +21,8 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 from tests.support.waiting import until
 from tests.support.webhooks import (
+    Answer,
+    Gate,
     Got,
     Process,
     Receiver,
@@ -130,24 +132,15 @@ async def test_the_window_opens_with_successes_and_a_failure_closes_it(
     store: Store, hook: Webhook, process: Process, receiver: Receiver, sender: Recorder
 ) -> None:
     """One request at a time, then up to eight at once; of a backlog."""
-    gates: list[asyncio.Future[int]] = []
-
-    async def hold(_: Got) -> web.Response:
-        gates.append(asyncio.get_running_loop().create_future())
-        return web.Response(status=await gates[-1])
-
-    receiver.answer = hold
+    gate = receiver.answer = Gate()
     await add(store, 40)
     working = asyncio.create_task(process.work())
     for width, status in [(1, 204), (2, 204), (4, 204), (8, 204), (8, 500), (1, 204), (2, 204)]:
-        await until(lambda width=width: len(gates) == sender.under_way == width)  # type: ignore[misc]
-        for gate in gates:
-            gate.set_result(status)
-        gates.clear()
-        await until(lambda: sender.under_way == len(gates) > 0)
+        await until(lambda width=width: len(gate.waiting) == sender.under_way == width)  # type: ignore[misc]
+        gate.open(status)
+        await until(lambda: sender.under_way == len(gate.waiting) > 0)
     receiver.answer = answers(204)
-    for gate in gates:
-        gate.set_result(204)
+    gate.open()
     await working
     assert len(set(sender.began)) == 40
 
@@ -246,6 +239,15 @@ async def test_newer_events_go_on_at_the_end_of_a_pause_though_repetitions_are_l
     assert receiver.taken() == [old]
 
 
+async def pause(store: Store, process: Process, receiver: Receiver, status: int) -> None:
+    """The first of two events is answered with an hour's pause; what comes then is taken."""
+    receiver.answer = answers(status, Retry_After="3600")
+    await add(store, 2)
+    await process.work()
+    receiver.answer = answers(204)
+    receiver.taken()
+
+
 @pytest.mark.parametrize("is_restarted", [False, True])
 async def test_a_clock_that_was_set_back_holds_nothing(
     store: Store,
@@ -258,11 +260,7 @@ async def test_a_clock_that_was_set_back_holds_nothing(
 ) -> None:
     """Neither the pause nor the repetition of a year ahead, nor what came behind them."""
     now_ms, clock.ms = clock.ms, clock.ms + 365 * DAY_MS
-    receiver.answer = answers(503, Retry_After="3600")
-    await add(store, 2)
-    await process.work()
-    receiver.answer = answers(204)
-    receiver.taken()
+    await pause(store, process, receiver, 503)
     if is_restarted:
         await process.stop()
         process = Process(store, sender, clock)
@@ -274,11 +272,7 @@ async def test_who_asks_for_a_test_does_not_wait_for_a_pause(
     store: Store, hook: Webhook, process: Process, receiver: Receiver
 ) -> None:
     """Nor for the end of repetitions that are due behind it."""
-    receiver.answer = answers(503, Retry_After="3600")
-    await add(store, 2)
-    await process.work()
-    receiver.answer = answers(204)
-    receiver.taken()
+    await pause(store, process, receiver, 503)
     event_id = await store.deliveries.test(1, ACTOR, 1)
     await process.work()
     assert [got.event["id"] for got in receiver.got[-1:]] == [event_id]
@@ -289,15 +283,25 @@ async def test_another_url_is_not_left_alone_for_the_former_one(
     store: Store, hook: Webhook, process: Process, receiver: Receiver
 ) -> None:
     """The new receiver gets at once what waits for no repetition."""
-    receiver.answer = answers(429, Retry_After="3600")
-    await add(store, 2)
-    await process.work()
-    receiver.answer = answers(204)
-    receiver.taken()
+    await pause(store, process, receiver, 429)
     await store.webhooks.change(1, WebhookChange(url=receiver.url("/new")), ACTOR)
     await process.work()
     _, second = await feed(store)
     assert receiver.taken() == [second]
+
+
+def holding() -> tuple[dict[int, asyncio.Future[web.Response]], Answer]:
+    """An answer about an animal waits for the future under its id; `/other` gets one at once."""
+    gates: dict[int, asyncio.Future[web.Response]] = {}
+
+    async def hold(got: Got) -> web.Response:
+        if got.path == "/other":
+            return web.Response()
+        gate: asyncio.Future[web.Response]
+        gate = gates[got.event["data"]["id"]] = asyncio.get_running_loop().create_future()
+        return await gate
+
+    return gates, hold
 
 
 @pytest.mark.parametrize("other", [204, 500])
@@ -307,14 +311,7 @@ async def test_what_ends_later_does_not_lift_a_pause(
     """Tries that were under way when one was told to come back later."""
     await add(store, 3)
     await process.work()
-    gates: dict[int, asyncio.Future[web.Response]] = {}
-
-    async def hold(got: Got) -> web.Response:
-        gate: asyncio.Future[web.Response]
-        gate = gates[got.event["data"]["id"]] = asyncio.get_running_loop().create_future()
-        return await gate
-
-    receiver.answer = hold
+    gates, receiver.answer = holding()
     receiver.taken()
     await add(store, 4)
     working = asyncio.create_task(process.work())
@@ -340,16 +337,7 @@ async def test_410_disables_and_what_is_under_way_is_noted(
     await webhook(store, 1, receiver.url("/other"), "webhook.disabled")
     await add(store, 3)
     await process.work()
-    gates: dict[int, asyncio.Future[web.Response]] = {}
-
-    async def hold(got: Got) -> web.Response:
-        if got.path == "/other":
-            return web.Response()
-        gate: asyncio.Future[web.Response]
-        gate = gates[got.event["data"]["id"]] = asyncio.get_running_loop().create_future()
-        return await gate
-
-    receiver.answer = hold
+    gates, receiver.answer = holding()
     await add(store, 8)
     working = asyncio.create_task(process.work())
     await until(lambda: len(gates) == 4)

@@ -112,9 +112,9 @@ async def adds_and_removes(world: World, *, is_emptied: bool) -> None:
         await remove_old(world.store.retention, world.clock, None)
 
 
-async def orders(world: World) -> None:
+async def orders(world: World, number: int = 1) -> None:
     await world.store.pets.add(NewPet("Rex", 1), ACTOR)
-    await world.store.orders.place(2, NewOrder(1), ACTOR)
+    await world.store.orders.place(2, NewOrder(number), ACTOR)
 
 
 async def sends_lists(world: World) -> None:
@@ -323,8 +323,7 @@ class TestNobodyElse:
         assert recipients(world.mail) == [*for_anna, "otto@example.com", "otto@example.com"]
         for_otto = ["order.created", "list.finished"]
         assert sorted(map(kind_of, world.mail.taken())) == sorted(for_otto + for_otto[1:] * bool(for_anna))
-        await world.store.pets.add(NewPet("Mia", 1), ACTOR)
-        await world.store.orders.place(2, NewOrder(2), ACTOR)
+        await orders(world, 2)
         await world.post.after()
         assert recipients(world.mail) == ["otto@example.com"]
 
@@ -365,8 +364,7 @@ class TestGathering:
         began_ms, numbers = world.clock.ms, range(1, 7)
         for number, seconds in zip(numbers, (0, 30, 59.999, 60, 119.999, 120), strict=True):
             world.clock.ms = began_ms + round(seconds * SECOND_MS)
-            await world.store.pets.add(NewPet("Rex", 1), ACTOR)
-            await world.store.orders.place(2, NewOrder(number), ACTOR)
+            await orders(world, number)
             await world.post.work()
         await world.post.after()
         texts = list(map(words, world.mail.taken()))
@@ -375,8 +373,7 @@ class TestGathering:
     async def test_more_than_it_says_are_counted(self, world: World) -> None:
         """Whether they came in one look or in several."""
         for number in range(1, 2 * SAID_MAX + 6):
-            await world.store.pets.add(NewPet("Rex", 1), ACTOR)
-            await world.store.orders.place(2, NewOrder(number), ACTOR)
+            await orders(world, number)
             if number % 7 == 0:
                 await world.post.work()
         await world.post.after()

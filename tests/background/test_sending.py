@@ -332,21 +332,18 @@ class TestFaults:
 class TestConnections:
     """One pool for all receivers."""
 
-    async def test_a_connection_is_used_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """So its name is resolved once."""
+    @pytest.mark.parametrize("is_kept", [True, False])
+    async def test_each_new_connection_resolves_its_name_once(
+        self, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+    ) -> None:
+        """Nothing is cached, and a connection that is kept is used again."""
         names = Names(monkeypatch, {"localhost": ["127.0.0.1"]})
-        async with receiving(saying(OK)) as receiver, sender() as sends:
+        respond = saying(OK) if is_kept else closing(answer(200, "Connection: close"))
+        async with receiving(respond) as receiver, sender() as sends:
             for _ in range(3):
                 assert (await sends.send(f"http://localhost:{receiver.port}/", BODY, HEADERS)).is_success
-        assert (receiver.connections, names.asked) == (1, ["localhost"])
-
-    async def test_each_new_connection_resolves_its_name_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nothing is cached."""
-        names = Names(monkeypatch, {"localhost": ["127.0.0.1"]})
-        async with receiving(closing(answer(200, "Connection: close"))) as receiver, sender() as sends:
-            for _ in range(3):
-                assert (await sends.send(f"http://localhost:{receiver.port}/", BODY, HEADERS)).is_success
-        assert (receiver.connections, names.asked) == (3, ["localhost"] * 3)
+        connections = 1 if is_kept else 3
+        assert (receiver.connections, names.asked) == (connections, ["localhost"] * connections)
 
     async def test_the_next_address_is_called_when_one_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of a name with several."""

@@ -13,13 +13,15 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 from tests.support import machine
+from tests.support.loops import working
 from tests.support.postgres import run
 from tests.support.server import Response
 from tests.support.server import issue_key as key_in
@@ -91,20 +93,15 @@ class Client:
 class _Clients:
     """Threads at work for the length of a block."""
 
-    _threads: list[threading.Thread]
-
-    def __init__(self) -> None:
-        self._over = threading.Event()
+    def __init__(self, works: Iterable[Callable[[threading.Event], None]]) -> None:
+        self._working = working(*works)
 
     def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
+        self._working.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
+        self._working.__exit__(None, None, None)
 
 
 class Load(_Clients):
@@ -123,14 +120,13 @@ class Load(_Clients):
         self._port = port
         self._key = key
         self._pause_seconds = pause_seconds
-        super().__init__()
+        super().__init__(partial(self._run, number) for number in range(clients))
         self._progress = threading.Condition()
-        self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
 
-    def _run(self, number: int) -> None:
+    def _run(self, number: int, over: threading.Event) -> None:
         client = Client(self._port, self._key)
         for turn in count():
-            if self._over.wait(self._pause_seconds):
+            if over.wait(self._pause_seconds):
                 break
             kind, name = ("list", "plain", "keyed")[turn % 3], f"{self._name}-{number}-{turn}"
             began = time.monotonic()
@@ -170,31 +166,28 @@ class Followers(_Clients):
     def __init__(self, cluster: Cluster, key: str, number: int) -> None:
         self.seen: list[list[int]] = [[] for _ in range(number)]
         self.failed: list[Any] = []
-        super().__init__()
         client = Client(cluster.ports.front, key)
-        start = _next_of(client("GET", "/v1/events?after=now&type=pet.created"))
+        start = next_of(client("GET", "/v1/events?after=now&type=pet.created"))
         client.close()
-        self._threads = [
-            threading.Thread(target=self._follow, args=(Client(cluster.ports.front, key), start, seen))
-            for seen in self.seen
-        ]
+        super().__init__(
+            partial(self._follow, Client(cluster.ports.front, key), start, seen) for seen in self.seen
+        )
 
-    def _follow(self, client: Client, target: str, seen: list[int]) -> None:
-        while not self._over.is_set():
+    def _follow(self, client: Client, target: str, seen: list[int], over: threading.Event) -> None:
+        while not over.is_set():
             try:
                 answer = client("GET", f"{target}&wait=2")
-                target = _next_of(answer).replace("&wait=2", "")
+                target = next_of(answer).replace("&wait=2", "")
                 seen += [event["data"]["id"] for event in answer.json()]
             except (OSError, http.client.HTTPException, KeyError) as error:
                 self.failed.append(repr(error))
         client.close()
 
 
-def _next_of(answer: Response) -> str:
-    """The next request. Raises KeyError where none is named, as in an error."""
+def next_of(answer: Response) -> str:
+    """The next request, "" at the end. Raises KeyError in an error, which has no links."""
     found = re.search(r'<([^>]+)>; *rel="next"', answer.headers["link"])
-    assert found is not None
-    return found[1]
+    return found[1] if found else ""
 
 
 def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
@@ -205,10 +198,8 @@ def walk(clients: list[Client], limit: int = 100) -> list[dict[str, Any]]:
         answer = clients[turn % len(clients)]("GET", target)
         assert answer.status == 200, answer.body
         found += answer.json()
-        further = re.search(r'<([^>]+)>; *rel="next"', answer.headers["link"])
-        if further is None:
+        if not (target := next_of(answer)):
             return found
-        target = further[1]
     raise AssertionError("unreachable: the walk ends")
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.support.cluster import Client
+from tests.support.cluster import Client, next_of
 from tests.support.waiting import pause
 
 Event = dict[str, Any]
@@ -156,10 +156,8 @@ class Follower:
             if answer is None:
                 continue
             found += json.loads(answer.body)
-            further = re.search(r'<([^>]+)>; *rel="next"', answer.headers["link"])
-            if further is None:
+            if not (target := next_of(answer)):
                 return found
-            target = further[1]
 
     def _ask(self, target: str) -> Any:
         """The answer; None where there is none worth its name."""
