@@ -127,7 +127,7 @@ class TestServerTrouble:
         assert recipients(mail) == ALL
 
     async def test_trouble_of_the_store_hides_none_of_the_server(
-        self, store: Store, post: Post, mail: MailServer, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, post: Post, mail: MailServer
     ) -> None:
         """Each is said once, with the server's address, and that it is over."""
         await change(store)
@@ -197,9 +197,7 @@ class TestRefused:
         assert Counter(post.came) == {"sent": 2, "failed": len(REPETITIONS_MS), "given_up": 1}
 
     @of_each_store
-    async def test_by_bytes_that_are_no_text(
-        self, store: Store, post: Post, mail: MailServer, clock: ManualClock
-    ) -> None:
+    async def test_by_bytes_that_are_no_text(self, store: Store, post: Post, mail: MailServer) -> None:
         """The mail of others goes on, in each database."""
         mail.answer = says("550 5.1.1 No\x00such user", at=RCPT, to=ALL[0])
         await change(store)
@@ -211,7 +209,7 @@ class TestRefused:
         ("said", "is_final"), [("550 5.1.1 No such user", True), ("550 5.7.1 Relaying denied", False)]
     )
     async def test_for_good_or_by_a_policy(
-        self, store: Store, post: Post, mail: MailServer, clock: ManualClock, said: str, is_final: bool
+        self, store: Store, post: Post, mail: MailServer, said: str, is_final: bool
     ) -> None:
         """What nobody takes is given up at once, what a setting refuses is not. A mail that arrives ends the
         fault."""
@@ -321,13 +319,7 @@ class TestStops:
         assert recipients(mail) == ALL
 
     async def test_a_try_that_does_not_end_may_have_arrived(
-        self,
-        backend: SharedData,
-        post: Post,
-        mail: MailServer,
-        held: Held,
-        clock: ManualClock,
-        monkeypatch: pytest.MonkeyPatch,
+        self, post: Post, mail: MailServer, held: Held, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It comes once more, after its lease; the stop leaves no task behind."""
         monkeypatch.setattr(notifier, "_STOP_SECONDS", 0.0)

@@ -81,7 +81,7 @@ class TestChanges:
         assert receiver.taken() == (await feed(store))[-1:]
 
     async def test_an_end_and_a_beginning_between_two_looks(
-        self, store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver
+        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
         """One that was down begins anew."""
         receiver.answer = answers(500)
@@ -386,7 +386,6 @@ class TestOutOfTurn:
     async def test_what_was_noted_while_rows_were_read_comes_once(
         self,
         store: Store,
-        backend: SharedData,
         hook: Webhook,
         process: Process,
         receiver: Receiver,

@@ -40,11 +40,8 @@ class Command(Restore):
         self.place.command("db", "restore", "backup.db", "--yes", str(self.file.resolve()))
 
 
-class ByHand(Restore):
+class ByHand(Command):
     """A copy of the file, and a word that it was put back."""
-
-    def copy(self) -> None:
-        self.place.command("db", "backup", "backup.db")
 
     def put_back(self) -> None:
         for name in ("petstore.db-wal", "petstore.db-shm"):
@@ -55,8 +52,6 @@ class ByHand(Restore):
 
 class Dump(Restore):
     """pg_dump, and pg_restore into a database of the same name, which is dropped before."""
-
-    _name = "petstore"
 
     def __init__(self, place: Place, server: PostgresServer) -> None:
         super().__init__(place)

@@ -53,9 +53,7 @@ async def whos(store: Store) -> list[tuple[object, ...]]:
 class TestSuspension:
     """It is on the account's callers until it is resumed."""
 
-    async def test_it_is_on_the_next_caller_and_goes_again(
-        self, store: Store, backend: SharedData, clock: ManualClock
-    ) -> None:
+    async def test_it_is_on_the_next_caller_and_goes_again(self, store: Store, clock: ManualClock) -> None:
         """The keys stay as they are; each change has one entry."""
         issued = await another_key(store)
         suspended = await store.accounts.suspend("1", WHO)
@@ -84,7 +82,7 @@ class TestClosing:
 
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_all_keys_are_revoked_in_the_same_transaction(
-        self, store: Store, backend: SharedData, clock: ManualClock, suspended: bool
+        self, store: Store, clock: ManualClock, suspended: bool
     ) -> None:
         """An earlier revocation keeps its time and has no second entry; nothing is deleted."""
         issued = await another_key(store)
@@ -149,9 +147,7 @@ def tables(backend: SharedData) -> list[object]:
 class TestNaming:
     """The rules of names hold for the second one too."""
 
-    async def test_the_account_is_found_by_its_new_name_alone(
-        self, store: Store, backend: SharedData
-    ) -> None:
+    async def test_the_account_is_found_by_its_new_name_alone(self, store: Store) -> None:
         """Its keys act for it under the new name."""
         issued = await another_key(store)
         renamed = await store.accounts.rename("shop", "zoo", WHO)

@@ -164,7 +164,7 @@ class TestLeases:
 class TestNotes:
     """What came of tries."""
 
-    async def test_all_of_it_is_there(self, store: Store, backend: SharedData) -> None:
+    async def test_all_of_it_is_there(self, store: Store) -> None:
         """Place, standing, repetitions and tries; and again what is over."""
         await hooks(store)
         endpoint = await mine(store)

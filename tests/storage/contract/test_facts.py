@@ -124,7 +124,7 @@ async def test_each_is_told_once_whoever_looks_and_however_often(
 
 
 async def test_two_that_have_found_the_same_write_one_entry(
-    backend: SharedData, service: Service, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    backend: SharedData, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both have read the counters before either of them writes."""
     await service.ask(await service.issue("small"), PER_DAY + 1)

@@ -188,9 +188,7 @@ class TestChange:
                 await work
         assert (await store.webhooks.get(1)).disabled is None
 
-    async def test_a_place_that_can_not_go_on_changes_nothing(
-        self, store: Store, backend: SharedData
-    ) -> None:
+    async def test_a_place_that_can_not_go_on_changes_nothing(self, store: Store) -> None:
         """Neither as `after`, nor when one is enabled whose place is not kept; from `now` on it goes."""
         await create(store)
         await add(store, 3)

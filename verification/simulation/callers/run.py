@@ -19,7 +19,6 @@ from verification.simulation.virtual import EPOCH_MS
 
 ADDRESS = "http://localhost/v1"
 _TRIES = 12  # more than a request meets faults and lost races
-_DAY_SECONDS = 86_400
 
 
 class Made(msgspec.Struct):
