@@ -426,7 +426,7 @@ class TestTheEpoch:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
-        used = AccountWindows.of(0, 0, (await _now_ms(server)) // DAY_MS, 500)
+        used = AccountWindows.of(0, 0, int(server.client("TIME")[0]) * 1_000 // DAY_MS, 500)
         await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
         server.client("FLUSHALL")
         go_on.set()
@@ -440,7 +440,3 @@ async def test_a_round_of_random_losses(server: ValkeyServer) -> None:
     happened = ("restarts with older data", "times emptied", "bans looked up again", "admitted")
     assert [report.counts[what] > 0 for what in happened] == [True] * 4
     assert report.faults == []
-
-
-async def _now_ms(server: ValkeyServer) -> int:
-    return int(server.client("TIME")[0]) * 1_000

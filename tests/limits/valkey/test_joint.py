@@ -6,7 +6,6 @@ What the shared call leaves open, `take` has to find out: nothing was taken, or 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,12 +26,6 @@ from tests.support.valkey import Client, ValkeyServer, emptied_url
 
 CALLER = Caller(1, 1, (60, 1_000))
 POLICY = BanPolicy(minimum_rejections=3, grace_ms=500, durations_ms=(2_000, 5_000))
-
-
-@pytest.fixture
-async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
-    async with Replicas(emptied_url(), clock, steered=True) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-
-import pytest
 
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
@@ -15,16 +12,10 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
-from tests.support.valkey import Client, emptied_url
+from tests.support.valkey import Client
 
 FREE = Caller(1, 1, (60, 1_000))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
-
-
-@pytest.fixture
-async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
-    async with Replicas(emptied_url(), clock, steered=True) as opened:
-        yield opened
 
 
 def empty(replicas: Replicas) -> None:

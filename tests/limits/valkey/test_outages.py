@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given, settings
@@ -53,6 +54,7 @@ def full(server: ValkeyServer) -> None:
     server.client("CONFIG", "SET", "maxmemory", "1")
 
 
+FEW = "too few replicas"
 # How a server is broken, and how it is repaired.
 FAULTS: dict[str, tuple[Callable[[ValkeyServer], object], Callable[[ValkeyServer], object]]] = {
     "killed": (ValkeyServer.kill, ValkeyServer.start),
@@ -62,7 +64,7 @@ FAULTS: dict[str, tuple[Callable[[ValkeyServer], object], Callable[[ValkeyServer
         lambda server: server.client("REPLICAOF", "127.0.0.1", 1),
         lambda server: server.client("REPLICAOF", "NO", "ONE"),
     ),
-    "too few replicas": (
+    FEW: (
         lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 1),
         lambda server: server.client("CONFIG", "SET", "min-replicas-to-write", 0),
     ),
@@ -117,6 +119,18 @@ async def lost(replica: Replica) -> None:
     await until(lambda: bool(replica.watch.reasons))
 
 
+@asynccontextmanager
+async def broken(name: str, server: ValkeyServer, *replicas: Replica) -> AsyncIterator[None]:
+    """The server has this fault; afterwards each of these has found it again."""
+    FAULTS[name][0](server)
+    try:
+        yield
+    finally:
+        FAULTS[name][1](server)
+    for replica in replicas:
+        await replica.watch.back()
+
+
 @pytest.mark.parametrize("name", FAULTS)
 class TestFaults:
     """Whatever is wrong with the server."""
@@ -131,8 +145,7 @@ class TestFaults:
         before = await replica.take(CALLER)
         assert limits(before) == [100, 1_000]
         await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
-        FAULTS[name][0](server)
-        try:
+        async with broken(name, server, replica):
             decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(40)))
             assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
             assert {decision.versions for decision in decisions} == {NO_VERSIONS}
@@ -142,9 +155,6 @@ class TestFaults:
             assert len(replica.watch.reasons) == 1
             assert replica.watch.local == 40
             assert await admitted(replica, ANOTHER, 15) == 15
-        finally:
-            FAULTS[name][1](server)
-        await replica.watch.back()
         for used in (10 + 15 + 1, 10 + 15 + 2):
             after = await replica.take(ANOTHER)
             assert limits(after) == [100, 1_000]
@@ -164,16 +174,11 @@ class TestTheBound:
         opened = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(PROCESSES)]
         together = sum([await admitted(replica, caller, per_minute) for replica in opened])
         assert together == per_minute
-        server.client("REPLICAOF", "127.0.0.1", 1)
-        try:
+        async with broken("read-only", server, *opened):
             for replica in opened:
                 await lost(replica)
             beyond = [await admitted(replica, caller, 2 * per_minute) for replica in opened]
-        finally:
-            server.client("REPLICAOF", "NO", "ONE")
-        assert beyond == [share] * PROCESSES
-        for replica in opened:
-            await replica.watch.back()
+            assert beyond == [share] * PROCESSES
         assert [await admitted(replica, caller, per_minute) for replica in opened] == [0] * PROCESSES
 
     @pytest.mark.parametrize("processes", [1, 4])
@@ -191,24 +196,20 @@ class TestTheBound:
         async def lose(at: float, *bursts: tuple[float, int]) -> int:
             """Out of reach from here on until all of these were asked; how many passed."""
             move_to(at)
-            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
             passed = 0
-            for when, times in bursts:
-                move_to(when)
-                for replica in opened:
-                    for _ in range(times):
-                        decision = await replica.limiter.take(free)
-                        assert decision is not None
-                        passed += decision.allowed
-            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-            for replica in opened:
-                await replica.watch.back()
+            async with broken(FEW, server, *opened):
+                for when, times in bursts:
+                    move_to(when)
+                    for replica in opened:
+                        for _ in range(times):
+                            decision = await replica.limiter.take(free)
+                            assert decision is not None
+                            passed += decision.allowed
             return passed
 
         clock.ms -= clock.ms % 60_000
-        replicas = Replicas(server.url, clock, steered=True)
-        opened = [await replicas.open(processes, policy=NO_BANS) for _ in range(processes)]
-        try:
+        async with Replicas(server.url, clock, steered=True) as replicas:
+            opened = [await replicas.open(processes, policy=NO_BANS) for _ in range(processes)]
             await opened[0].take(free)
             assert await lose(20, (20, 1)) == processes
             move_to(30)
@@ -218,8 +219,6 @@ class TestTheBound:
             shared = sum([await replica.use_up(free, 60) for replica in opened])
             assert shared == 60
             assert await lose(79, (79.9, 60), (80, 60), (95, 60), (120.9, 60)) <= 60
-        finally:
-            await replicas.close()
 
     @given(
         waits=st.lists(st.integers(0, 25_000), max_size=60),
@@ -281,25 +280,20 @@ class TestTheBound:
         self, server: ValkeyServer, clock: NowClock
     ) -> None:
         """The minute resets 60 seconds after the first request that it counts, not after the outage."""
-        replicas = Replicas(server.url, clock, steered=True)
-        try:
+        async with Replicas(server.url, clock, steered=True) as replicas:
             replica = await replicas.open(PROCESSES, policy=NO_BANS)
             await replica.take(CALLER)
             clock.advance(60)  # that window is over
             first = clock.ms // 1_000
-            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-            for _ in range(3):
-                assert (await replica.limiter.take(CALLER)) is not None
-                clock.advance(5)
-            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-            await replica.watch.back()
+            async with broken(FEW, server, replica):
+                for _ in range(3):
+                    assert (await replica.limiter.take(CALLER)) is not None
+                    clock.advance(5)
             clock.advance(20)
             minute = (await replica.take(CALLER)).windows[0]
             assert (minute.remaining, minute.reset_at) == (100 - 3 - 1, first + 60)
             clock.advance(first + 60 - clock.ms / 1_000)
             assert (await replica.take(CALLER)).windows[0].remaining == 99
-        finally:
-            await replicas.close()
 
     @pytest.mark.parametrize(
         ("before", "outage", "beside", "after"),
@@ -314,8 +308,7 @@ class TestTheBound:
     ) -> None:
         """As if one record had counted all of them. Times are in seconds after midnight; `beside` is that of
         another process, which met no outage."""
-        midnight_ms = clock.ms - clock.ms % 86_400_000
-        replicas, used = Replicas(server.url, clock, steered=True), AccountWindows()
+        midnight_ms, used = clock.ms - clock.ms % 86_400_000, AccountWindows()
 
         async def take(replica: Replica, at: int, times: int, *, tell: bool = True) -> Decision:
             clock.ms = midnight_ms + at * 1_000
@@ -330,20 +323,16 @@ class TestTheBound:
                 assert found.reset_at[-1] == expected.reset_at[-1]
             return found
 
-        try:
+        async with Replicas(server.url, clock, steered=True) as replicas:
             replica, other = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(2)]
             await take(replica, before, 2)
-            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-            assert limits(await take(replica, outage, 3, tell=False)) == [SHARE, 250]
-            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-            await replica.watch.back()
+            async with broken(FEW, server, replica):
+                assert limits(await take(replica, outage, 3, tell=False)) == [SHARE, 250]
             if beside is not None:
                 clock.ms = midnight_ms + beside * 1_000
                 assert limits(await other.take(CALLER)) == [100, 1_000]
                 decide(used, None, CALLER, NO_BANS, clock.ms)
             await take(replica, after, 1)
-        finally:
-            await replicas.close()
 
     async def test_what_could_not_be_counted_stays_pending(
         self, server: ValkeyServer, replicas: Replicas, clock: NowClock
@@ -352,15 +341,11 @@ class TestTheBound:
         and nothing that was counted in another window is counted in this one."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
         for burst in (5, 7):
-            server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-            assert await admitted(replica, CALLER, burst) == burst
-            server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-            await replica.watch.back()
+            async with broken(FEW, server, replica):
+                assert await admitted(replica, CALLER, burst) == burst
         clock.advance(-120)  # in another minute of this process's clock, and on the same day
-        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-        assert (await replica.take(CALLER)).allowed
-        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-        await replica.watch.back()
+        async with broken(FEW, server, replica):
+            assert (await replica.take(CALLER)).allowed
         after = await replica.take(CALLER)
         assert after.windows[1].remaining == 1_000 - 5 - 7 - 1 - 1
 
@@ -385,10 +370,8 @@ class TestNoOutage:
     ) -> None:
         """FLUSHALL after an outage, before the local count was brought along: it has no epoch then."""
         replica = await replicas.open(PROCESSES, policy=NO_BANS)
-        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-        assert await admitted(replica, CALLER, 5) == 5
-        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-        await replica.watch.back()
+        async with broken(FEW, server, replica):
+            assert await admitted(replica, CALLER, 5) == 5
         server.client("FLUSHALL")
         assert (await replica.take(CALLER)).windows[1].remaining == 1_000 - 5 - 1
         assert len(replica.watch.reasons) == 1
@@ -443,13 +426,9 @@ class TestIdle:
         replica = await replicas.open(PROCESSES)
         await replica.client.check()
         assert replica.watch.reasons == []
-        FAULTS[name][0](server)
-        try:
+        async with broken(name, server, replica):
             await replica.client.check()
             assert len(replica.watch.reasons) == 1
-        finally:
-            FAULTS[name][1](server)
-        await replica.watch.back()
 
 
 class TestCost:
@@ -463,16 +442,12 @@ class TestCost:
             Replicas(f"valkey://127.0.0.1:{proxy.port}", clock, steered=False) as replicas,
         ):
             replica = await replicas.open(PROCESSES, policy=NO_BANS)
-            server.signal(signal.SIGSTOP)
-            try:
+            async with broken("hanging", server, replica):
                 assert await admitted(replica, CALLER, 8) == 8
                 assert not waits(replica)
                 await until(lambda: proxy.accepted == 2)
                 assert not waits(replica)
-            finally:
-                server.signal(signal.SIGCONT)
-            assert (len(replica.watch.reasons), replica.watch.local) == (1, 8 + 2)
-            await replica.watch.back()
+                assert (len(replica.watch.reasons), replica.watch.local) == (1, 8 + 2)
 
 
 class TestRefusing:
@@ -484,14 +459,12 @@ class TestRefusing:
         """With a time to come back, and counted."""
         replica = await replicas.open(PROCESSES, refuse=True)
         await replica.take(CALLER)
-        server.client("CONFIG", "SET", "min-replicas-to-write", 1)
-        for _ in range(3):
-            with pytest.raises(LimiterUnavailable) as refused:
-                await replica.take(CALLER)
-            assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
-        assert replica.watch.local == 3
-        server.client("CONFIG", "SET", "min-replicas-to-write", 0)
-        await replica.watch.back()
+        async with broken(FEW, server, replica):
+            for _ in range(3):
+                with pytest.raises(LimiterUnavailable) as refused:
+                    await replica.take(CALLER)
+                assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
+            assert replica.watch.local == 3
         assert limits(await replica.take(CALLER)) == [100, 1_000]
 
 
@@ -517,9 +490,8 @@ class TestTheStart:
 
         other = await asyncio.start_server(babble, "127.0.0.1", 0)
         port = other.sockets[0].getsockname()[1]
-        replicas = Replicas(f"valkey://127.0.0.1:{port}", clock, steered=False)
-        replica = await replicas.open(PROCESSES)
-        assert limits(await replica.take(CALLER)) == [SHARE, 250]
-        assert "protocol" in replica.watch.reasons[0]
-        await replicas.close()
+        async with Replicas(f"valkey://127.0.0.1:{port}", clock, steered=False) as replicas:
+            replica = await replicas.open(PROCESSES)
+            assert limits(await replica.take(CALLER)) == [SHARE, 250]
+            assert "protocol" in replica.watch.reasons[0]
         other.close()

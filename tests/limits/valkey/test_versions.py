@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from types import SimpleNamespace
 
 import pytest
@@ -14,17 +13,11 @@ from petstore.limiter.valkey import publisher
 from petstore.limiter.valkey.scripts import Script
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
-from tests.support.valkey import Client, ValkeyServer, emptied_url
+from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until
 
 CALLER = Caller(1, 1, (100_000, 1_000_000))
 WRITER_SECONDS = 10
-
-
-@pytest.fixture
-async def replicas(clock: ManualClock) -> AsyncIterator[Replicas]:
-    async with Replicas(emptied_url(), clock, steered=True) as opened:
-        yield opened
 
 
 @pytest.fixture

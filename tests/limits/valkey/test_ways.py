@@ -56,16 +56,13 @@ def encrypting(certificate: Path) -> ssl.SSLContext:
 
 async def ask(url: str, *, publishes: bool = False) -> tuple[Decision, Watch]:
     """One decision over this way, and what the limiter told about it; then, perhaps, a change of versions."""
-    replicas = Replicas(url, ManualClock(), steered=False)
-    replica = await replicas.open(4)
-    try:
+    async with Replicas(url, ManualClock(), steered=False) as replicas:
+        replica = await replicas.open(4)
         decision = await replica.take(CALLER)
         if publishes:
             async with replica.publisher.changing(catalogue=True, keyring=True):
                 pass
-        return decision, replica.watch
-    finally:
-        await replicas.close()
+    return decision, replica.watch
 
 
 class TestWays:
