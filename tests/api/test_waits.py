@@ -24,6 +24,7 @@ from tests.support.waiting import PATIENCE_SECONDS, until
 REX = NewPet("Rex", 1)
 CALLER = Caller(1, 1, (1, 1), plan="business")
 LONG = 120.0
+QUERY = EventQuery(20, 1)
 
 
 @pytest.fixture
@@ -46,30 +47,36 @@ async def ages() -> None:
     await asyncio.Event().wait()
 
 
-async def begin(waits: Waits, page: EventPage, query: EventQuery) -> asyncio.Task[EventPage]:
+@pytest.fixture
+async def page(store: Store) -> EventPage:
+    """The present end, from which on they wait."""
+    return await store.events.page(QUERY)
+
+
+async def begin(waits: Waits, page: EventPage, query: EventQuery = QUERY) -> asyncio.Task[EventPage]:
     waiting = asyncio.ensure_future(waits.wait(CALLER, query, page, LONG, ages()))
     await asyncio.sleep(0)
     return waiting
 
 
-async def test_an_event_between_the_read_and_the_wait_is_not_missed(store: Store, waits: Waits) -> None:
+async def test_an_event_between_the_read_and_the_wait_is_not_missed(
+    store: Store, waits: Waits, page: EventPage
+) -> None:
     """The look may pass it, on behalf of others, before it knows of this waiter."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
     other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
     await store.pets.add(REX, ACTOR)
     await until(lambda: waits._position > page.after.position)
-    late = await begin(waits, page, query)
+    late = await begin(waits, page)
     assert [event.type for event in (await late).events] == ["pet.created"]
     assert not other.done()
     other.cancel()
 
 
-async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(store: Store, waits: Waits) -> None:
+async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(
+    store: Store, waits: Waits, page: EventPage
+) -> None:
     """One that a client made up, or from before a copied file was put back: others wait as before it."""
-    query, reads = EventQuery(20, 1), 0
-    page = await store.events.page(query)
-    read = store.events.page
+    reads, read = 0, store.events.page
 
     async def counted(query: EventQuery) -> EventPage:
         nonlocal reads
@@ -79,8 +86,8 @@ async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(store: Store, waits:
 
     store.events.page = counted  # type: ignore[method-assign]
     far = Bookmark(page.after.data_set, Position(2**63, 2**63 - 1))
-    ahead = await begin(waits, replace(page, after=far), query)
-    behind = await begin(waits, page, query)
+    ahead = await begin(waits, replace(page, after=far))
+    behind = await begin(waits, page)
     await until(lambda: waits._position == page.after.position)
     await store.pets.add(REX, ACTOR)
     assert [event.type for event in (await behind).events] == ["pet.created"]
@@ -89,15 +96,13 @@ async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(store: Store, waits:
 
 
 async def test_a_commit_during_a_pause_is_looked_for_after_it(
-    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+    store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not only when it is time for the next look: here that comes too late."""
     monkeypatch.setattr(waiting_requests, "LOOK_SECONDS", LONG)
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
     other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
     for _ in range(3):
-        waiting = await begin(waits, page, query)
+        waiting = await begin(waits, page)
         await store.pets.add(REX, ACTOR)
         async with asyncio.timeout(PATIENCE_SECONDS):
             page = await waiting
@@ -105,39 +110,19 @@ async def test_a_commit_during_a_pause_is_looked_for_after_it(
     other.cancel()
 
 
-async def test_an_end_answers_who_waits(store: Store, waits: Waits) -> None:
+async def test_an_end_answers_who_waits(store: Store, waits: Waits, page: EventPage) -> None:
     """And who begins to wait later."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
-    waiting = await begin(waits, page, query)
+    waiting = await begin(waits, page)
     waits.end()
     assert await waiting == page
-    assert await (await begin(waits, page, query)) == page
-    assert len(waits) == 0
-
-
-async def test_a_client_that_goes_leaves_its_place(store: Store, waits: Waits) -> None:
-    """At once, and without an event."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
-    gone = asyncio.Event()
-
-    async def leaves() -> None:
-        await gone.wait()
-
-    waiting = asyncio.ensure_future(waits.wait(CALLER, query, page, LONG, leaves()))
-    await until(lambda: len(waits) == 1)
-    gone.set()
-    assert await waiting == page
+    assert await (await begin(waits, page)) == page
     assert len(waits) == 0
 
 
 async def test_an_outage_of_the_store_ends_no_wait(
-    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+    store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The look goes on when the store answers again."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
     looks: list[Position] = []
 
     async def fails(after: Position) -> News:
@@ -146,7 +131,7 @@ async def test_an_outage_of_the_store_ends_no_wait(
 
     with monkeypatch.context() as away:
         away.setattr(store.events, "news", fails)
-        waiting = await begin(waits, page, query)
+        waiting = await begin(waits, page)
         await store.pets.add(REX, ACTOR)
         await until(lambda: len(looks) > 1)
         assert not waiting.done()
@@ -154,32 +139,28 @@ async def test_an_outage_of_the_store_ends_no_wait(
 
 
 async def test_an_unexpected_error_leaves_nobody_waiting(
-    store: Store, waits: Waits, monkeypatch: pytest.MonkeyPatch
+    store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They have an empty answer; the next one that waits begins a new look."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
 
     async def fails(_: Position) -> News:
         raise LookupError("a fault in the program")
 
     with monkeypatch.context() as broken:
         broken.setattr(store.events, "news", fails)
-        waiting = await begin(waits, page, query)
+        waiting = await begin(waits, page)
         looking = waits._looking
         assert looking is not None
         assert await waiting == page
         assert isinstance(looking.exception(), LookupError)
-    waiting = await begin(waits, page, query)
+    waiting = await begin(waits, page)
     await store.pets.add(REX, ACTOR)
     assert [event.type for event in (await waiting).events] == ["pet.created"]
 
 
-async def test_nobody_looks_while_nobody_waits(store: Store, waits: Waits) -> None:
+async def test_nobody_looks_while_nobody_waits(store: Store, waits: Waits, page: EventPage) -> None:
     """An idle service costs nothing."""
-    query = EventQuery(20, 1)
-    page = await store.events.page(query)
-    waiting = await begin(waits, page, query)
+    waiting = await begin(waits, page)
     await store.pets.add(REX, ACTOR)
     await waiting
     await until(lambda: waits._looking is None)
