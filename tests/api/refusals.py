@@ -103,6 +103,8 @@ ALLOWED = {
     "rehearseEvent": "OPTIONS, POST",
     "getUsage": "GET, HEAD, OPTIONS",
 }
+# What a PATCH may be (RFC 5789).
+PATCHES = "application/json, application/merge-patch+json"
 
 
 def headers(*pairs: tuple[str, str | None]) -> Way:

@@ -5,19 +5,11 @@ from __future__ import annotations
 import pytest
 
 from petstore.core.keys import Access
-from tests.api.test_orders import ORDERS, add_pets, patch, place, shown
+from tests.api.test_orders import ORDERS, patch, shown, three_orders
+from tests.api.test_paging import flat, walk
 from tests.support.service import Shop
 
 ALL = f"{ORDERS}?scope=all"
-
-
-async def three_orders(shop: Shop) -> str:
-    """Of the shop's own account, of another one, and of its own again; the other one's key."""
-    other, _ = await shop.open_account("other")
-    await add_pets(shop, 3)
-    for pet_id, key in ((1, None), (2, other), (3, None)):
-        await place(shop, pet_id, key=key)
-    return other
 
 
 class Test200:
@@ -69,14 +61,8 @@ class Test200:
     async def test_a_walk_keeps_the_scope(self, shop: Shop) -> None:
         """`Link` has it on every page; its cursor belongs to it and serves every manage key."""
         other = await three_orders(shop)
-        found: list[int] = []
-        target = f"{ALL}&limit=1&status=placed"
-        while target:
-            page = await shop.ask("GET", target)
-            found += [order["id"] for order in page.json()]
-            assert page.links["first"] == f"{ORDERS}?limit=1&status=placed&scope=all"
-            target = page.links.get("next", "")
-        assert found == [1, 2, 3]
+        first = f"{ORDERS}?limit=1&status=placed&scope=all"
+        assert flat(await walk(shop, f"{ALL}&limit=1&status=placed", first=first)) == [1, 2, 3]
         cursor = (await shop.ask("GET", f"{ALL}&limit=1")).links["next"].partition("cursor=")[2]
         colleague, _ = await shop.open_account("colleague", access=Access.MANAGE)
         assert (await shop.ask("GET", f"{ALL}&cursor={cursor}", key=colleague)).status == 200

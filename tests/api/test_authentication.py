@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from petstore.core.keys import KEY_PATTERN
+from tests.support.cases import every_case
 from tests.support.journal import ACTOR
 from tests.support.service import Shop, outsider, settle
 
@@ -59,7 +58,7 @@ class TestKeyLife:
         assert len(shop.pets()) == 1
 
 
-@pytest.mark.parametrize(
+@every_case(
     "value",
     ["Bearer {key}", "bearer {key}", "BEARER {key}", "bEaReR {key}", "Bearer   {key}", "Bearer {key} "],
 )

@@ -89,20 +89,6 @@ class TestRemovalOfGetPet:
             assert 'rel="deprecation"' not in answer.headers.get("link", "")
 
 
-class TestMethods:
-    """What the path says of itself."""
-
-    async def test_allow_and_accept_patch(self, rex: Shop) -> None:
-        """RFC 5789: OPTIONS and a 415 say what a PATCH may be."""
-        answer = await rex.call("OPTIONS", "/v1/pets/1")
-        assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH"
-        assert answer.headers["accept-patch"] == "application/json, application/merge-patch+json"
-        assert "accept-patch" not in (await rex.call("OPTIONS", "/v1/pets")).headers
-        refused = await rex.patch(1, {"name": "x"}, [("content-type", "text/plain")])
-        assert refused.status == 415
-        assert refused.headers["accept-patch"] == answer.headers["accept-patch"]
-
-
 class TestManyAtOnce:
     """Requests and commands at once."""
 

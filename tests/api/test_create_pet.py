@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.api.test_get_pet import REMOVAL
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
-
-REMOVAL = 1_922_659_200
 
 
 class TestCreatePet201:
@@ -100,11 +99,6 @@ class TestReferences:
             page = await shop.ask("GET", "/v1/pets?limit=1")
             assert page.links["first"] == "https://api.example.com/shop/v1/pets?limit=1"
             assert page.links["next"].startswith("https://api.example.com/shop/v1/pets?limit=1&cursor=")
-            one = await shop.ask("GET", "/v1/pets/1")
-            assert one.links == {
-                "deprecation": "https://api.example.com/shop/docs/deprecation",
-                "successor-version": "https://api.example.com/shop/v1/pets?id=1",
-            }
 
     async def test_the_host_header_is_never_reflected(self, shop: Shop) -> None:
         """A foreign Host reaches no reference."""

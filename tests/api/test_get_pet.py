@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.service import Answer, Shop, open_shop
 
 REMOVAL = 1_922_659_200
-MAX = 2**63 - 1
 
 
 def check_kit(answer: Answer, successor: str, sunset: str = "Thu, 05 Dec 2030 00:00:00 GMT") -> None:
@@ -32,7 +30,7 @@ class TestGetPet200:
         assert (answer.status, answer.body) == (200, created.body)
         check_kit(answer, "/v1/pets?id=1")
 
-    @pytest.mark.parametrize("query", ["", "?", "?&&"])
+    @every_case("query", ["", "?", "?&&"])
     async def test_an_empty_query(self, shop: Shop, query: str) -> None:
         """It has no parameter."""
         await shop.post({"name": "Rex", "categoryId": 1})
@@ -42,18 +40,18 @@ class TestGetPet200:
 class TestGetPet404:
     """No such animal, or an identifier that can name none."""
 
-    @pytest.mark.parametrize("identifier", ["2", "1000", str(2**53 + 1), str(MAX)])
-    async def test_unknown(self, shop: Shop, identifier: str) -> None:
-        """A canonical identifier of no animal."""
-        await shop.post({"name": "Rex", "categoryId": 1})
+    @every_case(
+        ("identifier", "successor"),
+        [
+            *((str(number), f"/v1/pets?id={number}") for number in (2, 1_000, 2**53 + 1, 2**63 - 1)),
+            *((text, "/v1/pets") for text in ("0", "abc", "%31")),
+        ],
+    )
+    async def test_unknown(self, shop: Shop, identifier: str, successor: str) -> None:
+        """Of one that is not canonical the successor is the list."""
         answer = await shop.ask("GET", f"/v1/pets/{identifier}")
         assert (answer.status, answer.code) == (404, "not_found")
-        check_kit(answer, f"/v1/pets?id={identifier}")
-
-    @pytest.mark.parametrize("identifier", ["0", "abc", "%31"])
-    async def test_not_canonical(self, shop: Shop, identifier: str) -> None:
-        """The successor is then the list."""
-        check_kit(await shop.ask("GET", f"/v1/pets/{identifier}"), "/v1/pets")
+        check_kit(answer, successor)
 
     async def test_raw_bytes(self, shop: Shop) -> None:
         """Bytes that are no text."""
@@ -64,22 +62,17 @@ class TestGetPet404:
 class TestDeprecationKit:
     """Every response of the operation carries it, whatever its status."""
 
-    async def test_on_401(self, shop: Shop) -> None:
-        """Without a key."""
-        answer = await shop.call("GET", "/v1/pets/7")
-        assert answer.status == 401
-        check_kit(answer, "/v1/pets?id=7")
-
-    async def test_on_400_414_429_and_431(self, shop: Shop) -> None:
-        """Also on what is refused before authentication, and past the limit."""
+    async def test_on_refusals(self, shop: Shop) -> None:
+        """Without a key, on what is refused before authentication, and past the limit."""
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
         await shop.ask("GET", "/v1/pets", key=key)
         long = await shop.ask("GET", "/v1/pets/7?" + "x" * 9_000)
         large = await shop.ask("GET", "/v1/pets/7", [("x-large", "x" * 17_000)])
         host = await shop.ask("GET", "/v1/pets/7", [("host", "a b")])
         limited = await shop.ask("GET", "/v1/pets/7", key=key)
-        assert [long.status, large.status, host.status, limited.status] == [414, 431, 400, 429]
-        for answer in (long, large, host, limited):
+        answers = [await shop.call("GET", "/v1/pets/7"), long, large, host, limited]
+        assert [answer.status for answer in answers] == [401, 414, 431, 400, 429]
+        for answer in answers:
             check_kit(answer, "/v1/pets?id=7")
 
     async def test_not_on_other_operations(self, shop: Shop) -> None:
@@ -99,18 +92,14 @@ class TestDeprecationKit:
 class TestGetPet410:
     """From 5 December 2030, 00:00:00 UTC on."""
 
-    async def test_one_second_before_it_still_answers(self, shop: Shop) -> None:
-        """The last second belongs to the operation, to the millisecond."""
-        await shop.post({"name": "n", "categoryId": 1})
-        shop.clock.set_seconds(REMOVAL - 1)
-        assert (await shop.ask("GET", "/v1/pets/1")).status == 200
-        shop.clock.ms = REMOVAL * 1_000 - 1
-        assert (await shop.ask("GET", "/v1/pets/1")).status == 200
-
     async def test_at_the_moment_it_is_gone(self, shop: Shop) -> None:
-        """410 `gone`, with where to go, for GET and HEAD."""
+        """410 `gone`, with where to go, for GET and HEAD; the last second before is the operation's, to the
+        millisecond."""
         await shop.post({"name": "n", "categoryId": 1})
-        shop.clock.set_seconds(REMOVAL)
+        for ms in (REMOVAL * 1_000 - 1_000, REMOVAL * 1_000 - 1):
+            shop.clock.ms = ms
+            assert (await shop.ask("GET", "/v1/pets/1")).status == 200
+        shop.clock.ms += 1
         answer = await shop.ask("GET", "/v1/pets/1")
         assert (answer.status, answer.code) == (410, "gone")
         assert "/v1/pets?id=1" in answer.json()["message"]
@@ -119,7 +108,7 @@ class TestGetPet410:
         assert (await shop.call("GET", answer.links["deprecation"])).status == 200
         assert (await shop.ask("HEAD", "/v1/pets/1")).status == 410
 
-    @pytest.mark.parametrize("identifier", ["99", "abc", "0"])
+    @every_case("identifier", ["99", "abc", "0"])
     async def test_whatever_the_identifier(self, shop: Shop, identifier: str) -> None:
         """The removal is looked at before the animal and before query parameters."""
         shop.clock.set_seconds(REMOVAL + 86_400 * 365)

@@ -19,13 +19,14 @@ def fill(shop: Shop, count: int) -> None:
         )
 
 
-async def walk(shop: Shop, target: str, between: object = None) -> list[list[int]]:
-    """The identifiers of every page, following rel=next until it is absent."""
+async def walk(shop: Shop, target: str, between: object = None, *, first: str = "") -> list[list[int]]:
+    """The identifiers of every page, following rel=next until it is absent; each has this `first`."""
     pages = []
     following: str | None = target
     while following is not None:
         answer = await shop.ask("GET", following)
         assert answer.status == 200
+        assert answer.links["first"] == (first := first or answer.links["first"])
         pages.append([pet["id"] for pet in answer.json()])
         following = answer.links.get("next")
         if callable(between):

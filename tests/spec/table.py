@@ -128,11 +128,10 @@ Returns one animal.
     api/test_get_pet.py::TestGetPet200::test_the_animal
 petId | integer, format int64 | yes
     api/test_get_pet.py::TestGetPet404::test_unknown
-    api/test_get_pet.py::TestGetPet404::test_not_canonical
 200 | Pet
     api/test_get_pet.py::TestGetPet200::test_the_animal
 401 | Error
-    api/test_get_pet.py::TestDeprecationKit::test_on_401
+    api/test_get_pet.py::TestDeprecationKit::test_on_refusals
 404 | Error. Returned when the animal does not exist
     api/test_get_pet.py::TestGetPet404::test_unknown
 This operation is deprecated and is to be removed on 5 December 2030.
@@ -227,7 +226,6 @@ The interface version is 1.0.0 and the version segment `/v1` is part of the base
     api/test_document.py::TestValid::test_version
     api/test_methods.py::test_outside_the_interface
 GET /pets/{petId} is deprecated, with removal on 5 December 2030.
-    api/test_get_pet.py::TestGetPet410::test_one_second_before_it_still_answers
     api/test_get_pet.py::TestGetPet410::test_at_the_moment_it_is_gone
 Policy for future versions and for compatibility: not shown.
     gap: Versioning | Policy for future versions and for compatibility
