@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import jinja2
 import pytest
@@ -38,6 +38,15 @@ async def signs_in(
     visitor: Visitor, name: str = "anna", password: str = PASSWORD, path: str = "sign-in"
 ) -> Shown:
     return await visitor.fill(path, "sign-in", name=name, password=password)
+
+
+async def follow(visitor: Visitor, shown: Shown, link: str) -> Shown:
+    """The page to which a link of this one leads."""
+    return await visitor.get(urljoin(shown.address, shown.links[link]).removeprefix("/console/"))
+
+
+def assert_refused(shown: Shown, status: int, told: str) -> None:
+    assert (shown.status, told in shown.text) == (status, True), shown.text
 
 
 class _QuickPasswords(Passwords):
@@ -89,11 +98,9 @@ async def operator(shop: Shop) -> Visitor:
 
 
 @pytest.fixture
-async def tls(tmp_path: Path) -> AsyncIterator[Shop]:
+async def tls(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
     """Behind a proxy with TLS on this machine, under a name."""
-    folder = tmp_path / "tls"
-    folder.mkdir()
-    base_url = "https://shop.example/v1"
+    folder, base_url = tmp_path_factory.mktemp("tls"), "https://shop.example/v1"
     async with open_shop(folder, console="on", trusted_proxies="127.0.0.1", base_url=base_url) as running:
         yield running
 

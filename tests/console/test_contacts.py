@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +11,7 @@ from petstore.core.notifications import kinds_for
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet
 from petstore.transactions.notifications import Ended
+from tests.console.conftest import assert_refused
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries
 from tests.support.service import Shop, open_shop
@@ -147,7 +147,7 @@ class TestRefused:
         await shop.store.contacts.remove(at.subject, at.name, ANNA, ACTOR)
         for action in ("/contacts/remove", "/contacts/kinds"):
             shown = await anna.submit(asked, action)
-            assert (shown.status, f"There is no such contact: {ANNA}." in shown.text) == (404, True)
+            assert_refused(shown, 404, f"There is no such contact: {ANNA}.")
             assert "No address gets mail." in shown.text
 
     @pytest.mark.parametrize("missing", ["contact", "was"])
@@ -169,12 +169,14 @@ async def test_an_account_is_added_with_an_address(shop: Shop, operator: Visitor
     assert [[contact.address for contact in contacts] for contacts in found] == [[ANNA], []]
 
 
-async def test_without_a_mail_server_the_block_says_so(shop: Shop, at: At, tmp_path: Path) -> None:
+async def test_without_a_mail_server_the_block_says_so(
+    shop: Shop, at: At, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """With the setting; with a server it says nothing of it."""
     assert _NO_SERVER in (await (await at.visitor(shop)).get(at.page)).text
-    folder = tmp_path / "mail"
-    folder.mkdir()
     server = "smtps://mail.example"
-    async with open_shop(folder, smtp_url=server, mail_from="petstore@example.com") as sending:
+    async with open_shop(
+        tmp_path_factory.mktemp("mail"), smtp_url=server, mail_from="petstore@example.com"
+    ) as sending:
         shown = await (await at.visitor(sending)).get(at.page)
         assert ("No address gets mail." in shown.text, _NO_SERVER in shown.text) == (True, False)

@@ -6,6 +6,7 @@ from petstore.core.events import EventQuery
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PetChange
+from tests.console.conftest import assert_refused, follow
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
@@ -28,7 +29,7 @@ async def test_an_event_says_what_clients_see_and_leads_on(shop: Shop, viewer: V
     )
     assert "bob" not in shown.text
     assert shown.links["animal 1"] == "../console/pets/1"
-    entry = await viewer.get(shown.links[changed.id].removeprefix("../console/"))
+    entry = await follow(viewer, shown, changed.id)
     (first, *_) = entry.text.partition("Change ")[2].split(" command line")
     assert first.endswith("bob")
 
@@ -52,8 +53,8 @@ async def test_filters_show_what_an_account_sees(shop: Shop, viewer: Visitor) ->
 async def test_a_faulty_filter_is_named_beside_it(viewer: Visitor) -> None:
     """And such a page asks for nothing more."""
     unknown = await viewer.get("events?account=nobody")
-    assert (unknown.status, "There is no account 'nobody'." in unknown.text) == (404, True)
+    assert_refused(unknown, 404, "There is no account 'nobody'.")
     wrong = await viewer.get("events?type=pets")
-    assert (wrong.status, "There is no such type." in wrong.text) == (400, True)
+    assert_refused(wrong, 400, "There is no such type.")
     for shown in (unknown, wrong):
         assert b"every 5s" not in shown.body

@@ -15,6 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from petstore.console.rendering import Page
+from tests.console.conftest import assert_refused
 from tests.support.console import BROWSER, Visitor
 from tests.support.service import Shop, open_shop
 
@@ -32,8 +33,7 @@ async def test_an_unknown_address_leads_back(shop: Shop, viewer: Visitor) -> Non
     for visitor, way in ((viewer, "Back to the overview"), (Visitor(shop), "Go to the sign-in page")):
         for address in ("nowhere", "pets/7/nowhere", "static/nowhere.js"):
             shown = await visitor.get(address)
-            assert shown.status == 404
-            assert "The console has no page at this address." in shown.text
+            assert_refused(shown, 404, "The console has no page at this address.")
             assert urljoin(shown.address, shown.links[way]) == "/console"
     plain = await viewer.get("nowhere", headers=[("accept", "*/*")])
     assert (plain.status, plain.headers["content-type"]) == (404, "application/json")

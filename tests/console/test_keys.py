@@ -16,6 +16,7 @@ from petstore.core.limits.plans import resolve_plan
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
+from tests.console.conftest import assert_refused, follow
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries, written
 from tests.support.service import Shop, open_shop
@@ -75,8 +76,7 @@ class TestIssue:
             await operator.get()  # the session goes on
         keys = await shop.store.keys.keys("1")
         shown = await operator.submit(form, NEW)
-        assert shown.status == 409, shown.text
-        assert "This form has expired." in shown.text
+        assert_refused(shown, 409, "This form has expired.")
         assert await shop.store.keys.keys("1") == keys
 
     @pytest.mark.parametrize("year", [1970, 2000, 2100])
@@ -140,8 +140,7 @@ class TestRotation:
         form = await operator.get("keys/1/rotate")
         await shop.store.keys.revoke(1, ACTOR)
         shown = await operator.submit(form, "/rotate")
-        assert shown.status == 409, shown.text
-        assert "Key 1 is revoked; issue a new key instead." in shown.text
+        assert_refused(shown, 409, "Key 1 is revoked; issue a new key instead.")
         assert "Issue a new key" in (await operator.get("keys/1/rotate")).links
 
     async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, operator: Visitor) -> None:
@@ -204,7 +203,7 @@ class TestBans:
             await shop.store.keys.issue("1", "live", ACTOR)
         await ban(shop, *range(1, 61))
         first = await viewer.get("bans")
-        second = await viewer.get("bans?" + first.links["Next page"].partition("?")[2])
+        second = await follow(viewer, first, "Next page")
         numbers = [
             [int(number) for number in re.findall(r"tests (\d+) pets_", page.text)]
             for page in (first, second)
@@ -235,7 +234,7 @@ async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visit
         listed += [int(number) for number in re.findall(r"(\d+) pets_test_", page.text)]
         if "Older keys" not in page.links:
             break
-        page = await operator.get(f"{path}/keys?" + page.links["Older keys"].partition("?")[2])
+        page = await follow(operator, page, "Older keys")
     assert listed == sorted(range(2, KEYS_READ + 3), reverse=True)
 
 

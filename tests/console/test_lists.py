@@ -11,6 +11,7 @@ import pytest
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PetStatus
+from tests.console.conftest import follow
 from tests.support.backends import execute_in_file
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, entries
@@ -60,10 +61,10 @@ class TestPages:
         shown, pages = await staff.get(list_), list[list[int]]()
         while "Next page" in shown.links:
             pages.append(numbers(shown))
-            shown = await staff.get(below(shown.links["Next page"]))
+            shown = await follow(staff, shown, "Next page")
         assert len(pages) >= 1
         while pages:
-            shown = await staff.get(below(shown.links["Previous page"]))
+            shown = await follow(staff, shown, "Previous page")
             assert numbers(shown) == pages.pop()
         assert not {"Previous page", "First page"} & set(shown.links)
 
@@ -88,13 +89,13 @@ class TestPages:
         """With the filters, and says which one it is."""
         for list_, title in (("pets?status=available", "Number"), ("orders?account=1", "Order")):
             shown = await staff.get(list_)
-            turned = await staff.get(below(shown.links[title]))
+            turned = await follow(staff, shown, title)
             assert sorted(numbers(turned)) != sorted(numbers(shown))
             heads = {
                 page.body.decode().partition('aria-sort="')[2].partition('"')[0] for page in (shown, turned)
             }
             assert heads == {"ascending", "descending"}
-            assert numbers(await staff.get(below(turned.links[title]))) == numbers(shown)
+            assert numbers(await follow(staff, turned, title)) == numbers(shown)
 
     async def test_filters_are_cleared(self, staff: Visitor) -> None:
         """Where one is set; the state of orders is a list of its own."""

@@ -16,6 +16,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.moments import iso_day
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet
+from tests.console.conftest import assert_refused
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
@@ -106,4 +107,4 @@ async def test_an_accounts_bill_of_a_month(shop: Shop) -> None:
     assert "Not final" not in shown.text
     assert f"Days (UTC) {iso_day(first)[:7]}-01" in (await operator.get(link)).text
     wrong = await operator.get(f"{link}?month=October")
-    assert (wrong.status, "Write a month such as 2026-10." in wrong.text) == (400, True)
+    assert_refused(wrong, 400, "Write a month such as 2026-10.")

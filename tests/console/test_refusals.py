@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,9 +15,9 @@ from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from tests.console.conftest import OTHER, PASSWORD, with_password
+from tests.console.conftest import OTHER, PASSWORD, assert_refused, with_password
 from tests.console.test_walk import content
-from tests.support.console import Shown, Visitor
+from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import open_shop
 
@@ -186,10 +185,6 @@ async def anna(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Visito
         for subject, name in (("account", "zoo"), ("person", "anna")):
             await store.contacts.add(subject, name, f"{name}@example.com", ACTOR)
         yield operator
-
-
-def assert_refused(shown: Shown, status: int, told: str) -> None:
-    assert (shown.status, told in unescape(shown.text)) == (status, True), shown.text
 
 
 @pytest.mark.parametrize(("page", "action", "typed", "status", "told"), FORMS)

@@ -17,6 +17,7 @@ from petstore.core import imports as uploads
 from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.http.exchange import Exchange
+from tests.console.conftest import follow
 from tests.support.console import Shown, Visitor
 from tests.support.jobs import carry_out
 from tests.support.journal import ACTOR, entries
@@ -120,10 +121,10 @@ class TestDay:
         assert "700 animals from a list dogs.csv added: 700" in page.text
         assert "Earlier entries" not in page.links
         assert "700 animals from a list" in (await staff.get("")).text
-        its = await staff.get(page.links["dogs.csv"].removeprefix("../console/"))
+        its = await follow(staff, page, "dogs.csv")
         assert "700 animals from a list, dogs.csv, by a-staff" in its.text
         assert "Rex 699" in its.text
-        earlier = await staff.get(its.links["Earlier entries"].removeprefix("../console/"))
+        earlier = await follow(staff, its, "Earlier entries")
         assert "Rex 649" in earlier.text
 
     async def test_a_list_is_taken_back(self, shop: Shop, staff: Visitor) -> None:
@@ -131,7 +132,7 @@ class TestDay:
         back, the journal has it as one line, and a colleague's old page does nothing."""
         many = b"name,category\n" + b"".join(b"Rex %d,1\n" % number for number in range(7))
         stored = await store(await check(staff, many, "dogs.csv"), staff)
-        page = await staff.get(stored.links["Take this list back"].removeprefix("../../console/"))
+        page = await follow(staff, stored, "Take this list back")
         assert "7 animals that it added are removed" in page.text
         await shop.store.pets.change(3, PetChange(name="Max"), ACTOR)
         asked = await staff.submit(page, "/taking-back")
@@ -141,7 +142,7 @@ class TestDay:
         assert kept.links["Animal 3"].endswith("pets/3")
         assert len(await names(shop)) == 7
         again = await store(await check(staff, many, "cats.csv"), staff)
-        its = await staff.get(again.links["Take this list back"].removeprefix("../../console/"))
+        its = await follow(staff, again, "Take this list back")
         colleague = await Visitor(shop).sign_in_as("staff", "colleague")
         old = await colleague.get(its.address.removeprefix("/console/"))
         shop.clock.advance(1)
@@ -149,7 +150,7 @@ class TestDay:
         assert "Taken back by a-staff" in done.text
         assert "7 animals removed" in (await staff.get("stock/2")).text
         assert "7 animals taken back from a list cats.csv removed: 7" in (await staff.get("journal")).text
-        its_entries = await staff.get(done.links["See the entries"].removeprefix("../../../console/"))
+        its_entries = await follow(staff, done, "See the entries")
         assert its_entries.text.count("name: Rex") == 7
         assert "Take this list back" not in its_entries.links
         refused = await colleague.submit(old, "/taking-back")
@@ -344,9 +345,7 @@ class TestRefusals:
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         """As all lines are: of the parser, about a form that it can't read, and of asyncio."""
-        folder = tmp_path / "logged"
-        folder.mkdir()
-        async with open_shop(folder) as shop:
+        async with open_shop(tmp_path) as shop:
             staff = await Visitor(shop).sign_in_as("staff")
             assert (await send_parts(shop, staff, [("list", "", "")], boundary="Y")).status == 400
             logging.getLogger("asyncio").error("%s was lost", "a task", exc_info=ZeroDivisionError("why"))

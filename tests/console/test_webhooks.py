@@ -7,6 +7,7 @@ import pytest
 from petstore.core.events import EventQuery
 from petstore.core.limits.plans import PRO
 from petstore.core.webhooks import DisabledReason, NewWebhook, Try, WebhookChange
+from tests.console.conftest import assert_refused, follow
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.console import Visitor
@@ -67,15 +68,14 @@ class TestPage:
         first = await viewer.get("webhooks/1")
         assert "evt_60 204 5 ms Delivered." in first.text
         assert ("evt_11 " in first.text, "evt_10 " in first.text) == (True, False)
-        second = await viewer.get("webhooks/1?" + first.links["Older tries"].partition("?")[2])
+        second = await follow(viewer, first, "Older tries")
         assert ("evt_10 " in second.text, "Older tries" in second.links) == (True, False)
 
     async def test_a_removed_one_has_its_history(self, shop: Shop, failing: str, viewer: Visitor) -> None:
         """The journal leads there; one that never was is not found."""
         await shop.store.webhooks.remove(1, "api:tests/key 1")
         shown = await viewer.get("webhooks/1")
-        assert shown.status == 404
-        assert "There is no webhook 1 any more: tests, key 1 removed it" in shown.text
+        assert_refused(shown, 404, "There is no webhook 1 any more: tests, key 1 removed it")
         assert (await viewer.get("journal?about=webhook:1")).links["webhook 1"].endswith("console/webhooks/1")
         assert "There is no webhook 9." in (await viewer.get("webhooks/9")).text
 
@@ -103,8 +103,7 @@ class TestActions:
         await shop.store.webhooks.change(1, OFF, ACTOR)
         execute_in_file(shop.path, "UPDATE webhooks SET data_set = '0123456789ab'")
         refused = await operator.fill("webhooks/1", "/enable")
-        assert refused.status == 409
-        assert "It can go on from now; it does not get earlier events then." in refused.text
+        assert_refused(refused, 409, "It can go on from now; it does not get earlier events then.")
         assert await disabled_by(shop) is not None
         shown = await operator.submit(refused, "/enable")
         assert "Webhook 1 gets events again." in shown.text
@@ -121,7 +120,7 @@ class TestActions:
         assert (await entries(shop.store, "webhook:1"))[-1].after == {"eventId": failing}
         await shop.store.webhooks.change(1, OFF, ACTOR)
         refused = await operator.submit(page, "/retry")
-        assert (refused.status, "Webhook 1 is disabled: enable it first." in refused.text) == (409, True)
+        assert_refused(refused, 409, "Webhook 1 is disabled: enable it first.")
 
     async def test_what_no_page_sends(self, failing: str, operator: Visitor) -> None:
         """An event that there is not, and a form without one."""
