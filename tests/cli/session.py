@@ -1,6 +1,6 @@
-"""Plays the sessions of two files: runs each command, puts what it prints under it.
+"""Plays sessions: runs each command of a file, puts what it prints under it.
 
-A test holds them to that. `python -m tests.cli.session` writes them anew; read what changed.
+A test holds the file to that. `python -m tests.cli.session` writes it anew; read what changed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 
-PLAYED = tuple(Path(__file__).with_name(name) for name in ("sessions.txt", "sessions_of_a_shop.txt"))
-DATABASE_MADE = "<!-- There is a database. -->"
+PLAYED = Path(__file__).with_name("sessions.txt")
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
 ALICE = pwd.struct_passwd(("alice", "x", 1_000, 1_000, "", "/", "/bin/sh"))
 _START_MS = 1_795_251_600_000  # 2026-11-21 09:00 UTC
@@ -63,10 +62,6 @@ class Shell:
             return "".join(lines[:count] if match["cut"] == "head" else lines[-count:]) + result.stderr
         return result.output
 
-    def make_database(self) -> None:
-        """As a first `petstore serve` does; no time passes."""
-        CliRunner().invoke(petstore, ["db", "migrate"], obj=Session(self.clock), catch_exceptions=False)
-
     def serve(self) -> None:
         """What a server has written meanwhile: half a plan used, and a ban for key 2."""
         now_ms = self.clock.now_ms()
@@ -86,8 +81,6 @@ def play(text: str) -> str:
     played = []
     in_session = False
     for line in text.splitlines():
-        if line == DATABASE_MADE:
-            shell.make_database()
         if line == SERVER_AT_WORK:
             shell.serve()
         if line == "```" and in_session:
@@ -116,12 +109,11 @@ def _without_numbers(text: str) -> str:
 
 
 def main() -> None:
-    """Write them anew."""
+    """Write it anew."""
     pwd.getpwuid = lambda _uid: ALICE
-    for path in PLAYED:
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            path.write_text(play(path.read_text(encoding="utf-8")), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        PLAYED.write_text(play(PLAYED.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
