@@ -42,14 +42,13 @@ class TestCommands:
             options = [option for option in command.params if isinstance(option, click.Option)]
             assert [option.name for option in options if not option.help] == [], path
 
-    @pytest.mark.parametrize("document", PLAYED, ids=lambda path: path.name)
     def test_sessions_print_what_the_document_says(
-        self, document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Every session, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
+        """Every command, played in order; `.venv/bin/python -m tests.cli.session` writes it anew."""
         monkeypatch.setattr(pwd, "getpwuid", lambda _uid: ALICE)
         monkeypatch.chdir(tmp_path)
-        text = document.read_text(encoding="utf-8")
+        text = PLAYED.read_text(encoding="utf-8")
         assert SERVER_AT_WORK in text
         assert play(text) == text
 
