@@ -22,11 +22,6 @@ def test_a_postgresql_database_is_made_by_what_may_make_one(cli: Cli) -> None:
 
 
 class TestList:
-    def test_in_the_order_of_ids(self, shop: Cli) -> None:
-        """The oldest first."""
-        shop.ok("accounts", "add", "bakery", "--plan", "free")
-        assert [account["name"] for account in shop.json("accounts", "list")] == ["shop", "bakery"]
-
     def test_none_yet(self, cli: Cli) -> None:
         """An empty list is no failure: a program gets [], a person the next step."""
         cli.ok("db", "migrate")

@@ -154,7 +154,3 @@ class TestRefusals:
     def test_usage_errors(self, shop: Cli, arguments: str, told: str) -> None:
         """Wrong days, and options that do not go together."""
         assert told in shop.refused(2, "usage", *arguments.split())
-
-    def test_unknown_account(self, shop: Cli) -> None:
-        """As for every command."""
-        assert "zoo" in shop.refused(1, "usage", "zoo", *DECEMBER)

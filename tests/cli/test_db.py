@@ -20,12 +20,12 @@ from tools.servers import petstore
 KEPT = ".before-restore-20270115T080030Z"
 
 
-def damage(shop: Cli) -> None:
+def damage(shop: Cli, key_id: int = 1) -> None:
     """A key of nobody, written past the constraints."""
     with sqlite3.connect(shop.database) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute(
-            "INSERT INTO api_keys VALUES (1, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')"
+            "INSERT INTO api_keys VALUES (?, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')", (key_id,)
         )
 
 

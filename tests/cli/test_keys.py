@@ -8,12 +8,6 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from tests.cli.conftest import Cli
 
 
-def test_environment_chooses_the_prefix(shop: Cli) -> None:
-    """PETSTORE_ENVIRONMENT=test issues keys that no scanner takes for live ones."""
-    shop.settings["PETSTORE_ENVIRONMENT"] = "test"
-    assert shop.ok("keys", "issue", "shop").startswith("pets_test_")
-
-
 def test_a_key_of_a_suspended_account_is_said_to_be_refused(shop: Cli) -> None:
     """Before somebody sends it to the customer."""
     assert "suspended" not in shop.run("keys", "issue", "shop").stderr

@@ -14,6 +14,7 @@ import pytest
 from petstore.storage import migrations
 from petstore.storage.sqlite import schema
 from tests.cli.conftest import Cli
+from tests.cli.test_db import damage
 from tests.support.schemas import Know, knowing
 
 EXPAND = "ALTER TABLE pets ADD COLUMN chip TEXT NOT NULL DEFAULT ''"
@@ -158,11 +159,7 @@ class TestMigrate:
 
     def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know) -> None:
         """Its copy is not sound, so there would be no way back."""
-        with sqlite3.connect(store.database) as connection:
-            connection.execute("PRAGMA foreign_keys = OFF")
-            connection.execute(
-                "INSERT INTO api_keys VALUES (9, 9, zeroblob(32), '', '', 0, NULL, NULL, 0, 'write')"
-            )
+        damage(store, 9)
         know(EXPAND)
         assert "is damaged and was not migrated: api_keys: row 9" in store.refused(1, "db", "migrate")
         with sqlite3.connect(store.database) as connection:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import ssl
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 from petstore.core.notifications import KINDS
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
+from tests.cli.test_process import printed
 from tests.support.backends import execute_in_file
 from tests.support.machine import make_certificate
 from tests.support.mail import CLOSE, CONNECT, DATA, RCPT, MailServer, says, serving_mail
@@ -257,12 +255,4 @@ def test_other_commands_load_nothing_of_mail(shop: Cli, line: str) -> None:
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(sorted({'email', 'aiosmtplib', 'structlog'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | shop.settings,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    assert printed(code, **shop.settings).splitlines()[-1] == "[]"

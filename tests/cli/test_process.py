@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +39,15 @@ class Program:
     def environment(self) -> dict[str, str]:
         return environment(self.settings) | {"TERM": "xterm-256color", "NO_COLOR": ""}
 
-    def run(
-        self,
-        *arguments: str,
-        stdin: str = "",
-        stdout: Any = subprocess.PIPE,
-        stderr: Any = subprocess.PIPE,
-    ) -> subprocess.CompletedProcess[str]:
-        """One run, its streams apart."""
-        command: list[str | Path] = [PROGRAM, *arguments]
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            input=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """One run without input, its streams apart."""
+        return self.start(arguments, env=self.environment | variables)
+
+    def start(self, arguments: Sequence[str], **streams: Any) -> subprocess.CompletedProcess[str]:
+        """One run with other streams."""
+        how: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "text": True, "timeout": _SECONDS}
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.run([PROGRAM, *arguments], check=False, **how | pipes | streams)
 
     def ok(self, *arguments: str) -> str:
         """What a command tells that is given in this process, beside the run that a test is about."""
@@ -110,7 +100,7 @@ class TestStreams:
             reading, writing = os.pipe()
             os.close(reading)
             try:
-                assert program.run(*arguments, stdout=writing).stderr == ""
+                assert program.start(arguments, stdout=writing).stderr == ""
             finally:
                 os.close(writing)
 
@@ -119,8 +109,9 @@ class TestStreams:
         """On a full disk nobody has the new key: the operator is told to revoke it."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         with Path("/dev/full").open("w") as full:
-            issued = [program.run("keys", "issue", "shop", *json, stdout=full) for json in ([], ["--json"])]
-            other = program.run("accounts", "list", stdout=full)
+            words = ["keys", "issue", "shop"]
+            issued = [program.start([*words, *json], stdout=full) for json in ([], ["--json"])]
+            other = program.start(["accounts", "list"], stdout=full)
         for key_id, done in enumerate(issued, 1):
             assert done.returncode == 1
             message = f"Key {key_id} was issued but could not be printed (No space left on device)"
@@ -136,8 +127,8 @@ class TestStreams:
         """The work, its result and its exit code are as they were: a new key reaches who asked for it."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         with Path("/dev/full").open("w") as full:
-            issued = program.run("keys", "issue", "shop", stderr=full)
-            wrong = program.run("keys", "issue", "shop", "--nonsense", stderr=full)
+            issued = program.start(["keys", "issue", "shop"], stderr=full)
+            wrong = program.start(["keys", "issue", "shop", "--nonsense"], stderr=full)
         assert (issued.returncode, wrong.returncode) == (0, 2)
         assert issued.stdout.startswith("pets_live_")
 
@@ -172,31 +163,17 @@ class TestStreams:
     def test_terminal_without_unicode(self, program: Program) -> None:
         """What a terminal of another encoding can't show appears as an escape."""
         program.ok("pets", "add", "名前", "--category", "1")
-        done = subprocess.run(
-            [PROGRAM, "pets", "list"],
-            env=program.environment | {"PYTHONIOENCODING": "latin-1"},
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = program.run("pets", "list", PYTHONIOENCODING="latin-1")
         assert done.returncode == 0, done.stderr
-        assert b"\\u540d\\u524d" in done.stdout
+        assert "\\u540d\\u524d" in done.stdout
 
     def test_a_list_from_standard_input_is_not_overwritten_by_its_rejects(self, program: Program) -> None:
         """`pets import - --skip-bad stock.csv < stock.csv`: refused as the named file is, and it stays."""
         path, text = program.folder / "stock.csv", "name,categoryId\nRex,1\nMia,x\n"
         path.write_text(text)
-        command: list[str | Path] = [PROGRAM, "pets", "import", "-", "--format", "csv", "--skip-bad", path]
+        command = ["pets", "import", "-", "--format", "csv", "--skip-bad", str(path)]
         with path.open() as stdin:
-            done = subprocess.run(
-                command,
-                env=program.environment,
-                stdin=stdin,
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
+            done = program.start(command, stdin=stdin)
         assert (done.returncode, path.read_text()) == (2, text)
         assert "need a file of their own" in done.stderr
 
@@ -301,6 +278,19 @@ class TestConfirmation:
         assert "[y/N]" not in read_all(ours)
 
 
+def printed(code: str, **variables: str) -> str:
+    """What a Python prints that carries this out."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=True,
+    )
+    return done.stdout
+
+
 def test_version_loads_next_to_nothing() -> None:
     """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
     code = (
@@ -310,10 +300,7 @@ def test_version_loads_next_to_nothing() -> None:
         "heavy = {'httptools', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert printed(code).splitlines()[-1] == "[]"
 
 
 def test_a_service_loads_no_tables_for_terminals() -> None:
@@ -325,10 +312,7 @@ def test_a_service_loads_no_tables_for_terminals() -> None:
         "print('structlog' in sys.modules, 'rich' in sys.modules)\n"
         "import rich"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True
-    )
-    assert done.stdout == "True False\n"
+    assert printed(code) == "True False\n"
 
 
 @pytest.mark.slow

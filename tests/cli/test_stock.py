@@ -36,6 +36,16 @@ def store(empty: Cli) -> Cli:
     return empty
 
 
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that is written can be made durable."""
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+
 def put(cli: Cli, text: str | bytes, name: str = "stock.csv") -> str:
     path = cli.folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -345,13 +355,8 @@ class TestSkipBad:
         assert rejects.read_text().splitlines()[1] == text.strip().replace(": ", ":").replace(", ", ",")
         assert [name for name, *_ in listed(store)] == ["Rex", "New"]
 
-    def test_the_file_appears_with_the_rows(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_file_appears_with_the_rows(self, store: Cli, full_disk: None) -> None:
         """The rejected rows are on the disk before the others are stored: a failure loses none of them."""
-
-        def full(file: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", full)
         rejects = store.folder / "rejects.csv"
         path = put(store, HEADER + "Rex,1,\nMia,x,\n")
         assert "No space" in store.refused(1, "pets", "import", path, "--skip-bad", str(rejects))
@@ -417,15 +422,10 @@ class TestExport:
         rows = list(csv.reader(io.StringIO(store.ok("pets", "export"))))
         assert [row[0] for row in rows[1:]] == [f"Pet {n}" for n in range(1_203)]
 
-    def test_the_file_appears_whole(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_file_appears_whole(self, store: Cli, full_disk: None) -> None:
         """A failure leaves the file of before; the end of a name or --format says what it is."""
         path = store.folder / "out.csv"
         path.write_text("before")
-
-        def full(file: int) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr(os, "fsync", full)
         store.refused(1, "pets", "export", str(path))
         assert [file.read_text() for file in store.folder.glob("out*")] == ["before"]
         store.refused(2, "pets", "export", str(store.folder / "out.txt"))

@@ -20,21 +20,26 @@ def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None
     cli.with_store(lambda store: store.counters.save(LimiterState({1: windows}), usage))
 
 
+def left(cli: Cli) -> list[int]:
+    """What account 1 may still ask for, in each window."""
+    return [window["remaining"] for window in cli.json("usage", "1")["windows"]]
+
+
 class TestReport:
     def test_windows_as_of_now(self, shop: Cli) -> None:
         """What stands in the database is rolled on to this moment: a minute that is over is not shown."""
         serve(shop, minute=100, day=4_000)
-        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [200, 6_000]
+        assert left(shop) == [200, 6_000]
         shop.clock.advance(60)
-        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [300, 6_000]
+        assert left(shop) == [300, 6_000]
         shop.clock.advance(86_400)
-        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [300, 10_000]
+        assert left(shop) == [300, 10_000]
 
     def test_lowered_plan_leaves_nothing_never_less(self, shop: Cli) -> None:
         """What is used stays used after a change of plan."""
         serve(shop, minute=100, day=4_000)
         shop.ok("accounts", "set-plan", "shop", "--plan", "free")
-        assert [window["remaining"] for window in shop.json("usage", "1")["windows"]] == [0, 0]
+        assert left(shop) == [0, 0]
 
     def test_bans_of_its_keys(self, shop: Cli) -> None:
         """Which key is banned and until when; others are as they are."""
