@@ -132,6 +132,19 @@ async def _all(items: AsyncIterator[Any]) -> list[Any]:
     return [item async for item in items]
 
 
+@contextmanager
+def client_of(kind: str, address: str, key: str, **options: Any) -> Iterator[Any]:
+    """A client of this kind, to be called as a Petstore."""
+    if kind == "sync":
+        with Petstore(address, key, **options) as petstore:
+            yield petstore
+        return
+    with asyncio.Runner() as runner:
+        client = Driven(AsyncPetstore(address, key, **options), runner.get_loop())
+        yield client
+        client.close()
+
+
 class Served(httpx2.BaseTransport):
     """The real service, for both clients. It answers one request at a time."""
 
@@ -228,17 +241,8 @@ def scripted(
     script = Script(*answers)
     transport = httpx2.MockTransport(script.handle)
     options = {"runtime": script.runtime, "transport": transport, **options}
-    if kind == "sync":
-        with Petstore(ADDRESS, KEY, **options) as petstore:
-            yield petstore, script
-        return
-    loop = asyncio.new_event_loop()
-    try:
-        client = Driven(AsyncPetstore(ADDRESS, KEY, **options), loop)
-        yield client, script
-        client.close()
-    finally:
-        loop.close()
+    with client_of(kind, ADDRESS, KEY, **options) as petstore:
+        yield petstore, script
 
 
 def answer(

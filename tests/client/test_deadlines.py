@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 import tracemalloc
@@ -15,10 +14,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from petstore_client import AsyncPetstore, NoAnswer, Petstore, Unavailable, UnexpectedAnswer
+from petstore_client import NoAnswer, Unavailable, UnexpectedAnswer
 from petstore_client.connection import LARGEST_ANSWER, Silence, watch
 
-from tests.client.kit import KEY, Driven, Pace, Scripted, answer
+from tests.client.kit import KEY, Pace, Scripted, answer, client_of
 from tests.support.clock import ManualClock
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -75,14 +74,8 @@ def served(kind: str, clock: ManualClock, *series: Iterable[bytes], **options: A
     options["runtime"] = Pace(clock).runtime()
     address = f"http://127.0.0.1:{server.port}"
     try:
-        if kind == "sync":
-            with Petstore(address, KEY, **options) as petstore:
-                yield petstore, server
-            return
-        with asyncio.Runner() as runner:
-            client = Driven(AsyncPetstore(address, KEY, **options), runner.get_loop())
-            yield client, server
-            client.close()
+        with client_of(kind, address, KEY, **options) as petstore:
+            yield petstore, server
     finally:
         server.close()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from petstore_client import AsyncPetstore, Conflict, NotFound, Petstore, PreconditionFailed, WebhookWithSecret
+from petstore_client import Conflict, NotFound, Petstore, PreconditionFailed, WebhookWithSecret
 from petstore_client.webhooks import verify
 from standardwebhooks.webhooks import Webhook as StandardWebhook
 
-from tests.client.kit import Driven
+from tests.client.kit import client_of
 from tests.support.receiver import Receiver, receiving
 from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
@@ -32,15 +31,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def petstore(server: Server, kind: str) -> Iterator[Any]:
     """A client of this kind with a key of the level write."""
-    if kind == "sync":
-        with server.client() as petstore:
-            yield petstore
-        return
-    loop = asyncio.new_event_loop()
-    client = Driven(AsyncPetstore(server.base_url, server.key), loop)
-    yield client
-    client.close()
-    loop.close()
+    with client_of(kind, server.base_url, server.key) as petstore:
+        yield petstore
 
 
 @pytest.fixture

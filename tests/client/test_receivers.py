@@ -33,9 +33,9 @@ ADDRESS = "http://receiver.example/hook"
 Send = Callable[[Mapping[str, str], bytes], int]
 
 
-def loaded(name: str) -> ModuleType:
-    """A receiver as a module of its own."""
-    spec = spec_from_file_location(name, FOLDER / f"{name}.py")
+def loaded(path: Path) -> ModuleType:
+    """A program as a module of its own."""
+    spec = spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -46,7 +46,7 @@ def loaded(name: str) -> ModuleType:
 @contextmanager
 def starlette() -> Iterator[Send]:
     """The application in an event loop of its own for each request."""
-    module = loaded("starlette_receiver")
+    module = loaded(FOLDER / "starlette_receiver.py")
 
     async def post(headers: Mapping[str, str], body: bytes) -> int:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(module.app)) as http:
@@ -57,8 +57,8 @@ def starlette() -> Iterator[Send]:
 
 
 @contextmanager
-def process(place: Path, *command: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], Send]]:
-    """A program that says `ready` when it listens at PORT."""
+def process(place: Path, *command: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], httpx2.Client]]:
+    """A program that says `ready` when it listens at PORT, and what speaks to it."""
     port = free_port()
     started = subprocess.Popen(
         command,
@@ -70,15 +70,20 @@ def process(place: Path, *command: str | Path) -> Iterator[tuple[subprocess.Pope
     assert started.stdout is not None
     try:
         assert started.stdout.readline() == b"ready\n"
-        with httpx2.Client(trust_env=False, headers={"Content-Type": "application/json"}) as http:
-            address = f"http://127.0.0.1:{port}/hook"
-            yield started, lambda headers, body: http.post(address, headers=headers, content=body).status_code
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+            yield started, http
     finally:
         started.kill()
         started.communicate()
 
 
-# Ends with its input, and says what the receiver has.
+def sending(http: httpx2.Client) -> Send:
+    """Sends to the receiver of a process."""
+    kind = {"Content-Type": "application/json"}
+    return lambda headers, body: http.post("/hook", headers=kind | {**headers}, content=body).status_code
+
+
+# Ends with its input, and says what a receiver has.
 SERVES = """
 import os, sys
 from importlib import import_module
@@ -90,15 +95,15 @@ server = make_server("127.0.0.1", int(os.environ["PORT"]), module.app)
 Thread(target=server.serve_forever, daemon=True).start()
 print("ready", flush=True)
 sys.stdin.read()
-print(*module.received)
+print(*getattr(module, "received", ()))
 """
 
 
 @contextmanager
 def wsgi(name: str = "wsgi_receiver") -> Iterator[Send]:
     """The application in the server of the standard library."""
-    with process(FOLDER, sys.executable, "-c", SERVES, name) as (started, send):
-        yield send
+    with process(FOLDER, sys.executable, "-c", SERVES, name) as (started, http):
+        yield sending(http)
         printed, _ = started.communicate()
         assert printed.decode().split() == [EVENT["id"]]
 
@@ -106,8 +111,8 @@ def wsgi(name: str = "wsgi_receiver") -> Iterator[Send]:
 @contextmanager
 def node() -> Iterator[Send]:
     """The program as it is."""
-    with process(FOLDER, program("node"), "node_receiver.mjs") as (_, send):
-        yield send
+    with process(FOLDER, program("node"), "node_receiver.mjs") as (_, http):
+        yield sending(http)
 
 
 @contextmanager
@@ -117,8 +122,8 @@ def express() -> Iterator[Send]:
     with folder() as place:
         shutil.copytree(FOLDER, place, dirs_exist_ok=True)
         (place / "node_modules").symlink_to(NODE_MODULES)
-        with process(place, program("node"), "express_receiver.mjs") as (_, send):
-            yield send
+        with process(place, program("node"), "express_receiver.mjs") as (_, http):
+            yield sending(http)
 
 
 RECEIVERS = {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 
 import httpx2
 import pytest
@@ -15,48 +13,23 @@ from petstore_client.testing import FakePetstore
 from starlette.testclient import TestClient
 
 from tests.architecture.sources import ROOT
+from tests.client.test_receivers import SERVES, loaded, process
 
 FOLDER = ROOT / "clients" / "python" / "recipes"
 Get = Callable[[str], httpx2.Response]
 
 
-# Says when it listens, and ends with its input.
-SERVES = """
-import os, sys
-from importlib import import_module
-from threading import Thread
-from wsgiref.simple_server import make_server
-
-server = make_server("127.0.0.1", 0, import_module(sys.argv[1]).app)
-Thread(target=server.serve_forever, daemon=True).start()
-print(server.server_port, flush=True)
-sys.stdin.read()
-"""
-
-
 @contextmanager
 def wsgi(name: str) -> Iterator[Get]:
     """The app of a synchronous framework, in a process of its own, for which Django sets the time zone."""
-    command = [sys.executable, "-c", SERVES, name]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=FOLDER, text=True, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdout is not None
-        address = f"http://127.0.0.1:{process.stdout.readline().strip()}"
-        with httpx2.Client(base_url=address, trust_env=False) as http:
-            yield http.get
+    with process(FOLDER, sys.executable, "-c", SERVES, name) as (_, http):
+        yield http.get
 
 
 @contextmanager
 def asgi() -> Iterator[Get]:
     """The app of Starlette, with its lifespan."""
-    spec = spec_from_file_location("starlette_app", FOLDER / "starlette_app.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    with TestClient(module.app) as http:
+    with TestClient(loaded(FOLDER / "starlette_app.py").app) as http:
         yield http.get
 
 
