@@ -154,43 +154,38 @@ class TestASnapshot:
         assert [window.remaining for window in decision.windows] == [500 - 21, 500 - used_of_day]
 
 
-class TestTheStart:
-    """Who keeps snapshots without a log hears of it."""
-
-    @pytest.mark.parametrize(
-        ("settings", "told"),
-        [
-            (("--save", "3600 1"), 1),
-            (("--save", "3600 1", "--appendonly", "yes"), 0),
-            ((), 0),
-            (("--save", "3600 1", "--user", "default", "on", "nopass", "~*", "+@all", "-config"), 0),
-        ],
-    )
-    async def test_snapshots_without_a_log_are_told(
-        self, clock: ManualClock, settings: tuple[str, ...], told: int
-    ) -> None:
-        """Once, by each process; where the server does not say, nothing fails."""
-        with ValkeyServer(*settings).start() as server:
-            async with Replicas(server.url, clock, steered=False) as replicas:
-                replica = await replicas.open()
-                assert (await replica.take(CALLER)).allowed
-                assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("--save", "3600 1"), 1),
+        (("--save", "3600 1", "--appendonly", "yes"), 0),
+        ((), 0),
+        (("--save", "3600 1", "--user", "default", "on", "nopass", "~*", "+@all", "-config"), 0),
+    ],
+)
+async def test_snapshots_without_a_log_are_told(
+    clock: ManualClock, settings: tuple[str, ...], told: int
+) -> None:
+    """Once, by each process; where the server does not say, nothing fails."""
+    with ValkeyServer(*settings).start() as server:
+        async with Replicas(server.url, clock, steered=False) as replicas:
+            replica = await replicas.open()
+            assert (await replica.take(CALLER)).allowed
+            assert (replica.watch.snapshots_only, replica.watch.reasons) == (told, [])
 
 
-class TestACompleteLog:
-    """`appendonly yes`: nothing was lost, and a restart costs one question for each account."""
-
-    async def test_counts_stand_and_the_counter_store_is_asked_once(self, clock: ManualClock) -> None:
-        """Even what no counter store has heard of yet."""
-        with ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start() as server:
-            async with Replicas(server.url, clock, steered=False) as replicas:
-                one, other = await replicas.open(), await replicas.open()
-                assert await admitted(one, 300) == 300
-                asked = replicas.counters.loads
-                await restart(server, one, other)
-                left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
-                assert left == [199, 198, 197]
-                assert replicas.counters.loads == asked + 1
+async def test_counts_stand_and_the_counter_store_is_asked_once(clock: ManualClock) -> None:
+    """`appendonly yes`: nothing was lost, even what no counter store has heard of yet, and a restart costs
+    one question for each account."""
+    with ValkeyServer("--appendonly", "yes", "--appendfsync", "always").start() as server:
+        async with Replicas(server.url, clock, steered=False) as replicas:
+            one, other = await replicas.open(), await replicas.open()
+            assert await admitted(one, 300) == 300
+            asked = replicas.counters.loads
+            await restart(server, one, other)
+            left = [(await replica.take(CALLER)).windows[0].remaining for replica in (other, one, other)]
+            assert left == [199, 198, 197]
+            assert replicas.counters.loads == asked + 1
 
 
 class Pair:

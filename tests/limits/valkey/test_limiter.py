@@ -36,20 +36,17 @@ async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
     return decision
 
 
-class TestSharing:
-    """Several processes count as one."""
-
-    async def test_a_ban_holds_everywhere(self, replicas: Replicas, clock: ManualClock) -> None:
-        """And a pardon lifts it everywhere."""
-        one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
-        caller = Caller(1, 1, (1, 1_000))
-        banned = await ban(one, clock, caller)
-        assert banned.ban_began
-        assert (await other.take(caller)).banned
-        clock.advance(61)
-        assert (await other.take(caller)).allowed
-        await ban(other, clock, caller)
-        assert not (await one.take(Caller(1, 1, (2, 1_000), pardoned_at_ms=clock.now_ms()))).banned
+async def test_a_ban_holds_everywhere(replicas: Replicas, clock: ManualClock) -> None:
+    """And a pardon lifts it everywhere."""
+    one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
+    caller = Caller(1, 1, (1, 1_000))
+    banned = await ban(one, clock, caller)
+    assert banned.ban_began
+    assert (await other.take(caller)).banned
+    clock.advance(61)
+    assert (await other.take(caller)).allowed
+    await ban(other, clock, caller)
+    assert not (await one.take(Caller(1, 1, (2, 1_000), pardoned_at_ms=clock.now_ms()))).banned
 
 
 class TestRecovery:
@@ -122,38 +119,34 @@ class TestRecovery:
         assert replicas.counters.loads == 2
 
 
-class TestDrain:
-    """What the counter store gets: absolute values, as the last replies had them."""
-
-    async def test_windows_of_what_passed_and_bans(self, replicas: Replicas, clock: ManualClock) -> None:
-        """A refusal changes no window; strikes are not worth a row."""
-        replica = await replicas.open(policy=BUSY)
-        caller = Caller(1, 1, (1, 1_000), pardoned_at_ms=77)
-        await replica.take(caller)
-        opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
-        assert replica.limiter.drain() == LimiterState({1: AccountWindows.of(opened, 1, day, 1)})
-        assert replica.limiter.drain() == LimiterState()
-        await replica.take(caller)
-        assert replica.limiter.drain() == LimiterState()
-        banned = await ban(replica, clock, caller)
-        drained = replica.limiter.drain()
-        until_ms = banned.binding.reset_at * 1_000
-        state = BanState(level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77)
-        assert drained == LimiterState({}, {1: state})
+async def test_windows_of_what_passed_and_bans(replicas: Replicas, clock: ManualClock) -> None:
+    """The counter store gets absolute values, as the last replies had them. A refusal changes no window;
+    strikes are not worth a row."""
+    replica = await replicas.open(policy=BUSY)
+    caller = Caller(1, 1, (1, 1_000), pardoned_at_ms=77)
+    await replica.take(caller)
+    opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
+    assert replica.limiter.drain() == LimiterState({1: AccountWindows.of(opened, 1, day, 1)})
+    assert replica.limiter.drain() == LimiterState()
+    await replica.take(caller)
+    assert replica.limiter.drain() == LimiterState()
+    banned = await ban(replica, clock, caller)
+    drained = replica.limiter.drain()
+    until_ms = banned.binding.reset_at * 1_000
+    state = BanState(level=1, banned_from_ms=banned.now_ms, banned_until_ms=until_ms, pardoned_ms=77)
+    assert drained == LimiterState({}, {1: state})
 
 
-class TestMemory:
-    """Valkey holds what is active, and forgets the rest by itself."""
-
-    async def test_every_record_has_an_end(self, replicas: Replicas, clock: ManualClock) -> None:
-        """An account two days after its last request; a key, after its forgiveness and a day."""
-        replica = await replicas.open(policy=BUSY)
-        await replica.take(FREE)
-        await ban(replica, clock, Caller(2, 2, (1, 1_000)))
-        client = Client(replicas.url)
-        day_ms = 86_400_000
-        ends = {
-            name: client("PTTL", f"{{petstore}}:{name}")
-            for name in ("windows:1", "standing:1", "windows:2", "standing:2")
-        }
-        assert all(day_ms < end <= 2 * day_ms + 61_000 for end in ends.values()), ends
+async def test_every_record_has_an_end(replicas: Replicas, clock: ManualClock) -> None:
+    """Valkey forgets by itself: an account two days after its last request; a key, after its forgiveness and
+    a day."""
+    replica = await replicas.open(policy=BUSY)
+    await replica.take(FREE)
+    await ban(replica, clock, Caller(2, 2, (1, 1_000)))
+    client = Client(replicas.url)
+    day_ms = 86_400_000
+    ends = {
+        name: client("PTTL", f"{{petstore}}:{name}")
+        for name in ("windows:1", "standing:1", "windows:2", "standing:2")
+    }
+    assert all(day_ms < end <= 2 * day_ms + 61_000 for end in ends.values()), ends

@@ -132,34 +132,31 @@ async def broken(name: str, server: ValkeyServer, *replicas: Replica) -> AsyncIt
 
 
 @pytest.mark.parametrize("name", FAULTS)
-class TestFaults:
-    """Whatever is wrong with the server."""
-
-    async def test_no_request_fails_and_the_share_decides(
-        self, name: str, server: ValkeyServer, replicas: Replicas
-    ) -> None:
-        """Those that were on their way too; versions are unknown, so no cache is used. The probe ends it: an
-        account's first request afterwards brings the local count along, the store what was before."""
-        replica = await replicas.open(PROCESSES, policy=NO_BANS)
-        await admitted(replica, ANOTHER, 10)
-        before = await replica.take(CALLER)
-        assert limits(before) == [100, 1_000]
-        await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
-        async with broken(name, server, replica):
-            decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(40)))
-            assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
-            assert {decision.versions for decision in decisions} == {NO_VERSIONS}
-            assert sum(decision.allowed for decision in decisions) == SHARE
-            assert await replica.ask(CALLER, before.versions.keyring) is None
-            assert replica.limiter.keyring_version() is None
-            assert len(replica.watch.reasons) == 1
-            assert replica.watch.local == 40
-            assert await admitted(replica, ANOTHER, 15) == 15
-        for used in (10 + 15 + 1, 10 + 15 + 2):
-            after = await replica.take(ANOTHER)
-            assert limits(after) == [100, 1_000]
-            assert [window.remaining for window in after.windows] == [100 - used, 1_000 - used]
-            assert after.versions != NO_VERSIONS
+async def test_no_request_fails_and_the_share_decides(
+    name: str, server: ValkeyServer, replicas: Replicas
+) -> None:
+    """Those that were on their way too; versions are unknown, so no cache is used. The probe ends it: an
+    account's first request afterwards brings the local count along, the store what was before."""
+    replica = await replicas.open(PROCESSES, policy=NO_BANS)
+    await admitted(replica, ANOTHER, 10)
+    before = await replica.take(CALLER)
+    assert limits(before) == [100, 1_000]
+    await replicas.counters.merge(replica.limiter.drain(), UsageChanges())
+    async with broken(name, server, replica):
+        decisions = await asyncio.gather(*(replica.take(CALLER) for _ in range(40)))
+        assert {tuple(limits(decision)) for decision in decisions} == {(SHARE, 250)}
+        assert {decision.versions for decision in decisions} == {NO_VERSIONS}
+        assert sum(decision.allowed for decision in decisions) == SHARE
+        assert await replica.ask(CALLER, before.versions.keyring) is None
+        assert replica.limiter.keyring_version() is None
+        assert len(replica.watch.reasons) == 1
+        assert replica.watch.local == 40
+        assert await admitted(replica, ANOTHER, 15) == 15
+    for used in (10 + 15 + 1, 10 + 15 + 2):
+        after = await replica.take(ANOTHER)
+        assert limits(after) == [100, 1_000]
+        assert [window.remaining for window in after.windows] == [100 - used, 1_000 - used]
+        assert after.versions != NO_VERSIONS
 
 
 class TestTheBound:
@@ -415,57 +412,47 @@ def waits(replica: Replica) -> bool:
     return True
 
 
-class TestIdle:
-    """A process that nobody asks."""
-
-    @pytest.mark.parametrize("name", ["hanging", "read-only"])
-    async def test_a_check_finds_the_outage(
-        self, name: str, server: ValkeyServer, replicas: Replicas
-    ) -> None:
-        """So the gauge is right before a request has met the fault."""
-        replica = await replicas.open(PROCESSES)
+@pytest.mark.parametrize("name", ["hanging", "read-only"])
+async def test_a_check_finds_the_outage_of_a_process_that_nobody_asks(
+    name: str, server: ValkeyServer, replicas: Replicas
+) -> None:
+    """So the gauge is right before a request has met the fault."""
+    replica = await replicas.open(PROCESSES)
+    await replica.client.check()
+    assert replica.watch.reasons == []
+    async with broken(name, server, replica):
         await replica.client.check()
-        assert replica.watch.reasons == []
-        async with broken(name, server, replica):
-            await replica.client.check()
-            assert len(replica.watch.reasons) == 1
+        assert len(replica.watch.reasons) == 1
 
 
-class TestCost:
-    """What an outage costs those who call."""
-
-    async def test_only_requests_on_their_way_wait(self, server: ValkeyServer, clock: NowClock) -> None:
-        """A Valkey that hangs: those in flight wait for one timeout together, and nobody after them, also
-        while the probe tries to connect to what hangs."""
-        async with (
-            open_proxy(server.socket) as proxy,
-            Replicas(f"valkey://127.0.0.1:{proxy.port}", clock, steered=False) as replicas,
-        ):
-            replica = await replicas.open(PROCESSES, policy=NO_BANS)
-            async with broken("hanging", server, replica):
-                assert await admitted(replica, CALLER, 8) == 8
-                assert not waits(replica)
-                await until(lambda: proxy.accepted == 2)
-                assert not waits(replica)
-                assert (len(replica.watch.reasons), replica.watch.local) == (1, 8 + 2)
+async def test_only_requests_on_their_way_wait(server: ValkeyServer, clock: NowClock) -> None:
+    """A Valkey that hangs: those in flight wait for one timeout together, and nobody after them, also
+    while the probe tries to connect to what hangs."""
+    async with (
+        open_proxy(server.socket) as proxy,
+        Replicas(f"valkey://127.0.0.1:{proxy.port}", clock, steered=False) as replicas,
+    ):
+        replica = await replicas.open(PROCESSES, policy=NO_BANS)
+        async with broken("hanging", server, replica):
+            assert await admitted(replica, CALLER, 8) == 8
+            assert not waits(replica)
+            await until(lambda: proxy.accepted == 2)
+            assert not waits(replica)
+            assert (len(replica.watch.reasons), replica.watch.local) == (1, 8 + 2)
 
 
-class TestRefusing:
-    """`limiter_outage = "refuse"`: for those who prefer 503 to a share."""
-
-    async def test_every_request_of_an_outage_is_refused(
-        self, server: ValkeyServer, replicas: Replicas
-    ) -> None:
-        """With a time to come back, and counted."""
-        replica = await replicas.open(PROCESSES, refuse=True)
-        await replica.take(CALLER)
-        async with broken(FEW, server, replica):
-            for _ in range(3):
-                with pytest.raises(LimiterUnavailable) as refused:
-                    await replica.take(CALLER)
-                assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
-            assert replica.watch.local == 3
-        assert limits(await replica.take(CALLER)) == [100, 1_000]
+async def test_every_request_of_an_outage_is_refused(server: ValkeyServer, replicas: Replicas) -> None:
+    """`limiter_outage = "refuse"`, for those who prefer 503 to a share: with a time to come back, and
+    counted."""
+    replica = await replicas.open(PROCESSES, refuse=True)
+    await replica.take(CALLER)
+    async with broken(FEW, server, replica):
+        for _ in range(3):
+            with pytest.raises(LimiterUnavailable) as refused:
+                await replica.take(CALLER)
+            assert (refused.value.status, refused.value.retry_after_seconds) == (503, 1)
+        assert replica.watch.local == 3
+    assert limits(await replica.take(CALLER)) == [100, 1_000]
 
 
 class TestTheStart:

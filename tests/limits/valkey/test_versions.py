@@ -266,17 +266,15 @@ class TestOutage:
             assert slept == [LEASE_SECONDS]
 
 
-class TestClocks:
-    """Clocks that differ are told to the operator, who has to correct them."""
-
-    async def test_a_difference_is_told_once_until_it_is_over(
-        self, replicas: Replicas, reader: Replica, clock: ManualClock
-    ) -> None:
-        """Two seconds are none; what differs is looked at with every lease."""
-        for seconds_behind in (0, 2, 3, 30, 0, -4):
-            clock.advance(20 * LEASE_SECONDS)
-            reader.tell_time()
-            clock.advance(-seconds_behind)
-            assert (await reader.limiter.take(CALLER)) is not None
-            clock.advance(seconds_behind)
-        assert reader.watch.ahead == [3, -4]
+async def test_a_difference_is_told_once_until_it_is_over(
+    replicas: Replicas, reader: Replica, clock: ManualClock
+) -> None:
+    """To the operator, who has to correct the clocks. Two seconds are none; what differs is looked at with
+    every lease."""
+    for seconds_behind in (0, 2, 3, 30, 0, -4):
+        clock.advance(20 * LEASE_SECONDS)
+        reader.tell_time()
+        clock.advance(-seconds_behind)
+        assert (await reader.limiter.take(CALLER)) is not None
+        clock.advance(seconds_behind)
+    assert reader.watch.ahead == [3, -4]
