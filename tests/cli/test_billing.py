@@ -98,30 +98,27 @@ class TestForms:
         assert year.run(*october).stderr == "No account was open on these days.\n"
 
 
-class TestEnd:
-    """A bill of days that are not over says so, and goes until today."""
-
-    @pytest.mark.parametrize(
-        ("days", "warning"),
-        [
-            (("--month", "2026-12"), ""),
-            (("--from", "2027-01-01", "--to", "2027-01-14"), ""),
-            (
-                ("--from", "2027-01-01", "--to", "2027-01-15"),
-                "Not final: 2027-01-15 is not over (UTC), and its counts are of now.\n",
-            ),
-            (
-                ("--month", "2027-01"),
-                "Not final: 2027-01-15 is not over (UTC), and its counts are of now."
-                " The days until 2027-01-31 are missing.\n",
-            ),
-        ],
-    )
-    def test_warning(self, year: Cli, days: tuple[str, ...], warning: str) -> None:
-        """On standard error, so that the rows stay rows."""
-        result = year.run("usage", "shop", *days, "--csv")
-        assert (result.exit_code, result.stderr) == (0, warning)
-        assert max(line.split(",")[2] for line in result.stdout.splitlines()[1:]) <= "2027-01-15"
+@pytest.mark.parametrize(
+    ("days", "warning"),
+    [
+        (("--month", "2026-12"), ""),
+        (("--from", "2027-01-01", "--to", "2027-01-14"), ""),
+        (
+            ("--from", "2027-01-01", "--to", "2027-01-15"),
+            "Not final: 2027-01-15 is not over (UTC), and its counts are of now.\n",
+        ),
+        (
+            ("--month", "2027-01"),
+            "Not final: 2027-01-15 is not over (UTC), and its counts are of now."
+            " The days until 2027-01-31 are missing.\n",
+        ),
+    ],
+)
+def test_a_bill_of_days_that_are_not_over(year: Cli, days: tuple[str, ...], warning: str) -> None:
+    """It says so on standard error, so that the rows stay rows, and goes until today."""
+    result = year.run("usage", "shop", *days, "--csv")
+    assert (result.exit_code, result.stderr) == (0, warning)
+    assert max(line.split(",")[2] for line in result.stdout.splitlines()[1:]) <= "2027-01-15"
 
 
 class TestRefusals:

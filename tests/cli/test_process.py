@@ -257,25 +257,22 @@ class TestFollow:
 
 
 @pytest.mark.slow
-class TestConfirmation:
-    """What ends access for good asks on a terminal, and only there."""
-
-    def test_a_revocation_shows_the_key_and_takes_no_for_an_answer(self, program: Program) -> None:
-        """Anything but yes changes nothing and ends with 1; --yes does not ask; a script is not asked. Of
-        other commands tests in process show what they ask."""
-        program.ok("accounts", "add", "shop", "--plan", "free")
-        for label in ("till", "import"):
-            program.ok("keys", "issue", "shop", "--label", label, "--access", "read")
-        prompt = b"of account 'shop', label 'till', access read. Revoke it for good? [y/N]:"
-        for answer, code, state in ((b"\n", 1, "active"), (b"y\n", 0, "revoked")):
-            process, ours = at_a_terminal(program, prompt, "keys", "revoke", "1")
-            os.write(ours, answer)
-            assert process.wait(_SECONDS) == code
-            assert ("Nothing was changed." in read_all(ours)) == (code == 1)
-            assert json.loads(program.ok("keys", "show", "1", "--json"))["state"] == state
-        process, ours = at_a_terminal(program, b"revoked", "keys", "revoke", "2", "--yes")
-        assert process.wait(_SECONDS) == 0
-        assert "[y/N]" not in read_all(ours)
+def test_a_revocation_shows_the_key_and_takes_no_for_an_answer(program: Program) -> None:
+    """What ends access for good asks on a terminal, and only there. Anything but yes changes nothing and ends
+    with 1; --yes does not ask; a script is not asked. What other commands ask is shown in process."""
+    program.ok("accounts", "add", "shop", "--plan", "free")
+    for label in ("till", "import"):
+        program.ok("keys", "issue", "shop", "--label", label, "--access", "read")
+    prompt = b"of account 'shop', label 'till', access read. Revoke it for good? [y/N]:"
+    for answer, code, state in ((b"\n", 1, "active"), (b"y\n", 0, "revoked")):
+        process, ours = at_a_terminal(program, prompt, "keys", "revoke", "1")
+        os.write(ours, answer)
+        assert process.wait(_SECONDS) == code
+        assert ("Nothing was changed." in read_all(ours)) == (code == 1)
+        assert json.loads(program.ok("keys", "show", "1", "--json"))["state"] == state
+    process, ours = at_a_terminal(program, b"revoked", "keys", "revoke", "2", "--yes")
+    assert process.wait(_SECONDS) == 0
+    assert "[y/N]" not in read_all(ours)
 
 
 def printed(code: str, **variables: str) -> str:

@@ -276,22 +276,19 @@ class TestRefusals:
         assert list(store.folder.glob("rejects*")) == []
 
 
-class TestDryRun:
-    def test_says_what_would_happen(self, store: Cli) -> None:
-        """Nothing is stored and no file of rejected rows is written; a bad row still gives 1."""
-        store.ok(
-            "pets", "import", put(store, "sku,name,categoryId\nA,Rex,1\nB,Mia,1\n"), "--source-key", "sku"
-        )
-        path = put(store, "sku,name,categoryId\nA,Max,1\nB,Mia,1\nC,Leo,1\n")
-        said = store.ok("pets", "import", path, "--source-key", "sku", "--dry-run")
-        assert said == "Would be: 1 added, 1 changed, 1 unchanged, 0 rejected.\n"
-        assert [name for name, *_ in listed(store)] == ["Rex", "Mia"]
-        path = put(store, HEADER + "Rex,1,\nMia,x,\n")
-        assert store.run("pets", "import", path, "--dry-run").exit_code == 1
-        rejects = store.folder / "rejects.csv"
-        result = store.run("pets", "import", path, "--dry-run", "--skip-bad", str(rejects))
-        assert (result.exit_code, rejects.exists()) == (0, False)
-        assert result.stdout == "Would be: 1 added, 0 changed, 0 unchanged, 1 rejected.\n"
+def test_a_dry_run_says_what_would_happen(store: Cli) -> None:
+    """Nothing is stored and no file of rejected rows is written; a bad row still gives 1."""
+    store.ok("pets", "import", put(store, "sku,name,categoryId\nA,Rex,1\nB,Mia,1\n"), "--source-key", "sku")
+    path = put(store, "sku,name,categoryId\nA,Max,1\nB,Mia,1\nC,Leo,1\n")
+    said = store.ok("pets", "import", path, "--source-key", "sku", "--dry-run")
+    assert said == "Would be: 1 added, 1 changed, 1 unchanged, 0 rejected.\n"
+    assert [name for name, *_ in listed(store)] == ["Rex", "Mia"]
+    path = put(store, HEADER + "Rex,1,\nMia,x,\n")
+    assert store.run("pets", "import", path, "--dry-run").exit_code == 1
+    rejects = store.folder / "rejects.csv"
+    result = store.run("pets", "import", path, "--dry-run", "--skip-bad", str(rejects))
+    assert (result.exit_code, rejects.exists()) == (0, False)
+    assert result.stdout == "Would be: 1 added, 0 changed, 0 unchanged, 1 rejected.\n"
 
 
 class TestSkipBad:

@@ -90,24 +90,21 @@ class TestList:
         assert "No accounts match." in (await viewer.get("accounts?q=nobody")).text
 
 
-class TestNew:
-    """`/console/accounts/new`."""
-
-    async def test_an_account_is_added(self, shop: Shop, operator: Visitor) -> None:
-        """By the person, with the agreed numbers."""
-        shown = await operator.fill(
-            "accounts/new",
-            "accounts/new",
-            name="zoo",
-            plan="enterprise",
-            per_minute="5,000",
-            per_day="2 000 000",
-        )
-        account = await shop.store.accounts.find("zoo")
-        assert account.plan.limits == (5_000, 2_000_000)
-        assert shown.address == f"/console/accounts/{account.id}"
-        assert "Account zoo is added." in shown.text
-        assert "a-operator console Account added" in shown.text
+async def test_an_account_is_added(shop: Shop, operator: Visitor) -> None:
+    """By the person, with the agreed numbers."""
+    shown = await operator.fill(
+        "accounts/new",
+        "accounts/new",
+        name="zoo",
+        plan="enterprise",
+        per_minute="5,000",
+        per_day="2 000 000",
+    )
+    account = await shop.store.accounts.find("zoo")
+    assert account.plan.limits == (5_000, 2_000_000)
+    assert shown.address == f"/console/accounts/{account.id}"
+    assert "Account zoo is added." in shown.text
+    assert "a-operator console Account added" in shown.text
 
 
 class TestAccount:

@@ -238,11 +238,8 @@ async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visit
     assert listed == sorted(range(2, KEYS_READ + 3), reverse=True)
 
 
-class TestList:
-    """`/console/accounts/1/keys`: one of them by its number."""
-
-    async def test_by_number(self, viewer: Visitor) -> None:
-        """It leads to the key; before the first key there is none."""
-        asked = await viewer.get("accounts/1/keys")
-        assert (await viewer.submit(asked, "/keys", number="1")).address == "/console/keys/1"
-        assert "There are no older keys." in (await viewer.get("accounts/1/keys?before=1")).text
+async def test_a_key_by_its_number(viewer: Visitor) -> None:
+    """It leads to the key; before the first key there is none."""
+    asked = await viewer.get("accounts/1/keys")
+    assert (await viewer.submit(asked, "/keys", number="1")).address == "/console/keys/1"
+    assert "There are no older keys." in (await viewer.get("accounts/1/keys?before=1")).text

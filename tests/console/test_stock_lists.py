@@ -448,16 +448,15 @@ class TestMeanwhile:
         assert await kept(shop) == 1
 
 
-class TestExport:
-    async def test_animals_as_a_list(self, shop: Shop, viewer: Visitor) -> None:
-        """A file with the day in its name, which can be sent again; no spreadsheet runs a name."""
-        for number in range(1_001):
-            await shop.store.pets.add(NewPet(f"=Rex {number}", number % 2, PetStatus.SOLD), ACTOR)
-        await shop.store.categories.name(1, "Dogs", ACTOR)
-        file = await viewer.get("stock/export?form=csv&status=sold&category=dogs")
-        assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
-        rows = file.body.decode("utf-8-sig").splitlines()
-        assert rows[:2] == ["name,categoryId,status,price,note", "'=Rex 1,1,sold,,"]
-        assert len(rows) == 1 + 500
-        lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()
-        assert (len(lines), lines[0]) == (1_001, b'{"name":"=Rex 0","categoryId":0,"status":"sold"}')
+async def test_animals_as_a_list(shop: Shop, viewer: Visitor) -> None:
+    """A file with the day in its name, which can be sent again; no spreadsheet runs a name."""
+    for number in range(1_001):
+        await shop.store.pets.add(NewPet(f"=Rex {number}", number % 2, PetStatus.SOLD), ACTOR)
+    await shop.store.categories.name(1, "Dogs", ACTOR)
+    file = await viewer.get("stock/export?form=csv&status=sold&category=dogs")
+    assert file.headers["content-disposition"] == 'attachment; filename="stock-2027-01-15.csv"'
+    rows = file.body.decode("utf-8-sig").splitlines()
+    assert rows[:2] == ["name,categoryId,status,price,note", "'=Rex 1,1,sold,,"]
+    assert len(rows) == 1 + 500
+    lines = (await viewer.get("stock/export?form=jsonl")).body.splitlines()
+    assert (len(lines), lines[0]) == (1_001, b'{"name":"=Rex 0","categoryId":0,"status":"sold"}')

@@ -138,20 +138,19 @@ async def test_an_account_has_its_webhooks(shop: Shop, failing: str, viewer: Vis
     assert "Webhooks" not in (await viewer.get("accounts/1")).text
 
 
-class TestRevocation:
-    """`/console/keys/1/revoke`."""
-
-    async def test_the_webhooks_go_on_or_end(self, shop: Shop, failing: str, operator: Visitor) -> None:
-        """As the box says; it is empty at first."""
-        asked = await operator.get("keys/1/revoke")
-        assert f"Webhooks that it has made Number URL State Failing since Key 1 {URL}" in asked.text
-        assert "with_webhooks" not in asked.form("/revoke").fields
-        await operator.submit(asked, "/revoke")
-        assert await disabled_by(shop) is None
-        token = asked.form("/revoke").fields["csrf"]
-        shown = await operator.post("keys/1/revoke", {"csrf": token, "with_webhooks": "on"})
-        assert "The webhooks that it has made are disabled." in shown.text
-        assert await disabled_by(shop) is DisabledReason.OPERATOR
+async def test_a_revocation_lets_the_webhooks_go_on_or_ends_them(
+    shop: Shop, failing: str, operator: Visitor
+) -> None:
+    """As the box says; it is empty at first."""
+    asked = await operator.get("keys/1/revoke")
+    assert f"Webhooks that it has made Number URL State Failing since Key 1 {URL}" in asked.text
+    assert "with_webhooks" not in asked.form("/revoke").fields
+    await operator.submit(asked, "/revoke")
+    assert await disabled_by(shop) is None
+    token = asked.form("/revoke").fields["csrf"]
+    shown = await operator.post("keys/1/revoke", {"csrf": token, "with_webhooks": "on"})
+    assert "The webhooks that it has made are disabled." in shown.text
+    assert await disabled_by(shop) is DisabledReason.OPERATOR
 
 
 class TestOverview:
