@@ -22,23 +22,20 @@ def order(shop: Shop, status: str) -> None:
         connection.execute("UPDATE pets SET status = 'pending' WHERE id = 1")
 
 
-class TestUpdatePet200:
-    """The animal as it is then."""
-
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"name": " Réx "}, {"categoryId": -(2**63)}, {"status": "sold"},
-            {"status": "pending", "name": "x", "categoryId": 0},
-        ],
-    )  # fmt: skip
-    async def test_what_is_sent_changes(self, rex: Shop, change: dict[str, object]) -> None:
-        """The rest stays; a list and getPet show it at once."""
-        answer = await rex.patch(1, change)
-        assert answer.status == 200
-        assert answer.json() == {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"} | change
-        assert (await rex.ask("GET", "/v1/pets/1")).body == answer.body
-        assert (await rex.ask("GET", "/v1/pets")).json() == [answer.json()]
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": " Réx "}, {"categoryId": -(2**63)}, {"status": "sold"},
+        {"status": "pending", "name": "x", "categoryId": 0},
+    ],
+)  # fmt: skip
+async def test_what_is_sent_changes(rex: Shop, change: dict[str, object]) -> None:
+    """The rest stays; a list and getPet show it at once."""
+    answer = await rex.patch(1, change)
+    assert answer.status == 200
+    assert answer.json() == {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"} | change
+    assert (await rex.ask("GET", "/v1/pets/1")).body == answer.body
+    assert (await rex.ask("GET", "/v1/pets")).json() == [answer.json()]
 
 
 async def test_what_an_order_holds_can_be_corrected(rex: Shop) -> None:
@@ -72,38 +69,30 @@ class TestDeletePet204:
         assert (await rex.call("DELETE", "/v1/pets/1", sent, b"{")).status == 204
 
 
-class TestRemovalOfGetPet:
-    """The removal of getPet leaves both in place."""
-
-    async def test_both_still_work(self, rex: Shop) -> None:
-        """GET and HEAD are 410, PATCH and DELETE change; none of theirs speaks of deprecation."""
-        rex.clock.set_seconds(REMOVAL)
-        changed = await rex.patch(1, {"name": "x"})
-        assert changed.status == 200
-        assert [(await rex.ask(method, "/v1/pets/1")).status for method in ("GET", "HEAD")] == [410, 410]
-        removed = await rex.ask("DELETE", "/v1/pets/1")
-        missing = await rex.ask("DELETE", "/v1/pets/1")
-        assert (removed.status, missing.status) == (204, 404)
-        for answer in (changed, removed, missing):
-            assert not {"deprecation", "sunset"} & set(answer.headers)
-            assert 'rel="deprecation"' not in answer.headers.get("link", "")
+async def test_the_removal_of_get_pet_leaves_both_in_place(rex: Shop) -> None:
+    """GET and HEAD are 410, PATCH and DELETE change; none of theirs speaks of deprecation."""
+    rex.clock.set_seconds(REMOVAL)
+    changed = await rex.patch(1, {"name": "x"})
+    assert changed.status == 200
+    assert [(await rex.ask(method, "/v1/pets/1")).status for method in ("GET", "HEAD")] == [410, 410]
+    removed = await rex.ask("DELETE", "/v1/pets/1")
+    missing = await rex.ask("DELETE", "/v1/pets/1")
+    assert (removed.status, missing.status) == (204, 404)
+    for answer in (changed, removed, missing):
+        assert not {"deprecation", "sunset"} & set(answer.headers)
+        assert 'rel="deprecation"' not in answer.headers.get("link", "")
 
 
-class TestManyAtOnce:
-    """Requests and commands at once."""
-
-    async def test_changes_and_a_removal(self, rex: Shop) -> None:
-        """Each answer fits one order of them: a sale once at most, after the removal only 404."""
-        answers = await asyncio.gather(
-            *(rex.patch(1, {"name": f"n{n}", "status": ("sold", "pending")[n % 2]}) for n in range(10)),
-            rex.ask("DELETE", "/v1/pets/1"),
-            *(rex.patch(1, {"name": f"m{n}"}) for n in range(10)),
-        )
-        assert {answer.status for answer in answers} <= {200, 204, 404, 409}
-        with outsider(rex.path) as connection:
-            rows = connection.execute(
-                "SELECT action FROM journal WHERE subject = 'pet' ORDER BY id"
-            ).fetchall()
-        done = sum(answer.status in (200, 204) for answer in answers)
-        assert [row[0] for row in rows] == ["added", *["changed"] * (done - 1), "removed"]
-        assert rex.pets() == []
+async def test_changes_and_a_removal_at_once(rex: Shop) -> None:
+    """Each answer fits one order of them: a sale once at most, after the removal only 404."""
+    answers = await asyncio.gather(
+        *(rex.patch(1, {"name": f"n{n}", "status": ("sold", "pending")[n % 2]}) for n in range(10)),
+        rex.ask("DELETE", "/v1/pets/1"),
+        *(rex.patch(1, {"name": f"m{n}"}) for n in range(10)),
+    )
+    assert {answer.status for answer in answers} <= {200, 204, 404, 409}
+    with outsider(rex.path) as connection:
+        rows = connection.execute("SELECT action FROM journal WHERE subject = 'pet' ORDER BY id").fetchall()
+    done = sum(answer.status in (200, 204) for answer in answers)
+    assert [row[0] for row in rows] == ["added", *["changed"] * (done - 1), "removed"]
+    assert rex.pets() == []

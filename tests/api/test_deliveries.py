@@ -176,35 +176,32 @@ class TestListDeliveries:
         assert (await shop.ask("GET", f"{HOOK}/deliveries", known)).status == 200
 
 
-class TestRedeliver:
-    """POST /webhooks/{webhookId}/deliveries/{eventId}."""
-
-    async def test_it_takes_what_the_account_sees(self, store_of_each: Shop) -> None:
-        """202 each time, and the event is to be sent again once. Another account's order is no event."""
-        shop = store_of_each
-        other, _ = await shop.open_account("other")
-        for name in ("Rex", "Mia"):
-            await shop.post({"name": name, "categoryId": 1})
-        await shop.send("POST", "/v1/store/orders", {"petId": 1}, key=other)
-        [animal] = (await shop.ask("GET", f"{EVENTS}?type=pet.created&limit=1")).json()
-        [order] = (await shop.ask("GET", f"{EVENTS}?type=order.created", key=other)).json()
-        for key in (None, None, other):
-            await add(shop, key=key)
-        shop.application.begin_drain()
-        test = (await shop.ask("POST", f"{WEBHOOKS}/2/test")).json()["eventId"]
-        for _ in range(2):
-            answer = await shop.ask("POST", f"{HOOK}/deliveries/{animal['id']}")
-            assert (answer.status, answer.json()) == (202, {"eventId": animal["id"]})
-        for webhook_id, event_id, key, status in (
-            (1, order["id"], None, 404), (3, order["id"], other, 202), (1, test, None, 404),
-            (2, test, None, 202),
-        ):  # fmt: skip
-            answer = await shop.ask("POST", f"{WEBHOOKS}/{webhook_id}/deliveries/{event_id}", key=key)
-            assert answer.status == status, (webhook_id, event_id)
-        await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
-        repeated = [
-            (webhook_id, each.entry_id)
-            for webhook_id, each in (await shop.store.deliverers.owned(DELIVERER)).repetitions
-        ]
-        numbers = [int(each.rpartition("_")[2]) for each in (animal["id"], test, order["id"])]
-        assert sorted(repeated) == [(1, numbers[0]), (2, numbers[1]), (3, numbers[2])]
+async def test_redeliver_takes_what_the_account_sees(store_of_each: Shop) -> None:
+    """202 each time, and the event is to be sent again once. Another account's order is no event."""
+    shop = store_of_each
+    other, _ = await shop.open_account("other")
+    for name in ("Rex", "Mia"):
+        await shop.post({"name": name, "categoryId": 1})
+    await shop.send("POST", "/v1/store/orders", {"petId": 1}, key=other)
+    [animal] = (await shop.ask("GET", f"{EVENTS}?type=pet.created&limit=1")).json()
+    [order] = (await shop.ask("GET", f"{EVENTS}?type=order.created", key=other)).json()
+    for key in (None, None, other):
+        await add(shop, key=key)
+    shop.application.begin_drain()
+    test = (await shop.ask("POST", f"{WEBHOOKS}/2/test")).json()["eventId"]
+    for _ in range(2):
+        answer = await shop.ask("POST", f"{HOOK}/deliveries/{animal['id']}")
+        assert (answer.status, answer.json()) == (202, {"eventId": animal["id"]})
+    for webhook_id, event_id, key, status in (
+        (1, order["id"], None, 404), (3, order["id"], other, 202), (1, test, None, 404),
+        (2, test, None, 202),
+    ):  # fmt: skip
+        answer = await shop.ask("POST", f"{WEBHOOKS}/{webhook_id}/deliveries/{event_id}", key=key)
+        assert answer.status == status, (webhook_id, event_id)
+    await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
+    repeated = [
+        (webhook_id, each.entry_id)
+        for webhook_id, each in (await shop.store.deliverers.owned(DELIVERER)).repetitions
+    ]
+    numbers = [int(each.rpartition("_")[2]) for each in (animal["id"], test, order["id"])]
+    assert sorted(repeated) == [(1, numbers[0]), (2, numbers[1]), (3, numbers[2])]

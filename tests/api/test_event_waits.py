@@ -144,28 +144,26 @@ class TestClients:
         assert (await waiting).json() == []
 
 
-class TestWhatIsNoted:
-    """The access log and the metrics."""
-
-    @pytest.mark.parametrize("restored", [False, True])
-    async def test_a_wait_is_logged_and_is_no_latency(self, log: Log, restored: bool) -> None:
-        """Its line has its whole duration, the histogram only the work; where it ends in an error too."""
-        async with log.shop() as shop:
-            waiting = await begin(shop, f"{await now(shop)}&{LONG}")
-            assert (await scrape(shop))["petstore_events_waiting"] == 1
-            shop.clock.advance(60)
-            if restored:
-                await shop.store.events.note_restore(ACTOR)
-            else:
-                await shop.post({"name": "Rex", "categoryId": 1})
-            answer: Answer = await waiting
-            assert answer.status == (410 if restored else 200)
-            shown = await scrape(shop)
-        spent = [number for name, number in shown.items() if name.startswith("petstore_request_seconds_sum")]
-        assert sum(spent) == 0  # the clock stood but for the wait
-        assert shown["petstore_events_waiting"] == 0
-        lines = [line for line in log.lines() if line["path"] == EVENTS]
-        assert [line["ms"] for line in lines] == [0, 60_000]
+@pytest.mark.parametrize("restored", [False, True])
+async def test_a_wait_is_logged_and_is_no_latency(log: Log, restored: bool) -> None:
+    """Its line in the access log has its whole duration, the histogram only the work; where it ends in an
+    error too."""
+    async with log.shop() as shop:
+        waiting = await begin(shop, f"{await now(shop)}&{LONG}")
+        assert (await scrape(shop))["petstore_events_waiting"] == 1
+        shop.clock.advance(60)
+        if restored:
+            await shop.store.events.note_restore(ACTOR)
+        else:
+            await shop.post({"name": "Rex", "categoryId": 1})
+        answer: Answer = await waiting
+        assert answer.status == (410 if restored else 200)
+        shown = await scrape(shop)
+    spent = [number for name, number in shown.items() if name.startswith("petstore_request_seconds_sum")]
+    assert sum(spent) == 0  # the clock stood but for the wait
+    assert shown["petstore_events_waiting"] == 0
+    lines = [line for line in log.lines() if line["path"] == EVENTS]
+    assert [line["ms"] for line in lines] == [0, 60_000]
 
 
 class TestForms:

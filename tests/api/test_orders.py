@@ -81,26 +81,23 @@ class TestListOrders200:
         )
 
 
-class TestListOrders400:
-    """Parameters that it does not take."""
-
-    async def test_a_cursor_belongs_to_its_account_and_list(self, shop: Shop) -> None:
-        """Not to another account's orders, another filter, or the animals; and theirs not to orders."""
-        other, _ = await shop.open_account("other")
-        await add_pets(shop, 2)
-        for pet_id in (1, 2):
-            await place(shop, pet_id)
-        target = (await shop.ask("GET", f"{ORDERS}?limit=1")).links["next"]
-        cursor = target.partition("cursor=")[2]
-        of_pets = (await shop.ask("GET", "/v1/pets?limit=1")).links["next"].partition("cursor=")[2]
-        assert (await shop.ask("GET", target)).json() == [shown(2, 2)]
-        assert (await shop.ask("GET", target, key=other)).status == 400
-        for wrong in (
-            f"{ORDERS}?status=placed&cursor={cursor}",
-            f"/v1/pets?cursor={cursor}",
-            f"{ORDERS}?cursor={of_pets}",
-        ):
-            assert (await shop.ask("GET", wrong)).status == 400
+async def test_a_cursor_belongs_to_its_account_and_list(shop: Shop) -> None:
+    """Not to another account's orders, another filter, or the animals; and theirs not to orders."""
+    other, _ = await shop.open_account("other")
+    await add_pets(shop, 2)
+    for pet_id in (1, 2):
+        await place(shop, pet_id)
+    target = (await shop.ask("GET", f"{ORDERS}?limit=1")).links["next"]
+    cursor = target.partition("cursor=")[2]
+    of_pets = (await shop.ask("GET", "/v1/pets?limit=1")).links["next"].partition("cursor=")[2]
+    assert (await shop.ask("GET", target)).json() == [shown(2, 2)]
+    assert (await shop.ask("GET", target, key=other)).status == 400
+    for wrong in (
+        f"{ORDERS}?status=placed&cursor={cursor}",
+        f"/v1/pets?cursor={cursor}",
+        f"{ORDERS}?cursor={of_pets}",
+    ):
+        assert (await shop.ask("GET", wrong)).status == 400
 
 
 class TestPlaceOrder201:
@@ -163,20 +160,17 @@ class TestPlaceOrderRefused:
         assert shop.fingerprint() == before
 
 
-class TestCancelOrder:
-    """DELETE /store/orders/{orderId}."""
-
-    async def test_204(self, shop: Shop) -> None:
-        """No body; the animal is available again. Once more: 204, and nothing changes (I12)."""
-        await add_pets(shop, 1)
-        await place(shop, 1)
-        answer = await shop.ask("DELETE", f"{ORDERS}/1")
-        assert (answer.status, answer.body) == (204, b"")
-        assert status_of(shop, 1) == "available"
-        assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "cancelled")]
-        before = shop.fingerprint()
-        assert (await shop.ask("DELETE", f"{ORDERS}/1")).status == 204
-        assert shop.fingerprint() == before
+async def test_a_cancellation(shop: Shop) -> None:
+    """DELETE: no body; the animal is available again. Once more: 204, and nothing changes (I12)."""
+    await add_pets(shop, 1)
+    await place(shop, 1)
+    answer = await shop.ask("DELETE", f"{ORDERS}/1")
+    assert (answer.status, answer.body) == (204, b"")
+    assert status_of(shop, 1) == "available"
+    assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "cancelled")]
+    before = shop.fingerprint()
+    assert (await shop.ask("DELETE", f"{ORDERS}/1")).status == 204
+    assert shop.fingerprint() == before
 
 
 class TestUpdateOrder:

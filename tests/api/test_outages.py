@@ -88,57 +88,47 @@ class TestWriteLockHeld503:
         assert (await writing).status == 201
 
 
-class TestDiskFull503:
-    """The file may not grow."""
-
-    async def test_identifiers_used_up(self, shop: Shop) -> None:
-        """After 2^63 - 1 there is no next identifier, and none is used again."""
-        with outsider(shop.path) as other:
-            other.execute(
-                f"INSERT INTO pets (id, name, category_id, status) VALUES ({2**63 - 1}, 'x', 1, 'sold')"
-            )
-        check_unavailable(await shop.post(REX))
-        last = await shop.ask("GET", "/v1/pets/9223372036854775807")
-        assert last.json()["id"] == 2**63 - 1
-        assert len(shop.pets()) == 1
+async def test_identifiers_used_up(shop: Shop) -> None:
+    """After 2^63 - 1 there is no next identifier, and none is used again."""
+    with outsider(shop.path) as other:
+        other.execute(
+            f"INSERT INTO pets (id, name, category_id, status) VALUES ({2**63 - 1}, 'x', 1, 'sold')"
+        )
+    check_unavailable(await shop.post(REX))
+    last = await shop.ask("GET", "/v1/pets/9223372036854775807")
+    assert last.json()["id"] == 2**63 - 1
+    assert len(shop.pets()) == 1
 
 
-class TestReadOnly503:
-    """The service may not write."""
-
-    async def test_refused(self, shop: Shop, tmp_path: Path) -> None:
-        """Creation is 503 and says that nothing was stored, and the log why, in our words; lists go on."""
-        await on_writer(shop, "PRAGMA query_only = ON")
-        answer, log = await with_log(shop, tmp_path / "log", shop.post(REX, [("x-request-id", "mine")]))
-        check_unavailable(answer)
-        assert answer.json()["message"] == NOTHING_STORED
-        assert '"reason":"The store failed: the database is read-only; nothing was stored."' in log
-        assert '"request_id":"mine"' in log
-        assert (await shop.ask("GET", "/v1/pets")).status == 200
+async def test_a_store_that_may_not_be_written(shop: Shop, tmp_path: Path) -> None:
+    """Creation is 503 and says that nothing was stored, and the log why, in our words; lists go on."""
+    await on_writer(shop, "PRAGMA query_only = ON")
+    answer, log = await with_log(shop, tmp_path / "log", shop.post(REX, [("x-request-id", "mine")]))
+    check_unavailable(answer)
+    assert answer.json()["message"] == NOTHING_STORED
+    assert '"reason":"The store failed: the database is read-only; nothing was stored."' in log
+    assert '"request_id":"mine"' in log
+    assert (await shop.ask("GET", "/v1/pets")).status == 200
 
 
-class TestOutcomeUnknown503:
-    """The disk fails while the change is made durable."""
-
-    async def test_the_code_says_that_the_change_may_have_been_kept(
-        self, tmp_path: Path, clock: ManualClock
-    ) -> None:
-        """503 `outcome_unknown` for every change, with Retry-After; a read that fails is `unavailable`."""
-        with mounted_disk() as disk:
-            async with open_shop(tmp_path, clock) as shop:
-                await shop.post(REX)
-                for method, target, body in (
-                    ("POST", "/v1/pets", REX),
-                    ("PATCH", "/v1/pets/1", {"status": "pending"}),
-                    ("DELETE", "/v1/pets/1", None),
-                ):
-                    disk.fail("sync", suffix="-wal")
-                    answer = await shop.send(method, target, body)
-                    assert (answer.status, answer.code) == (503, "outcome_unknown")
-                    assert answer.headers["retry-after"] == "1"
-                    assert "whether this write was kept is unknown" in answer.json()["message"]
-                    disk.heal()
-                assert (await shop.ask("GET", "/v1/pets")).json() == [REX | {"id": 1, "status": "available"}]
+async def test_the_code_says_that_the_change_may_have_been_kept(tmp_path: Path, clock: ManualClock) -> None:
+    """The disk fails while the change is made durable: 503 `outcome_unknown` for every change, with
+    Retry-After."""
+    with mounted_disk() as disk:
+        async with open_shop(tmp_path, clock) as shop:
+            await shop.post(REX)
+            for method, target, body in (
+                ("POST", "/v1/pets", REX),
+                ("PATCH", "/v1/pets/1", {"status": "pending"}),
+                ("DELETE", "/v1/pets/1", None),
+            ):
+                disk.fail("sync", suffix="-wal")
+                answer = await shop.send(method, target, body)
+                assert (answer.status, answer.code) == (503, "outcome_unknown")
+                assert answer.headers["retry-after"] == "1"
+                assert "whether this write was kept is unknown" in answer.json()["message"]
+                disk.heal()
+            assert (await shop.ask("GET", "/v1/pets")).json() == [REX | {"id": 1, "status": "available"}]
 
 
 def break_table(shop: Shop, table: str) -> None:
