@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from itertools import count
 
 import pytest
+from petstore_client import Petstore
 
 from tests.client import kit
 from tests.client.kit import KINDS, Scripted, Served, served
@@ -32,6 +33,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The real service, shared by the tests of a module."""
     with served(tmp_path_factory.mktemp("service")) as service:
         yield service
+
+
+@pytest.fixture
+def petstore(service: Served, kind: str) -> Petstore:
+    """A client of this kind, with a key that may do everything."""
+    client: Petstore = service.client(kind)
+    return client
 
 
 @pytest.fixture

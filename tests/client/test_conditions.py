@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx2
 import pytest
-from petstore_client import PreconditionFailed
+from petstore_client import Petstore, PreconditionFailed
 
-from tests.client.kit import DROPPED, PET, Scripted, Served, answer, failure
+from tests.client.kit import DROPPED, PET, Scripted, answer, failure
 
 CHANGED = failure(412, "precondition_failed")
 TAG = '"abc"'
@@ -24,9 +24,9 @@ def calls(petstore: Any, **condition: str) -> list[Any]:
     ]
 
 
-def test_an_animal_changes_only_as_it_was_seen(service: Served, kind: str) -> None:
+def test_an_animal_changes_only_as_it_was_seen(petstore: Petstore) -> None:
     """The tag of a creation, a reading or a change is that of the animal as it is then."""
-    pets = service.client(kind).pets
+    pets = petstore.pets
     made = pets.create(name="Rex", category_id=1)
     assert made.etag == pets.get(made.id).etag != ""
     changed = pets.update(made.id, name="Max", if_match=made.etag)
@@ -39,18 +39,17 @@ def test_an_animal_changes_only_as_it_was_seen(service: Served, kind: str) -> No
     pets.delete(made.id, if_match=changed.etag)
 
 
-def test_an_animal_that_came_in_gzip_changes_too(service: Served, kind: str) -> None:
+def test_an_animal_that_came_in_gzip_changes_too(petstore: Petstore) -> None:
     """A list of one with a long name is longer than 1 KiB, and has another tag in gzip: it serves as well."""
-    pets = service.client(kind).pets
+    pets = petstore.pets
     made = pets.create(name="\U0001f408" * 255, category_id=1)
     *_, seen = (pets.get(made.id) for _ in range(3))
     assert (seen, seen.etag) == (made, made.etag[:-1] + '-gzip"')
     assert pets.update(made.id, name="Max", if_match=seen.etag).name == "Max"
 
 
-def test_an_order_changes_only_as_it_was_seen(service: Served, kind: str) -> None:
+def test_an_order_changes_only_as_it_was_seen(petstore: Petstore) -> None:
     """Likewise, up to its cancellation."""
-    petstore = service.client(kind)
     placed = petstore.orders.place(petstore.pets.create(name="Rex", category_id=1).id)
     assert placed.etag == petstore.orders.get(placed.id).etag != ""
     approved = petstore.orders.update(placed.id, status="approved", if_match=placed.etag)
@@ -59,9 +58,9 @@ def test_an_order_changes_only_as_it_was_seen(service: Served, kind: str) -> Non
     petstore.orders.cancel(placed.id, if_match=approved.etag)
 
 
-def test_a_tag_is_no_part_of_an_animal(service: Served, kind: str) -> None:
+def test_a_tag_is_no_part_of_an_animal(petstore: Petstore) -> None:
     """One of a list equals the same one by itself, and has no tag: the list's is another."""
-    pets = service.client(kind).pets
+    pets = petstore.pets
     made = pets.create(name="Rex", category_id=1)
     listed = next(iter(pets.list(order="-id")))
     assert listed == made

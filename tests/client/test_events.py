@@ -32,13 +32,6 @@ def asked(request: httpx2.Request) -> dict[str, str]:
     return dict(request.url.params)
 
 
-@pytest.fixture
-def petstore(service: Served, kind: str) -> Petstore:
-    """A client with a key that may do everything."""
-    client: Petstore = service.client(kind)
-    return client
-
-
 def test_a_page_has_what_changed_behind_a_bookmark(petstore: Petstore) -> None:
     """In order, with former values; of the types that were asked for; the page's bookmark goes on."""
     begin = petstore.events.list(after="now")

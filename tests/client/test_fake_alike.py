@@ -56,8 +56,8 @@ class Twins:
         self.real.shop.clock.advance(seconds)
         self._clock.advance((self.real.shop.clock.ms - self._clock.ms) / 1_000)
 
-    async def ask(self, call: Call, *, all_day: bool = True) -> tuple[Answer, Answer]:
-        """One request to both; `all_day` unless other requests of the day went to one of them."""
+    async def ask(self, call: Call, *, all_day: bool = False) -> tuple[Answer, Answer]:
+        """One request to both; `all_day` where no other requests of the day went to one of them."""
         call = call._replace(headers=(*call.headers, *_MINE))
         real, fake = await self.real.ask(call), await self.fake.ask(call)
         assert _comparable(fake, all_day=all_day) == _comparable(real, all_day=all_day), str(call)
@@ -69,7 +69,7 @@ class Twins:
         while targets[0]:
             calls = [Call("GET", each, None, level, _MINE) for each in targets]
             answers = await self.real.ask(calls[0]), await self.fake.ask(calls[1])
-            real, fake = (_comparable(each, all_day=False) for each in answers)
+            real, fake = (_comparable(each) for each in answers)
             assert fake == real, target
             for world, call, answer in zip((self.real, self.fake), calls, answers, strict=True):
                 known = (("if-none-match", f'"x", {answer.headers["etag"]}'),)
@@ -80,7 +80,7 @@ class Twins:
         return pages
 
 
-def _comparable(answer: Answer, *, all_day: bool) -> tuple[int, list[tuple[str, str]], bytes]:
+def _comparable(answer: Answer, *, all_day: bool = False) -> tuple[int, list[tuple[str, str]], bytes]:
     """What has to be the same. A tag covers the link, and with that what is opaque in it."""
     body = _REASON.sub(b"", _OPAQUE.sub(b"", answer.body))
     left_out = {"vary"}  # the fake compresses nothing
@@ -127,7 +127,7 @@ async def test_refusals(minute: Twins, name: str) -> None:
     for row in REFUSALS:
         for call in row.calls[:EACH]:
             if row.operation == name and is_simulated(row, call):
-                await minute.ask(call, all_day=False)
+                await minute.ask(call)
 
 
 async def test_every_method(minute: Twins) -> None:
@@ -137,7 +137,7 @@ async def test_every_method(minute: Twins) -> None:
             for headers in ((), (("petstore-rehearse", "conflict"),)):
                 for level in ("read", ""):
                     call = Call(method, target, None, level, headers)
-                    await minute.ask(call, all_day=False)
+                    await minute.ask(call)
 
 
 async def test_types_of_bodies(minute: Twins) -> None:
@@ -148,7 +148,7 @@ async def test_types_of_bodies(minute: Twins) -> None:
     ):  # fmt: skip
         headers = (("content-type", f"application/json; charset={charset}"),)
         for call in (GOOD["createPet"], GOOD["updatePet"], GOOD["placeOrder"]):
-            await minute.ask(call._replace(headers=headers), all_day=False)
+            await minute.ask(call._replace(headers=headers))
     for media_type in (
         "Application/JSON",
         "application/json ;a=b",
@@ -156,12 +156,12 @@ async def test_types_of_bodies(minute: Twins) -> None:
     ):
         headers = (("content-type", media_type),)
         for call in (GOOD["createPet"], GOOD["updatePet"]):
-            await minute.ask(call._replace(headers=headers), all_day=False)
+            await minute.ask(call._replace(headers=headers))
 
     for coding in ("", "Identity", "gzip"):
         headers = (("content-encoding", coding),)
         for call in (GOOD["createPet"], GOOD["updatePet"]):
-            await minute.ask(call._replace(headers=headers), all_day=False)
+            await minute.ask(call._replace(headers=headers))
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, "none"])
@@ -174,7 +174,7 @@ async def test_rehearsals_outside_staging(minute: Twins, name: str) -> None:
                 (("petstore-rehearse", "conflict"),),
                 (("petstore-rehearse", ""), ("if-match", "x")),
             ):
-                await minute.ask(call._replace(headers=headers, level=level), all_day=False)
+                await minute.ask(call._replace(headers=headers, level=level))
 
 
 async def test_changes(minute: Twins) -> None:
@@ -182,10 +182,10 @@ async def test_changes(minute: Twins) -> None:
     for name in [each for each in OPERATIONS if each != "getUsage"]:
         for call in [*UNCHANGED[name], *(change.call for change in CHANGES[name] * 2)]:
             if call.target != EVENTS:
-                await minute.ask(call, all_day=False)
+                await minute.ask(call)
     for condition in ("*", '"x"', '"x", *'):
         call = Call("PATCH", f"{PETS}/4", {"name": condition}, headers=(("if-match", condition),))
-        await minute.ask(call, all_day=False)
+        await minute.ask(call)
     for more in ("", "&order=-id", "&status=available", "&categoryId=1&order=-id", "&id=2&id=4,9&id=999"):
         assert await minute.walk(f"{PETS}?limit=2{more}") > 1
     for target in (f"{PETS}?id=1", f"{ORDERS}?limit=1&scope=all", f"{ORDERS}?limit=3", f"{ORDERS}?id=2"):
@@ -204,23 +204,23 @@ async def follow(twins: Twins, target: str, level: str) -> None:
             await world.ask(Call("GET", each, None, level, _MINE))
             for world, each in zip((twins.real, twins.fake), targets, strict=True)
         ]
-        assert _comparable(fake, all_day=False) == _comparable(real, all_day=False), target
+        assert _comparable(fake) == _comparable(real), target
         targets, is_behind = (real.links["next"], fake.links["next"]), "events-behind" in real.headers
 
 
 async def test_conditions(minute: Twins) -> None:
     """The tag of an answer lets one change pass, of an animal and of an order, and then no more."""
-    real, _ = await minute.ask(GOOD["createPet"], all_day=False)
+    real, _ = await minute.ask(GOOD["createPet"])
     pet_id = real.json()["id"]
     shipped = {"shipDate": "2030-01-01T01:00:00.5+01:00"}
     for target, made, change in ((PETS, None, {"name": "Bo"}), (ORDERS, {"petId": pet_id}, shipped)):
         if made is not None:
-            real, _ = await minute.ask(Call("POST", target, made), all_day=False)
+            real, _ = await minute.ask(Call("POST", target, made))
         tag, its_id = real.headers["etag"], real.json()["id"]
         await minute.walk(f"{target}?id={its_id}")
         for header in (f"W/{tag}", f'"x", {tag}', tag):
             call = Call("PATCH", f"{target}/{its_id}", change, headers=(("if-match", header),))
-            await minute.ask(call, all_day=False)
+            await minute.ask(call)
 
 
 async def test_answers_asked_for_again(minute: Twins) -> None:
@@ -231,10 +231,10 @@ async def test_answers_asked_for_again(minute: Twins) -> None:
         f"{ORDERS}?id=1&scope=all",
         f"{ORDERS}?id=999&scope=all",
     ):
-        real, _ = await minute.ask(Call("GET", target), all_day=False)
+        real, _ = await minute.ask(Call("GET", target))
         for known in (real.headers["etag"], " *", '"*"', f'"*", W/{real.headers["etag"]}'):
             again = Call("GET", target, headers=(("if-none-match", known),))
-            await minute.ask(again, all_day=False)
+            await minute.ask(again)
 
 
 @pytest.mark.parametrize(
@@ -256,19 +256,19 @@ async def test_limits_and_time(
     for seconds, requests in steps:
         limited.advance(seconds)
         for _ in range(requests):
-            await limited.ask(Call("GET", "/v1/categories", None, "limited"))
+            await limited.ask(Call("GET", "/v1/categories", None, "limited"), all_day=True)
     await shop.application.service.flusher.save()
-    await limited.ask(Call("GET", "/v1/usage", None, "limited"))
+    await limited.ask(Call("GET", "/v1/usage", None, "limited"), all_day=True)
 
 
 async def test_the_first_and_the_last_moment(minute: Twins) -> None:
     """An order keeps each of them to the millisecond; those beyond are refused."""
-    real, _ = await minute.ask(GOOD["createPet"], all_day=False)
-    real, _ = await minute.ask(Call("POST", ORDERS, {"petId": real.json()["id"]}), all_day=False)
+    real, _ = await minute.ask(GOOD["createPet"])
+    real, _ = await minute.ask(Call("POST", ORDERS, {"petId": real.json()["id"]}))
     for moment in ("0001-01-01T00:00:00.001", "9999-12-31T23:59:59.999"):
         for offset in ("Z", "+00:01", "-00:01"):
             change = {"shipDate": f"{moment}{offset}"}
-            await minute.ask(Call("PATCH", f"{ORDERS}/{real.json()['id']}", change), all_day=False)
+            await minute.ask(Call("PATCH", f"{ORDERS}/{real.json()['id']}", change))
 
 
 async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:
@@ -277,7 +277,7 @@ async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:
     ids = []
     for seconds in (0, DAY - 1, 1):
         minute.advance(seconds)
-        answer, _ = await minute.ask(keyed, all_day=False)
+        answer, _ = await minute.ask(keyed)
         ids.append(answer.json()["id"])
     assert ids[0] == ids[1] < ids[2]
 
@@ -286,4 +286,4 @@ async def test_the_removal(twins: Twins) -> None:
     """From its date on GET /pets/{petId} is gone in both, and a new animal is elsewhere."""
     twins.advance(1_922_659_200 - twins.real.shop.clock.ms // 1_000)
     for call in (Call("GET", f"{PETS}/1"), Call("GET", f"{PETS}/x?y=1"), GOOD["createPet"]):
-        await twins.ask(call, all_day=False)
+        await twins.ask(call)

@@ -30,12 +30,6 @@ from petstore.core.fields import fields_of, published
 from tests.client.kit import Scripted, Served, answer
 
 
-@pytest.fixture
-def petstore(service: Served, kind: str) -> object:
-    """A client with a key that may do everything."""
-    return service.client(kind)
-
-
 def test_the_client_has_every_operation_of_the_contract() -> None:
     """By operationId, with method and path."""
     contract = {

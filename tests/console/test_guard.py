@@ -20,14 +20,6 @@ from tests.support.console import BROWSER, Visitor
 from tests.support.service import Shop, open_shop
 
 
-async def test_without_a_session_there_is_no_page(shop: Shop) -> None:
-    """A browser is sent to the sign-in page, from the depth where it is; a program gets 401."""
-    visitor = Visitor(shop)
-    shown = await visitor.get("", follow=False)
-    assert (shown.status, shown.headers["location"]) == (303, "./console/sign-in")
-    assert (await visitor.get("", headers=[("accept", "*/*")])).status == 401
-
-
 async def test_an_unknown_address_leads_back(shop: Shop, viewer: Visitor) -> None:
     """To the overview or the sign-in page, from any depth; programs get JSON."""
     for visitor, way in ((viewer, "Back to the overview"), (Visitor(shop), "Go to the sign-in page")):
