@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cli.conftest import Cli
 from tests.support.postgres import fresh_database, run
 
@@ -29,16 +27,3 @@ class TestList:
         result = cli.run("accounts", "list")
         assert (result.exit_code, result.stdout) == (0, "")
         assert "petstore accounts add NAME" in result.stderr
-
-
-def test_a_closing_tells_a_person_how_many_keys_it_ends(shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal. Anything but yes leaves the account open."""
-    monkeypatch.setattr("petstore.cli.accounts.asks", lambda yes: not yes)
-    for _ in range(2):
-        shop.issue("shop")
-    for answer, code, state in (("\n", 1, "active"), ("y\n", 0, "closed")):
-        asked = shop.run("accounts", "close", "shop", stdin=answer)
-        assert asked.exit_code == code
-        assert "plan pro, active) has 2 active keys. Close it for good? [y/N]:" in asked.stderr
-        assert ("Nothing was changed." in asked.stderr) == (code == 1)
-        assert shop.json("accounts", "show", "shop")["state"] == state

@@ -240,16 +240,6 @@ class TestRestore:
         assert shop.run("db", "restore", str(copy), stdin="y\n").exit_code == 0
         assert len(shop.json("accounts", "list")) == 1
 
-    def test_on_a_terminal_a_mark_asks(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With the name of the database; anything but yes leaves the bookmarks as they are."""
-        monkeypatch.setattr("petstore.cli.db.asks", lambda yes: not yes)
-        for answer, code, events in (("\n", 1, 0), ("y\n", 0, 1)):
-            asked = shop.run("db", "mark-restored", stdin=answer)
-            assert asked.exit_code == code
-            assert f"Was {shop.database} restored?" in asked.stderr
-            assert ("Nothing was changed." in asked.stderr) == (code == 1)
-            assert shop.ok("events").count("store.restored") == events
-
     @pytest.mark.parametrize(
         ("into", "reason"),
         [

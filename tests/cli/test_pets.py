@@ -97,17 +97,3 @@ class TestRemove:
         assert (removed["id"], removed["name"], removed["status"]) == (3, "Mia", "sold")
         assert [pet["id"] for pet in animals.json("pets", "list")] == [1]
         assert "There is no animal 2" in animals.refused(1, "pets", "remove", "2")
-
-    def test_a_person_is_asked(self, animals: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """On a terminal. The question shows the animal; only yes removes it."""
-        monkeypatch.setattr("petstore.cli.pets.asks", lambda yes: not yes)
-        for answer in ("n\n", "\n"):
-            refused = animals.run("pets", "remove", "2", stdin=answer)
-            assert refused.exit_code == 1
-            assert "Remove 2  Luna  category 1  pending? [y/N]" in refused.stderr
-            assert refused.stderr.endswith("petstore: Nothing was changed.\n")
-        assert animals.json("pets", "show", "2")["name"] == "Luna"
-        agreed = animals.run("pets", "remove", "2", stdin="y\n")
-        assert agreed.exit_code == 0
-        assert agreed.stdout.endswith("2  Luna  category 1  pending\n")
-        assert animals.ok("pets", "remove", "1", "--yes").startswith("1  Rex")

@@ -16,6 +16,7 @@ from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
 from tests.cli.test_serve import ELSEWHERE, example
+from tests.support.failing_webhooks import URL, add_webhook
 from tests.support.journal import ACTOR
 
 BOTH_NUMBERS = "needs both agreed numbers"
@@ -203,6 +204,34 @@ def test_refused(shop: Cli) -> None:
     for line, message in REFUSED:
         assert message in shop.refused(1, *line.split(" ")), line
         assert shop.database.read_bytes() == before, line
+
+
+@pytest.mark.parametrize("agreed", [("y\n",), ("", "--yes")], ids=["y", "--yes"])
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("accounts close shop", "plan pro, active) has 2 active keys. Close it for good? [y/N]:"),
+        ("pets remove 1", "Remove 1  Rex  category 1  available? [y/N]"),
+        ("webhooks disable 1", f"Webhook 1 of account 'shop' is {URL}. Disable it? [y/N]"),
+        ("db mark-restored", "petstore.db restored? "),
+    ],
+)
+def test_a_person_is_asked(
+    shop: Cli, monkeypatch: pytest.MonkeyPatch, line: str, question: str, agreed: tuple[str, ...]
+) -> None:
+    """On a terminal, about what the command names; anything but yes ends with 1, and no byte changes. With
+    --yes nobody is asked."""
+    monkeypatch.setattr(f"petstore.cli.{line.partition(' ')[0]}.asks", lambda yes: not yes)
+    for _ in range(2):
+        shop.issue("shop")
+    shop.ok("pets", "add", "Rex", "--category", "1")
+    shop.with_store(lambda store: add_webhook(store, 1))
+    before = shop.database.read_bytes()
+    for (answer, *words), code in ((["n\n"], 1), (["\n"], 1), (agreed, 0)):
+        asked = shop.run(*line.split(), *words, stdin=answer)
+        assert (asked.exit_code, question in asked.stderr) == (code, not words), asked.stderr
+        assert ("Nothing was changed." in asked.stderr) is (code == 1)
+        assert (shop.database.read_bytes() == before) is (code == 1)
 
 
 def test_a_key_given_for_its_id_is_not_repeated(shop: Cli) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from petstore.core.events import EventQuery
-from petstore.core.webhooks import DisabledReason, Webhook, WebhookChange
+from petstore.core.webhooks import Webhook, WebhookChange
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.support.failing_webhooks import URL, add_webhook, let_fail
@@ -99,15 +99,6 @@ class TestDisable:
         assert "state          disabled (operator)" in hooks.ok("webhooks", "disable", "2")
         assert hooks.json("webhooks", "disable", "2")["disabledReason"] == "operator"
         assert lines_of(hooks, "webhook:2") == ["webhook.added webhook:2", "webhook.disabled webhook:2"]
-
-    def test_a_person_is_asked(self, hooks: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """On a terminal, with the URL."""
-        monkeypatch.setattr("petstore.cli.webhooks.asks", lambda yes: not yes)
-        asked = hooks.run("webhooks", "disable", "1", stdin="n\n")
-        assert f"Webhook 1 of account 'shop' is {URL}. Disable it? [y/N]" in asked.stderr
-        assert of(hooks, 1).disabled is None
-        hooks.ok("webhooks", "disable", "1", "--yes")
-        assert of(hooks, 1).disabled is DisabledReason.OPERATOR
 
 
 class TestEnable:
