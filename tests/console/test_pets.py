@@ -256,12 +256,13 @@ class TestTwoEditors:
         assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
 
     async def test_an_animal_that_was_removed(self, shop: Shop, staff: Visitor) -> None:
-        """By whom and when; its history stays."""
+        """By whom and when; its history stays, whatever was wrong with the form."""
         shown = await staff.get("pets/1")
         asked = await staff.get("pets/1/remove")
         await shop.store.pets.remove(1, "console:ben")
         for gone in (
             await staff.submit(shown, "pets/1", name="Mia"),
+            await staff.submit(shown, "pets/1", name=""),
             await staff.submit(asked, "pets/1/remove"),
             await staff.get("pets/1"),
         ):

@@ -36,11 +36,12 @@ from petstore.console import (
     undo,
     webhooks,
 )
+from petstore.console.desk import ConsoleOptions, Desk
 from petstore.console.guard import Guard
 from petstore.console.passwords import Passwords
 from petstore.console.rendering import Renderer
 from petstore.console.statistics import Statistics
-from petstore.console.visit import ConsoleOptions, Desk, View
+from petstore.console.visit import View
 from petstore.core import packaged
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound, PetstoreError

@@ -11,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.browser import HEADERS, FormExpired, check_csrf
+from petstore.console.desk import Desk
 from petstore.console.rendering import Renderer, answer_to_nobody, is_left
-from petstore.console.visit import Desk, View, Visit
+from petstore.console.visit import View, Visit
 from petstore.core.errors import (
     Forbidden,
     InternalError,

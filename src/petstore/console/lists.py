@@ -52,7 +52,7 @@ async def turn(
 
     Raises InvalidParameter.
     """
-    after, before, found = visit.place("after"), visit.place("before"), None
+    after, before = visit.place("after"), visit.place("before")
     if before:
         found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
         rows = found.rows[::-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -14,51 +13,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from petstore.console.browser import HEADERS, Browser, csrf_token
-from petstore.console.passwords import Passwords
+from petstore.console.desk import Desk
 from petstore.console.rendering import Page
-from petstore.console.statistics import Statistics
-from petstore.core.client_address import Networks
-from petstore.core.clock import Clock
 from petstore.core.errors import Conflict, Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
 from petstore.core.people import Person, Role
-from petstore.core.service import ReadState
 from petstore.core.values import read_id
 from petstore.core.zones import place_of, read_zone
-from petstore.transactions.store import Parts
-from petstore.web.delivery import ChunkMaker, Streamed
+from petstore.web.delivery import Streamed
 
 # For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
 NOTHING_CHANGED = "Nothing was changed."  # a flash message that is no good news
 _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
-
-
-class ConsoleOptions(msgspec.Struct, frozen=True):
-    """Settings of the service."""
-
-    trusted: Networks  # the proxies whose headers count
-    hosts: frozenset[str]  # the names of the service
-    base: str  # the address for links; empty uses the address that the reader used
-    body_timeout_seconds: float  # how long the next piece of a form may take to arrive
-    environments: tuple[str, ...]  # of new keys; the first, unless another is chosen
-    overlap_ms: int  # of a rotation, unless another is written
-    sends_mail: bool  # whether it has a mail server
-    is_staging: bool  # else the console is production's
-    zone: ZoneInfo  # the shop's
-
-
-class Desk(msgspec.Struct, frozen=True):
-    """What all pages work with."""
-
-    store: Parts
-    clock: Clock
-    read_service: ReadState
-    options: ConsoleOptions
-    passwords: Passwords
-    statistics: Statistics
-    arriving: Counter[str]  # lists that arrive now, by their senders
-    chunks: ChunkMaker  # produces one chunk at a time over all concurrent downloads
 
 
 class Faults(InvalidBody):
@@ -185,7 +152,7 @@ class Visit:
         self,
         template: str,
         title: str,
-        status: int = 200,
+        status: int = 0,
         *,
         fragment: str = "",
         named: str = "",
@@ -193,8 +160,9 @@ class Visit:
     ) -> Response:
         """A page; for htmx only its block `fragment`. `named`: what the thing that it shows is called.
 
-        It has the status of what was refused, whose messages are its `faults` by field, or its `question`.
+        Without a `status` it has that of what was refused, and its `faults` by field, or its `question`.
         """
+        error = None if status else self.error
         block = fragment if self.wants_fragment else ""
         flash, *undo = ("" if block else self.browser.flash()).split("\n")
         given = {
@@ -204,15 +172,15 @@ class Visit:
             "flash": flash,
             "is_change": flash != NOTHING_CHANGED,
             "undo": undo,
-            "faults": _faults_of(self.error, self._beside),
-            "question": self.error.message if isinstance(self.error, Question) else "",
+            "faults": _faults_of(error, self._beside),
+            "question": error.message if isinstance(error, Question) else "",
             **values,
         }
-        page = Page(template, block, given, self.error.status if self.error else status, HEADERS)
+        page = Page(template, block, given, error.status if error else status or 200, HEADERS)
         if flash:
             self.browser.set_flash(page, "")
-        if self.error and self.error.retry_after_seconds is not None:
-            page.headers["retry-after"] = str(self.error.retry_after_seconds)
+        if error and error.retry_after_seconds is not None:
+            page.headers["retry-after"] = str(error.retry_after_seconds)
         return page
 
     def _given(self) -> dict[str, Any]:
@@ -269,7 +237,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 
 def asks_again(show: Handler, *errors: type[PetstoreError], beside: str = "") -> Callable[[Handler], Handler]:
-    """For a form's handler: after one of these errors it is `show` that answers, after Visit.refuse."""
+    """A decorator of handlers: after one of these errors `show` answers, and says what was refused."""
 
     def wrap(handler: Handler) -> Handler:
         async def answer(visit: Visit) -> Response:

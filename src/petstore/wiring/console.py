@@ -6,7 +6,7 @@ from pathlib import Path
 
 from petstore.config import Settings
 from petstore.console.app import Console
-from petstore.console.visit import ConsoleOptions
+from petstore.console.desk import ConsoleOptions
 from petstore.core.clock import Clock
 from petstore.core.service import DatabaseState, Known
 from petstore.ops import build, disk
