@@ -74,13 +74,14 @@ _USE_LINK = statement(f"DELETE FROM sign_in_links WHERE digest = $1 AND {_LASTS}
 _END_ALL = tuple(
     statement(f"DELETE FROM {table}") for table in ("sessions", "sign_in_links", "sign_in_tries")
 )
+# In the order of `end_access`: two that lock the same rows in two orders wait for each other.
 _REMOVE_OLD = (
+    statement("DELETE FROM sign_in_links WHERE expires_at_ms < $1"),
+    *OLD_NETWORKS,
     statement(
         f"DELETE FROM sessions WHERE used_at_ms + {SESSION_IDLE_MS} < $1"
         f" OR created_at_ms + {SESSION_MAX_MS} < $1"
     ),
-    statement("DELETE FROM sign_in_links WHERE expires_at_ms < $1"),
-    *OLD_NETWORKS,
 )
 # How often the use of a session is written at most.
 _NOTED_EVERY_MS = MINUTE_MS
