@@ -99,16 +99,23 @@ class CounterFlusher:
                 if self._clock.monotonic() - self._purged_at >= _PURGE_EVERY_SECONDS:
                     self._purged_at = self._clock.monotonic()
                     await self._purge(self._clock.now_ms())
+                if self._reason:
+                    _log.info("counters saved again")
                 self._saved_at, self._reason = self._clock.monotonic(), ""
             except (StoreUnavailable, OperatorError) as error:
-                self._reason = str(error)
-                _log.warning("counters not saved yet", reason=self._reason)
+                if self._is_new(str(error)):
+                    _log.warning("counters not saved yet", reason=self._reason)
             except Exception as error:
                 # Saving must go on as long as the service does.
-                self._reason = "an unexpected error, which is in the log"
-                _log.error("counters not saved yet", exc_info=error)
+                if self._is_new(f"an unexpected {type(error).__name__}, which is in the log"):
+                    _log.error("counters not saved yet", exc_info=error)
             self._began_at = None
         self._begin_round()
+
+    def _is_new(self, reason: str) -> bool:
+        """Keep why nothing was saved: an outage logs it once, not in each round."""
+        before, self._reason = self._reason, reason
+        return reason != before
 
     def stop(self) -> None:
         """End `run` after the present round."""

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.keys import Caller
@@ -130,16 +131,30 @@ class TestRun:
 
     @pytest.mark.parametrize("error", [StoreUnavailable("busy"), ValueError("unexpected")])
     async def test_it_goes_on_after_a_failure(self, counting: Counting, error: Exception) -> None:
-        """Foreseen or not, a failure is only the end of a round."""
+        """Foreseen or not, a failure is only the end of a round. The log has its begin and its end."""
         counting.counters.fails = error
         await counting.request()
-        running = asyncio.create_task(counting.flusher.run())
-        await until(lambda: counting.counters.failures >= 2)
-        counting.counters.fails = None
-        await until(lambda: bool(counting.counters.saved))
-        counting.flusher.stop()
-        await running
+        with capture_logs() as lines:
+            running = asyncio.create_task(counting.flusher.run())
+            await until(lambda: counting.counters.failures >= 3)
+            counting.counters.fails = None
+            await until(lambda: bool(counting.counters.saved))
+            counting.flusher.stop()
+            await running
         assert counting.sums() == 1
+        assert [line["event"] for line in lines] == ["counters not saved yet", "counters saved again"]
+
+    async def test_an_unexpected_failure_after_another_is_in_the_log_too(self, counting: Counting) -> None:
+        """Each once, as /readyz says."""
+        await counting.request()
+        with capture_logs() as lines:
+            running = asyncio.create_task(counting.flusher.run())
+            for error in (ValueError("first"), KeyError("second")):
+                counting.counters.fails, before = error, counting.counters.failures
+                await until(lambda before=before: counting.counters.failures >= before + 2)  # type: ignore[misc]
+            counting.flusher.stop()
+            await running
+        assert [str(line["exc_info"]) for line in lines] == ["first", "'second'"]
 
     @pytest.mark.parametrize("error", [StoreUnavailable("It is full."), ConfigurationError("It refuses.")])
     async def test_the_cause_is_shown_and_does_not_disturb_the_stop(
