@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from unittest.mock import Mock
 
 import apsw
 import pytest
@@ -296,6 +297,27 @@ class TestInterrupted:
                 place.restore()
         assert place.names() == LATER
         assert not list(place.path.parent.glob("*.before-restore-*"))
+
+    @pytest.mark.parametrize("there", ["sound", "damaged"])
+    def test_no_room_for_the_first_copy(self, place: Place, there: str) -> None:
+        """What was there stays in its place: without a database a service would start with an empty one."""
+        if there == "damaged":
+            place.path.write_bytes(b"no database at all, " * 500)
+        before = place.path.read_bytes(), sorted({*place.files(), "shop.db.lock"})
+        with mounted_disk() as disk:
+            disk.fail("write", apsw.FullError, suffix="shop.db.partial", times=1_000)
+            with pytest.raises(OperatorError, match="nothing was restored"):
+                place.restore()
+        assert (place.path.read_bytes(), place.files()) == before
+
+    def test_no_room_for_what_it_notes(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Such as the end of sessions in the copy, before it takes the place of what can't be read."""
+        place.path.write_bytes(b"no database at all, " * 500)
+        before = place.path.read_bytes(), sorted({*place.files(), "shop.db.lock"})
+        monkeypatch.setattr(upkeep, "run", Mock(side_effect=apsw.FullError))
+        with pytest.raises(OperatorError, match="nothing was restored"):
+            place.restore()
+        assert (place.path.read_bytes(), place.files()) == before
 
     @pytest.mark.parametrize("writes", [0, 1, 7, 20])
     def test_the_process_is_killed(self, place: Place, writes: int) -> None:

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from petstore.core.clock import Clock
-from petstore.core.errors import OperatorError, StoreDamaged, StoreUnavailable
+from petstore.core.errors import OperatorError, StoreDamaged, StoreFull, StoreUnavailable
 from petstore.core.journal import STORE
 from petstore.storage import reports
 from petstore.storage.reports import CheckReport, Contents
@@ -41,6 +41,7 @@ _VERSIONS = "SELECT {}, {} FROM versions".format(
     *(f"min(coalesce(max(CAST({each} AS INTEGER)), 0), 1 << 62)" for each in ("catalogue", "keyring"))
 )
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _Note = Callable[[apsw.Connection], None]
 
@@ -118,8 +119,7 @@ def backup(path: str, target: str, busy_timeout_ms: int, like: str | None = None
             _refuse_to_overwrite(target)  # another backup may have made it since
             _put_in_place(copy, target)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "Make room there" if full else "Let this user write there"
+        remedy = "Make room there" if error.errno in _FULL else "Let this user write there"
         raise OperatorError(
             f"The backup can't be written to {target}: {error.strerror}. {remedy}, or name another place."
         ) from error
@@ -156,18 +156,32 @@ def restore(path: str, source: str, actor: str, clock: Clock, busy_timeout_ms: i
         if content.execute("SELECT 1 FROM sqlite_schema WHERE name = 'data_set'").get:
             content.execute(RENEW.sqlite)
 
-    with lock_for_serving(path):
-        if not Path(path).exists():
-            _copy(source, path, busy_timeout_ms, note=note)
-            return Restored(check(path, busy_timeout_ms), None)
-        kept = free_name(f"{path}.before-restore", clock)
-        if _is_readable(path, busy_timeout_ms):
+    with _room_asked_for(path), lock_for_serving(path):
+        kept = free_name(f"{path}.before-restore", clock) if Path(path).exists() else None
+        if kept and _is_readable(path, busy_timeout_ms):
             return Restored(_replace_content(path, source, kept, busy_timeout_ms, note), kept)
-        for suffix in ("-wal", "-shm", ""):  # an unreadable database is renamed
-            if Path(f"{path}{suffix}").exists():
-                Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
-        _copy(source, path, busy_timeout_ms, like=kept, note=note)
+        with whole_copy(source, path, busy_timeout_ms, like=path if kept else None) as copy:
+            with contextlib.closing(apsw.Connection(copy)) as content, translated():
+                note(content)
+            # An unreadable database is renamed, and no sooner: where none is, a service starts an empty one.
+            for suffix in ("-wal", "-shm", "") if kept else ():
+                if Path(f"{path}{suffix}").exists():
+                    Path(f"{path}{suffix}").rename(f"{kept}{suffix}")
+            _put_in_place(copy, path)
         return Restored(check(path, busy_timeout_ms), kept)
+
+
+@contextlib.contextmanager
+def _room_asked_for(path: str) -> Iterator[None]:
+    """Say of a full disk that nothing was restored, and what to do."""
+    try:
+        yield
+    except (OSError, StoreFull) as error:
+        if isinstance(error, OSError) and error.errno not in _FULL:
+            raise
+        raise OperatorError(
+            f"The disk is full; nothing was restored. Make room for three more databases beside {path}."
+        ) from error
 
 
 def free_name(beginning: str, clock: Clock) -> str:
@@ -196,7 +210,7 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
         opened.callback(content.close)
         into = open_writer(path, busy_timeout_ms)
         opened.callback(into.close)
-        with translated(), _tidied_when_full(path, kept):
+        with translated(), _tidied_when_full(kept):
             content.execute("PRAGMA journal_mode = MEMORY")
             page_size = into.execute("PRAGMA page_size").get
             if content.execute("PRAGMA page_size").get != page_size:  # pages are copied as they are
@@ -205,7 +219,8 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
             note(content)
             with into.backup("main", content, "main") as progress:
                 progress.step(0)  # takes the write lock until the end
-                _copy(path, kept, busy_timeout_ms, like=path)
+                with whole_copy(path, kept, busy_timeout_ms, like=path) as copy:
+                    _put_in_place(copy, kept)
                 _move_versions_past(path, content, busy_timeout_ms)
                 progress.step(-1)
         # Checked before the writing connection is closed, since its close removes the log.
@@ -213,15 +228,13 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
 
 
 @contextlib.contextmanager
-def _tidied_when_full(path: str, kept: str) -> Iterator[None]:
+def _tidied_when_full(kept: str) -> Iterator[None]:
     """On a full disk the transaction is rolled back, and `kept` a second copy that takes the room left."""
     try:
         yield
-    except apsw.FullError as error:
+    except apsw.FullError:
         files.remove(kept, "")
-        raise OperatorError(
-            f"The disk is full; nothing was restored. Make room for three more databases beside {path}."
-        ) from error
+        raise
 
 
 def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: int) -> None:
@@ -234,17 +247,6 @@ def _move_versions_past(path: str, content: apsw.Connection, busy_timeout_ms: in
     content.execute(
         "UPDATE versions SET catalogue = max(catalogue, ?) + 1, keyring = max(keyring, ?) + 1", before
     )
-
-
-def _copy(
-    source: str, target: str, busy_timeout_ms: int, like: str | None = None, note: _Note | None = None
-) -> None:
-    """Put a whole, synced copy in place in one step; `note` adds to it before."""
-    with whole_copy(source, target, busy_timeout_ms, like) as copy:
-        if note is not None:
-            with contextlib.closing(apsw.Connection(copy)) as content, translated():
-                note(content)
-        _put_in_place(copy, target)
 
 
 def _put_in_place(copy: str, target: str) -> None:
