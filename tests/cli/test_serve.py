@@ -487,7 +487,7 @@ class TestStage:
 
     def test_an_address_of_valkey_that_is_none(self, on_postgresql: Service) -> None:
         """The start ends before it makes a database."""
-        on_postgresql.settings["PETSTORE_VALKEY_URL"] = "redis://cache"
+        on_postgresql.settings["PETSTORE_VALKEY_URL"] = "http://cache"
         assert "begins with none of valkey://, valkeys:// and unix://" in on_postgresql.refuse(78)
         assert "preparing" not in [event["event"] for event in on_postgresql.events]
 

@@ -25,6 +25,8 @@ from tests.support.valkey import PATIENT
         ("valkey://cache:7000/3", ValkeyUrl(host="cache", port=7_000, database=3)),
         ("valkey://:s3cret@cache/", ValkeyUrl(host="cache", password="s3cret")),
         ("valkey://shop:p%40ss@[::1]:6379/0", ValkeyUrl(host="::1", user="shop", password="p@ss")),
+        ("redis://:s3cret@cache:7000/3", ValkeyUrl(host="cache", port=7_000, password="s3cret", database=3)),
+        ("rediss://cache?ca=/etc/ca.pem", ValkeyUrl(host="cache", tls=True, authority_file="/etc/ca.pem")),
         ("valkeys://cache", ValkeyUrl(host="cache", tls=True)),
         ("valkeys://cache?ca=/etc/ca.pem", ValkeyUrl(host="cache", tls=True, authority_file="/etc/ca.pem")),
         ("unix:///run/valkey.sock", ValkeyUrl(path="/run/valkey.sock")),
@@ -45,7 +47,8 @@ def test_what_is_understood(text: str, expected: ValkeyUrl) -> None:
     [
         "",
         "cache:6379",
-        "redis://:s3cret@cache",
+        "http://:s3cret@cache",
+        "redis://cache?ca=/etc/ca.pem",
         "valkey://",
         "valkey://cache/zero",
         "valkey://cache/12345",

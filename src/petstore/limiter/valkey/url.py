@@ -11,6 +11,7 @@ from petstore.core.errors import ConfigurationError
 
 _PORT = 6_379
 _OPTIONS = {"valkey": set[str](), "valkeys": {"ca"}, "unix": {"db"}}  # by the scheme
+_ALSO = {"redis": "valkey", "rediss": "valkeys"}  # what providers of Valkey hand out
 _ADVICE = (
     "PETSTORE_VALKEY_URL is not understood: {}; write valkey://host:6379/0, with user and password if needed"
     " (valkey://user:password@host), valkeys:// for TLS, or unix:///run/valkey/valkey.sock."
@@ -55,25 +56,25 @@ def parse_url(text: str) -> ValkeyUrl:
         raise ConfigurationError(_ADVICE.format(_NO_PORT)) from None
     options = dict(parse_qsl(parts.query))
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    if parts.scheme not in _OPTIONS:
+    scheme = _ALSO.get(parts.scheme, parts.scheme)
+    if scheme not in _OPTIONS:
         raise ConfigurationError(_ADVICE.format("it begins with none of valkey://, valkeys:// and unix://"))
-    if parts.fragment or set(options) - _OPTIONS[parts.scheme]:
+    if parts.fragment or set(options) - _OPTIONS[scheme]:
         raise ConfigurationError(_ADVICE.format("there is an option that does not exist"))
-    if parts.scheme == "unix":
+    if scheme == "unix":
         if parts.hostname or len(parts.path) < 2:
             raise ConfigurationError(_ADVICE.format("unix:// takes an absolute path"))
         database = _database(options.get("db", ""))
         return ValkeyUrl(path=unquote(parts.path), database=database, user=user, password=password)
     if not parts.hostname:
         raise ConfigurationError(_ADVICE.format("a host is missing"))
-    tls = parts.scheme == "valkeys"
     return ValkeyUrl(
         host=parts.hostname,
         port=port,
         database=_database(parts.path.removeprefix("/")),
         user=user,
         password=password,
-        tls=tls,
+        tls=scheme == "valkeys",
         authority_file=options.get("ca", ""),
     )
 
