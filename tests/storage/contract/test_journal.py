@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
@@ -26,7 +25,7 @@ from petstore.transactions.script import Repository
 from petstore.transactions.store import Parts
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, Audit, entries, history_faults, written
+from tests.support.journal import ACTOR, Audit, entries, written
 from tests.support.stock import stock_row
 
 Work = Callable[[Store], Awaitable[object]]
@@ -305,32 +304,6 @@ async def test_the_walk_knows_every_method(backend: SharedData) -> None:
     assert methods == {name for name, _, _ in WALK} | READS
 
 
-@through_pgbouncer_too
-async def test_many_at_once_are_recorded_each(backend: SharedData) -> None:
-    """I22: the same animals ordered, cancelled, sold and renamed by many at once, through two stores."""
-    one, other = backend.open(), backend.open()
-    await one.accounts.add("shop", FREE, ACTOR)
-    for _ in range(4):
-        await one.pets.add(REX, ACTOR)
-
-    async def work(number: int) -> None:
-        store, pet_id = (one, other)[number % 2], number % 4 + 1
-        steps: list[Callable[[], Awaitable[object]]] = [
-            lambda: store.orders.place(1, NewOrder(pet_id), f"cli:{number}"),
-            lambda: store.pets.change(pet_id, PetChange(name=f"n{number}"), f"cli:{number}"),
-            lambda: store.pets.change(pet_id, SOLD, f"cli:{number}"),
-            lambda: store.orders.change(pet_id, f"cli:{number}", status=OrderStatus.CANCELLED),
-        ]
-        for step in steps:
-            try:
-                await step()
-            except PetstoreError:
-                continue
-
-    await asyncio.gather(*map(work, range(16)))
-    assert history_faults(backend.execute) == []
-
-
 class TestMembers:
     """Before and after."""
 
@@ -473,13 +446,3 @@ class TestPage:
         bounded = await store.journal.page(replace(query, scan_max=2))
         assert bounded.scan_end is not None
         assert bounded.entries == by_keys.entries[: len(bounded.entries)]
-
-    async def test_a_removed_animal_keeps_its_journal(self, store: Store) -> None:
-        """With what it was at the end."""
-        await store.pets.add(REX, ACTOR)
-        await store.pets.remove(1, ACTOR)
-        *_, last = await entries(store, "pet:1")
-        assert (last.before, last.after) == (
-            {"name": "Rex", "categoryId": 1, "status": "available"},
-            None,
-        )

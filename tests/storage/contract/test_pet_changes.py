@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
-from petstore.core.errors import Conflict, PetNotFound, PetstoreError
-from petstore.core.limits.plans import FREE
-from petstore.core.orders import NewOrder, OrderStatus
+from petstore.core.errors import Conflict, PetNotFound
+from petstore.core.orders import OPEN, OrderStatus
 from petstore.core.pets import PageQuery, Pet, PetChange, PetChangedMeanwhile, PetStatus
 from petstore.storage.store import Store
+from tests.storage.contract.test_orders import WAYS, open_accounts, place
 from tests.storage.contract.test_pets import fill
 from tests.support.backends import SharedData
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, history_faults, recorded
+from tests.support.journal import ACTOR, recorded
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -28,16 +25,12 @@ def entries(backend: SharedData) -> list[tuple[Any, ...]]:
     return recorded(backend.execute, "pet")
 
 
-def order(backend: SharedData, pet_id: int, status: str) -> None:
-    """An order of an animal, the first one with the id 1."""
-    backend.execute(
-        "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
-        " VALUES ('shop', 'free', 60, 1000, 0)"
-    )
-    backend.execute(
-        "INSERT INTO orders (account_id, pet_id, status, created_at_ms)"
-        f" SELECT id, {pet_id}, '{status}', 0 FROM accounts WHERE name = 'shop'"
-    )
+async def order(store: Store, status: OrderStatus) -> None:
+    """An order of animal 3 that has come to this state."""
+    await open_accounts(store, 1)
+    await place(store, 3)
+    for step in WAYS[status]:
+        await store.orders.change(1, ACTOR, status=step)
 
 
 class TestChange:
@@ -68,17 +61,6 @@ class TestChange:
         assert changed == await store.pets.get(3) == expected
         assert (await store.pets.page(PageQuery())).pets == [*pets[:2], changed, pets[3]]
         assert entries(backend) == [("cli:anna", 3, "changed", before, after)]
-
-    @pytest.mark.parametrize(
-        "change", [PetChange(name="pet 3"), PetChange("pet 3", 3, AVAILABLE), PetChange(status=AVAILABLE)]
-    )
-    async def test_what_is_as_it_was_is_no_change(
-        self, backend: SharedData, store: Store, change: PetChange
-    ) -> None:
-        """No entry in the journal."""
-        pets = await fill(store, 3)
-        assert await store.pets.change(3, change, "staff") == pets[2]
-        assert entries(backend) == []
 
     @pytest.mark.parametrize("after", list(PetStatus))
     async def test_every_pair_of_states_follows_the_table(
@@ -141,30 +123,6 @@ class TestExpected:
         assert answers == [Pet(1, "Mia", 1, PENDING)] * 2
         assert len(entries(backend)) == 1
 
-    async def test_an_animal_that_was_removed_is_not_found(self, store: Store) -> None:
-        """There is nothing that could be as expected."""
-        pets = await fill(store, 1)
-        await store.pets.remove(1, ACTOR)
-        with pytest.raises(PetNotFound):
-            await store.pets.change(1, PetChange(name="x"), ACTOR, expected=pets[0])
-
-    async def test_of_many_at_once_one_wins(self, backend: SharedData, store: Store) -> None:
-        """Through two stores: the others are told what the winner has made of the animal."""
-        pets = await fill(store, 1)
-        stores = [store, backend.open()]
-        answers = await asyncio.gather(
-            *(
-                stores[n % 2].pets.change(1, PetChange(name=f"n{n}"), f"s{n}", expected=pets[0])
-                for n in range(12)
-            ),
-            return_exceptions=True,
-        )
-        (winner,) = (answer for answer in answers if isinstance(answer, Pet))
-        refused = [answer for answer in answers if isinstance(answer, PetChangedMeanwhile)]
-        assert [each.present for each in refused] == [winner] * 11
-        assert await store.pets.get(1) == winner
-        assert [entry[3:] for entry in entries(backend)] == [({"name": "pet 1"}, {"name": winner.name})]
-
 
 class TestRemove:
     """`remove`."""
@@ -195,102 +153,33 @@ class TestRemove:
 class TestOrders:
     """An open order decides about its animal."""
 
-    @pytest.mark.parametrize("status", ["placed", "approved"])
+    @pytest.mark.parametrize("status", OPEN)
     async def test_an_open_order_holds_its_animal(
-        self, backend: SharedData, store: Store, status: str
+        self, backend: SharedData, store: Store, status: OrderStatus
     ) -> None:
         """Its status stays and so does the animal; name and category can change. The order is named."""
-        pets = await fill(store, 4)
-        order(backend, 1, status)
-        assert [await store.pets.open_order(pet) for pet in (1, 2)] == [1, None]
+        await fill(store, 4)
+        await order(store, status)
+        before = await store.pets.get(3), entries(backend)
+        assert [await store.pets.open_order(pet) for pet in (3, 2)] == [1, None]
         for attempt in (
-            store.pets.change(1, PetChange(status=AVAILABLE), "staff"),
-            store.pets.change(1, PetChange("x", 9, SOLD), "staff"),
-            store.pets.remove(1, "staff"),
+            store.pets.change(3, PetChange(status=AVAILABLE), "staff"),
+            store.pets.change(3, PetChange("x", 9, SOLD), "staff"),
+            store.pets.remove(3, "staff"),
         ):
-            with pytest.raises(Conflict, match="Order 1 holds animal 1"):
+            with pytest.raises(Conflict, match="Order 1 holds animal 3"):
                 await attempt
-        assert (await store.pets.get(1), entries(backend)) == (pets[0], [])
+        assert (await store.pets.get(3), entries(backend)) == before
         change = PetChange("x", 9, PENDING)
-        assert await store.pets.change(1, change, "staff") == Pet(1, "x", 9, PENDING)
+        assert await store.pets.change(3, change, "staff") == Pet(3, "x", 9, PENDING)
         await store.pets.remove(4, "staff")
 
-    @pytest.mark.parametrize("status", ["delivered", "cancelled"])
-    async def test_an_order_that_has_ended_does_not(
-        self, backend: SharedData, store: Store, status: str
-    ) -> None:
+    @pytest.mark.parametrize("status", [OrderStatus.DELIVERED, OrderStatus.CANCELLED])
+    async def test_an_order_that_has_ended_does_not(self, store: Store, status: OrderStatus) -> None:
         """Its animal can be changed and removed; the order stays."""
-        await fill(store, 1)
-        order(backend, 1, status)
-        await store.pets.change(1, PetChange(status=SOLD), "staff")
-        await store.pets.remove(1, "staff")
-        assert backend.execute("SELECT pet_id, status FROM orders") == [(1, status)]
-
-
-class TestManyAtOnce:
-    """The outcome is one of an order of the changes, and the journal tells that order."""
-
-    @pytest.mark.parametrize("round_number", range(3))
-    async def test_changes_and_a_removal_of_one_animal(
-        self, backend: SharedData, store: Store, round_number: int
-    ) -> None:
-        """Through two stores, as a server and a command have them. Each entry begins where the one before
-        ended; after the removal all are refused."""
         await fill(store, 3)
-        others = [store, backend.open()]
-        changes = [
-            others[n % 2].pets.change(3, PetChange(name=f"n{n}", status=SOLD if n % 2 else UNSET), f"s{n}")
-            for n in range(20)
-        ]
-        changes.insert(round_number * 9, others[1].pets.remove(3, "end"))
-        answers = await asyncio.gather(*changes, return_exceptions=True)
-        assert {type(answer) for answer in answers} <= {Pet, PetNotFound}
-        told = entries(backend)
-        assert [entry[2] for entry in told].count("removed") == 1
-        assert told[-1][2] == "removed"
-        assert len(told) == sum(isinstance(answer, Pet) for answer in answers)
-        assert history_faults(backend.execute) == []
-        assert await store.pets.get(3) is None
-
-    @pytest.mark.parametrize("round_number", range(3))
-    async def test_changes_a_removal_and_orders_of_one_animal(
-        self, backend: SharedData, store: Store, round_number: int
-    ) -> None:
-        """Through two stores: an open order has a pending animal, whose removal and status it refuses; the
-        entries of animal and orders follow from each other."""
-        await fill(store, 3)
-        others = [store, backend.open()]
-        await store.accounts.add("shop", FREE, ACTOR)
-
-        async def order_and_cancel(number: int) -> None:
-            placed = await others[number % 2].orders.place(1, NewOrder(3), f"o{number}")
-            await others[number % 2].orders.change(
-                placed.order.id, f"o{number}", status=OrderStatus.CANCELLED
-            )
-
-        works: list[Awaitable[object]] = []
-        for n in range(12):
-            status = (PENDING, AVAILABLE, SOLD)[n % 3]
-            works += [
-                order_and_cancel(n),
-                others[n % 2].pets.change(3, PetChange(status=status), f"s{n}"),
-            ]
-        works.insert(8 * (round_number + 1), others[1].pets.remove(3, "end"))
-        answers = await asyncio.gather(*works, return_exceptions=True)
-        assert all(not isinstance(each, BaseException) or isinstance(each, PetstoreError) for each in answers)
-        rows: list[Any] = backend.execute(
-            "SELECT subject, actor, before, after FROM journal"
-            " WHERE action <> 'added' AND subject IN ('pet', 'order') ORDER BY id"
-        )
-        now, open_orders = "available", 0
-        for subject, actor, before, after in rows:
-            if subject == "order":
-                open_orders += 1 if before is None else -1
-                assert open_orders in (0, 1)
-            else:
-                assert json.loads(before)["status"] == now
-                assert actor.startswith("o") or open_orders == 0
-                now = json.loads(after)["status"] if after else "removed"
-        found = await store.pets.get(3)
-        assert (found.status if found else "removed") == now
-        assert open_orders == 0
+        await order(store, status)
+        for changed in (SOLD, AVAILABLE):
+            await store.pets.change(3, PetChange(status=changed), "staff")
+        await store.pets.remove(3, "staff")
+        assert (await store.orders.get(1)).status is status

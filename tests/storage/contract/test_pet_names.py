@@ -7,7 +7,6 @@ from petstore.core.pets import (
     NameQuery,
     NewPet,
     Pet,
-    PetChange,
     PetStatus,
     fold,
 )
@@ -107,12 +106,3 @@ async def test_a_filter_that_nothing_matches_looks_at_a_bounded_number(
     store = backend.open()
     within, _ = [(await store.pets.add(NewPet("Rex", 1, SOLD), ACTOR)).pet for _ in range(2)]
     assert await store.pets.find_by_name(NameQuery("re", 50, SOLD)) == [within]
-
-
-async def test_what_changes_is_found_as_it_is(store: Store) -> None:
-    """A new name is found and the former one is not, nor is a removed animal."""
-    await fill(store, ["Rex", "Rey"])
-    changed = await store.pets.change(1, PetChange(name="Mia"), ACTOR)
-    await store.pets.remove(2, ACTOR)
-    assert await store.pets.find_by_name(NameQuery("r")) == []
-    assert await store.pets.find_by_name(NameQuery("mi")) == [changed]

@@ -17,8 +17,7 @@ from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatu
 from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
-from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, entries, written
+from tests.support.journal import ACTOR
 
 AVAILABLE, PENDING, SOLD = PetStatus.AVAILABLE, PetStatus.PENDING, PetStatus.SOLD
 
@@ -69,9 +68,14 @@ class TestAdd:
             await store.pets.add(NewPet(name, 1), ACTOR)
             assert await store.pets.get(pet_id) == Pet(pet_id, name, 1, AVAILABLE)
 
-    async def test_parallel_additions_are_all_kept_under_ids_of_their_own(self, store: Store) -> None:
-        """A hundred at once: ids 1 to 100, each animal once."""
-        created = await asyncio.gather(*(store.pets.add(NewPet(f"p{n}", n), ACTOR) for n in range(100)))
+    async def test_parallel_additions_are_all_kept_under_ids_of_their_own(
+        self, backend: SharedData, store: Store
+    ) -> None:
+        """A hundred at once, as by the server and a command beside it: ids 1 to 100, each animal once."""
+        stores = store, backend.open()
+        created = await asyncio.gather(
+            *(stores[n % 2].pets.add(NewPet(f"p{n}", n), ACTOR) for n in range(100))
+        )
         assert sorted(one.pet.id for one in created) == list(range(1, 101))
         kept = await walk(store, PageQuery(limit=100))
         assert {pet.id: pet for pet in kept} == {one.pet.id: one.pet for one in created}
@@ -84,15 +88,6 @@ class TestAdd:
         backend.execute("DELETE FROM pets")
         await store.close()
         assert (await backend.open().pets.add(NewPet("after", 1), ACTOR)).pet.id == 5
-
-    async def test_two_stores_on_the_same_data_share_the_identifiers(
-        self, backend: SharedData, store: Store
-    ) -> None:
-        """As the server and a command beside it do."""
-        other = backend.open()
-        both = [one.pets.add(NewPet("x", 1), ACTOR) for _ in range(20) for one in (store, other)]
-        created = await asyncio.gather(*both)
-        assert sorted(one.pet.id for one in created) == list(range(1, 41))
 
 
 class TestGetAndPage:
@@ -129,7 +124,7 @@ class TestGetAndPage:
                 if asked in (None, pet.category_id) and status in (None, pet.status)
                 if ids is None or pet.id in ids
             ]
-            for limit in (1, 4, 100):
+            for limit in (4, 100):
                 query = PageQuery(limit, status, ids, 0, asked, newest_first)
                 assert await walk(store, query) == expected, query
                 assert await store.pets.count(query) == len(expected), query
@@ -155,44 +150,6 @@ class TestGetAndPage:
         for query, page in zip(queries, pages, strict=True):
             left = [pet for pet in pets if pet.id > query.after_id and query.status in (None, pet.status)]
             assert (page.pets, page.has_more) == (left[: query.limit], len(left) > query.limit), query
-
-    async def test_a_hundred_identifiers_and_a_hundred_rows(self, store: Store) -> None:
-        """The largest page that can be asked for."""
-        pets = await fill(store, 110)
-        ids = tuple(range(11, 111))
-        page = await store.pets.page(PageQuery(limit=100, ids=ids))
-        assert (page.pets, page.has_more) == (pets[10:], False)
-
-
-class TestStatus:
-    """Changes of status, and who made them."""
-
-    async def test_the_journal_says_when_by_whom_from_and_to(self, store: Store, clock: ManualClock) -> None:
-        """Same to same is no change."""
-        await fill(store, 2)
-        start = clock.now_ms()
-        await store.pets.change(1, PetChange(status=SOLD), "anna")
-        clock.advance(60)
-        await store.pets.change(1, PetChange(status=SOLD), "nobody")
-        await store.pets.change(1, PetChange(status=AVAILABLE), "ben")
-        found = [
-            (entry.at_ms, entry.actor, entry.type, entry.before, entry.after)
-            for entry in await entries(store, "pet:1")
-        ]
-        assert found[1:] == [
-            (start, "anna", "pet.changed", {"status": "pending"}, {"status": "sold"}),
-            (start + 60_000, "ben", "pet.changed", {"status": "sold"}, {"status": "available"}),
-        ]
-        assert await written(store, "pet:2") == ["pet.added pet:2"]
-
-    async def test_only_one_of_two_sales_at_once_is_a_change(self, store: Store) -> None:
-        """Ten sell the same animal: one entry in the journal. The first round may only open connections."""
-        for pet_id in (1, 2, 3):
-            await store.pets.add(NewPet("Rex", 1), ACTOR)
-            sales = (store.pets.change(pet_id, PetChange(status=SOLD), f"s{n}") for n in range(10))
-            await asyncio.gather(*sales)
-            about = f"pet:{pet_id}"
-            assert await written(store, about) == [f"pet.added {about}", f"pet.changed {about}"]
 
 
 _statuses = st.sampled_from(list(PetStatus))

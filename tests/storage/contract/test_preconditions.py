@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from petstore.core.errors import PetNotFound, PreconditionFailed
+from petstore.core.errors import PreconditionFailed
 from petstore.core.orders import members_of
 from petstore.core.pets import NewPet, PetChange, shown_pet
 from petstore.core.preconditions import Tags, tag_of
@@ -51,18 +51,6 @@ async def test_one_of_many_writers_of_an_order_wins_each_round(store: Store) -> 
         dates = range(round_ * WRITERS, (round_ + 1) * WRITERS)
         order = await winner(store.orders.change(1, "test", ship_date_ms=date, match=match) for date in dates)
         assert await store.orders.get(1) == order
-
-
-async def test_a_removal_and_a_change_of_the_same_tag(store: Store) -> None:
-    """Whichever comes second finds no such state, or no animal."""
-    pet = (await store.pets.add(NewPet("Rex", 1), "test")).pet
-    outcomes = await asyncio.gather(
-        store.pets.change(1, PetChange(name="Max"), "test", match=tags(shown_pet(pet))),
-        store.pets.remove(1, "test", match=tags(shown_pet(pet))),
-        return_exceptions=True,
-    )
-    refused = [outcome for outcome in outcomes if isinstance(outcome, PreconditionFailed | PetNotFound)]
-    assert len(refused) == 1
 
 
 async def test_a_refusal_leaves_no_trace(store: Store) -> None:
