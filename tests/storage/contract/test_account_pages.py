@@ -13,6 +13,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.storage.store import Store
 from petstore.transactions import account_pages
 from tests.support.backends import SharedData, through_pgbouncer_too
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
@@ -55,14 +56,12 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
 class TestOrder:
     """By name, whatever the case."""
 
-    @pytest.mark.parametrize("limit", [1, 3, 8])
+    @every_case("limit", [1, 3, 8])
     async def test_every_account_once(self, store: Store, clock: ManualClock, limit: int) -> None:
-        """Also where two names differ by case alone, and the page ends between them."""
-        assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
-
-    async def test_the_last_page_says_so(self, store: Store, clock: ManualClock) -> None:
-        """A full page may be the last one."""
+        """Also where two names differ by case alone, and the page ends between them. A full page may be the
+        last one."""
         assert (await store.accounts.page(AccountQuery(8), clock.now_ms())).after is None
+        assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
 
 
 class TestFilters:

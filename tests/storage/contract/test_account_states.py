@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 import pytest
 
@@ -20,13 +20,6 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
 
 WHO = "cli:alice"
-Change = Callable[[Store], Awaitable[Account]]
-CHANGES: dict[str, Change] = {
-    "suspend": lambda store: store.accounts.suspend("shop", WHO),
-    "resume": lambda store: store.accounts.resume("shop", WHO),
-    "rename": lambda store: store.accounts.rename("shop", "zoo", WHO),
-    "close": lambda store: store.accounts.close("shop", WHO),
-}
 
 
 @pytest.fixture
@@ -54,12 +47,14 @@ class TestSuspension:
     """It is on the account's callers until it is resumed."""
 
     async def test_it_is_on_the_next_caller_and_goes_again(self, store: Store, clock: ManualClock) -> None:
-        """The keys stay as they are; each change has one entry."""
-        issued = await another_key(store)
+        """Also on that of keys of meanwhile, which work after it is resumed. Each change has one entry."""
         suspended = await store.accounts.suspend("1", WHO)
+        issued = await another_key(store)
+        rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
         assert (suspended.state, suspended.suspended_at_ms) == ("suspended", clock.now_ms())
         assert await store.accounts.find("shop") == suspended
-        assert (await caller_of(store, issued.secret)).suspended_at_ms == clock.now_ms()
+        for key in (issued, rotated):
+            assert (await caller_of(store, key.secret)).suspended_at_ms == clock.now_ms()
         resumed = await store.accounts.resume("shop", WHO)
         assert (resumed.state, resumed.suspended_at_ms) == ("active", None)
         assert (await caller_of(store, issued.secret)).suspended_at_ms is None
@@ -67,14 +62,6 @@ class TestSuspension:
             ("account.suspended", 1, {"state": "active"}, {"state": "suspended"}),
             ("account.resumed", 1, {"state": "suspended"}, {"state": "active"}),
         ]
-
-    async def test_a_suspended_account_gets_keys_that_wait(self, store: Store) -> None:
-        """They are refused with the others, and work after it is resumed."""
-        await store.accounts.suspend("shop", WHO)
-        issued = await another_key(store)
-        rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
-        for key in (issued, rotated):
-            assert (await caller_of(store, key.secret)).suspended_at_ms is not None
 
 
 class TestClosing:
@@ -84,18 +71,23 @@ class TestClosing:
     async def test_all_keys_are_revoked_in_the_same_transaction(
         self, store: Store, clock: ManualClock, suspended: bool
     ) -> None:
-        """An earlier revocation keeps its time and has no second entry; nothing is deleted."""
+        """An earlier revocation keeps its time and has no second entry; nothing is deleted, and the keys of
+        others stay theirs. A second closing is none."""
         issued = await another_key(store)
+        other = await store.accounts.add("other", FREE, ACTOR)
+        kept = await store.keys.issue("other", "test", ACTOR)
         if suspended:
             await store.accounts.suspend("shop", ACTOR)
         clock.advance(10)
         now_ms = clock.now_ms()
         closed = await store.accounts.close("shop", WHO)
         assert (closed.state, closed.closed_at_ms) == ("closed", now_ms)
-        assert await store.accounts.all() == [closed]
+        assert await store.accounts.close("shop", WHO) == closed
+        assert await store.accounts.all() == [closed, other]
         revoked = [key.revoked_at_ms for key in await store.keys.keys("shop")]
         assert revoked == [now_ms, now_ms - 10_000, now_ms]
         assert (await caller_of(store, issued.secret)).revoked_at_ms == now_ms
+        assert (await caller_of(store, kept.secret)).revoked_at_ms is None
         state = "suspended" if suspended else "active"
         at = {"revokedAt": iso_moment(now_ms)}
         assert await whos(store) == [
@@ -103,13 +95,6 @@ class TestClosing:
             ("key.revoked", 1, {"revokedAt": None}, at),
             ("key.revoked", 3, {"revokedAt": None}, at),
         ]
-
-    async def test_other_accounts_keep_their_keys(self, store: Store) -> None:
-        """Their keys are theirs."""
-        await store.accounts.add("other", FREE, ACTOR)
-        kept = await store.keys.issue("other", "test", ACTOR)
-        await store.accounts.close("shop", WHO)
-        assert (await caller_of(store, kept.secret)).revoked_at_ms is None
 
     async def test_a_closed_account_takes_no_change(self, store: Store, backend: SharedData) -> None:
         """A Conflict that says what to do; nothing changes."""
@@ -157,12 +142,6 @@ class TestNaming:
         assert (await caller_of(store, issued.secret)).actor == "api:zoo/key 3"
         assert await whos(store) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
 
-    async def test_what_can_not_be_a_name(self, store: Store) -> None:
-        """Invalid, as when an account is added."""
-        for name in ("", "12", "a b", "x" * 65, "ä"):
-            with pytest.raises(Invalid, match="can't name an account"):
-                await store.accounts.rename("shop", name, WHO)
-
     async def test_a_name_is_taken_once(self, backend: SharedData, store: Store) -> None:
         """Of renamings and an addition that want one name at once, through several stores, one gets it."""
         for number in range(6):
@@ -193,61 +172,29 @@ class TestNames:
         assert len(await store.accounts.names(range(1, 101))) == len(await store.accounts.all())
 
 
-class TestRepetition:
-    """The same again changes nothing."""
-
-    @pytest.mark.parametrize("name", CHANGES)
-    async def test_the_second_call_has_no_entry(self, store: Store, backend: SharedData, name: str) -> None:
-        """Nor does it move the time of the first."""
-        first = await CHANGES[name](store)
-        before = tables(backend)
-        again = store.accounts.rename("zoo", "zoo", WHO) if name == "rename" else CHANGES[name](store)
-        assert await again == first
-        assert tables(backend) == before
-
-    async def test_an_unknown_account(self, store: Store) -> None:
-        """NotFound."""
-        await store.accounts.rename("shop", "other", ACTOR)
-        for change in CHANGES.values():
-            with pytest.raises(AccountNotFound):
-                await change(store)
-
-
 class TestAtOnce:
     """Whatever runs beside a closing, no key of the account works afterwards."""
 
     async def test_no_key_outlives_the_closing(self, backend: SharedData, store: Store) -> None:
-        """Keys that are issued, rotated and revoked meanwhile through other stores are revoked or refused,
-        and each key has as many entries of its revocation as it was revoked: one."""
-        stores = [store, backend.open(), backend.open()]
-        rotated = [(await another_key(store)).record.id for _ in range(6)]
-        changes = [
-            *(stores[n % 3].keys.issue("shop", "test", WHO) for n in range(6)),
-            *(stores[n % 3].keys.rotate(key_id, "test", 9_000, WHO) for n, key_id in enumerate(rotated)),
-            stores[1].accounts.close("shop", WHO),
-            stores[2].accounts.close("shop", WHO),
-            *(stores[n % 3].keys.revoke(key_id, WHO) for n, key_id in enumerate(rotated)),
-        ]
-        results = await asyncio.gather(*changes, return_exceptions=True)
-        assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
-        keys = await store.keys.keys("shop")
-        assert all(key.revoked_at_ms is not None for key in keys)
-        revoked = backend.execute(
-            "SELECT subject_id FROM journal WHERE subject = 'key' AND action = 'revoked'"
-        )
-        assert sorted(number for (number,) in revoked) == [key.id for key in keys]  # type: ignore[type-var]
-        assert len(backend.execute("SELECT 1 FROM journal WHERE action = 'closed'")) == 1
-
-    async def test_no_successor_outlives_the_closing(self, backend: SharedData, store: Store) -> None:
-        """A closing among rotations, eight times: their new keys are revoked, or there are none."""
+        """A closing among rotations, issues and revocations through other stores, eight times: their keys are
+        revoked or there are none, and each key has one entry of its revocation."""
         stores = [store, backend.open(), backend.open()]
         for turn in range(8):
-            await store.accounts.add(f"a{turn}", FREE, ACTOR)
-            keys = [(await store.keys.issue(f"a{turn}", "test", ACTOR)).record.id for _ in range(8)]
-            rotations = [stores[n % 3].keys.rotate(key, "test", 9_000, WHO) for n, key in enumerate(keys)]
-            closing = stores[turn % 3].accounts.close(f"a{turn}", WHO)
-            await asyncio.gather(*rotations[:4], closing, *rotations[4:], return_exceptions=True)
-            assert all(key.revoked_at_ms is not None for key in await store.keys.keys(f"a{turn}"))
+            name = f"a{turn}"
+            await store.accounts.add(name, FREE, ACTOR)
+            ids = [(await store.keys.issue(name, "test", ACTOR)).record.id for _ in range(8)]
+            changes: list[Awaitable[object]] = [
+                stores[n % 3].keys.rotate(key, "test", 9_000, WHO) for n, key in enumerate(ids)
+            ]
+            changes[4:4] = [stores[n % 3].accounts.close(name, WHO) for n in (turn, turn + 1)]
+            changes += [stores[n % 3].keys.issue(name, "test", WHO) for n in range(6)]
+            changes += [stores[n % 3].keys.revoke(key, WHO) for n, key in enumerate(ids)]
+            results = await asyncio.gather(*changes, return_exceptions=True)
+            assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
+            keys = await store.keys.keys(name)
+            assert all(key.revoked_at_ms is not None for key in keys)
+            written = [each.type for each in await entries(store, f"account:{name}")]
+            assert (written.count("account.closed"), written.count("key.revoked")) == (1, len(keys))
 
 
 async def test_a_bad_name_needs_no_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,14 +71,6 @@ async def test_a_disabled_person_is_out_at_once_on_every_replica(
     ]
 
 
-async def test_a_role_acts_on_the_next_request(backend: SharedData, store: Store, anna: str) -> None:
-    """The session goes on, with the role of now."""
-    await store.people.set_role("anna", Role.VIEWER, ACTOR, keeps_operator=False)
-    session = await backend.open().sign_ins.session(anna)
-    assert session is not None
-    assert session.person.role is Role.VIEWER
-
-
 async def test_a_reset_ends_sessions_links_and_password(store: Store, anna: str) -> None:
     """Only the new link lets the person in; the first one, and one that was replaced, do not."""
     first = await store.people.reset("anna", ACTOR)
