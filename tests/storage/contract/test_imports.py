@@ -275,17 +275,16 @@ class TestStore:
         assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
         assert counted(upload) == (2, 0, 0, 2, 0)
 
-    async def test_an_old_report(self, store: Store) -> None:
-        """Who agrees to a report that a later check has replaced is told to look again."""
-        upload = await sent_and_checked(store)
-        await work(store, upload.id, CHECKING, ANNA)
-        with pytest.raises(Conflict, match="Look at the new report"):
-            await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
-
-    async def test_before_the_check(self, store: Store) -> None:
-        """There is nothing to agree to yet."""
+    async def test_what_can_not_be_agreed_to(self, store: Store) -> None:
+        """There is no report yet, or a later check has replaced the one that was seen."""
+        upload_id = await send(store)
         with pytest.raises(Conflict, match="not checked yet"):
-            await store.uploads.ask(await send(store), STORING, ANNA)
+            await store.uploads.ask(upload_id, STORING, ANNA)
+        await carry_out(store)
+        seen = (await store.uploads.find(upload_id)).run
+        await work(store, upload_id, CHECKING, ANNA)
+        with pytest.raises(Conflict, match="Look at the new report"):
+            await store.uploads.ask(upload_id, STORING, ANNA, seen=seen)
 
     async def test_an_outage_and_an_error(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """The list is as it was before the step, with the reason; nothing was stored."""
@@ -381,16 +380,6 @@ class TestNeighbours:
         await carry_out(store)
         await storing_is_refused(store, replace(upload, run="theirs"))
         assert await names(store) == ["Rex"]
-
-    async def test_it_takes_a_list_of_ours(self, store: Store, backend: SharedData) -> None:
-        """The last one to begin stores; the other one stores nothing."""
-        job = await taken_to_store(store)
-        begun = await store.uploads.begin(job)
-        assert begun is not None
-        await self.take_over(backend, job.subject, STORING, 0)
-        await storing_is_refused(store, begun)
-        assert not await store.uploads.end(begun, UploadState.CHECKED)
-        assert await names(store) == []
 
 
 class TestPurge:

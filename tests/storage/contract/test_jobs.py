@@ -53,6 +53,15 @@ def add(backend: SharedData) -> Callable[..., None]:
     return add
 
 
+async def stop_at(moment: asyncio.Event, store: Store, work: Recorder) -> None:
+    """Let a process work until then, and stop it."""
+    running = asyncio.create_task(jobs.run(store.jobs, [work]))
+    await moment.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
 class TestLease:
     async def test_one_process_has_a_job(
         self, store: Store, backend: SharedData, add: Callable[..., None]
@@ -111,16 +120,6 @@ class TestLease:
 
 
 class TestLoop:
-    async def test_a_job_is_carried_out_once(
-        self, store: Store, backend: SharedData, add: Callable[..., None]
-    ) -> None:
-        """Then its row is gone."""
-        add(7, 8)
-        work = Recorder()
-        assert [await carry_out_next(store.jobs, work) for _ in range(3)] == [True, True, False]
-        assert work.done == [7, 8]
-        assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
-
     @through_pgbouncer_too
     async def test_a_lost_job_is_left_to_its_new_owner(
         self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -165,11 +164,7 @@ class TestLoop:
             await asyncio.Event().wait()
 
         add(7)
-        running = asyncio.create_task(jobs.run(store.jobs, [Recorder(begin)]))
-        await begun.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+        await stop_at(begun, store, Recorder(begin))
         assert backend.execute("SELECT owner, deadline_ms FROM jobs") == [("", 0)]
 
     async def test_an_outage_is_logged_once(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +180,7 @@ class TestLoop:
         monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
         monkeypatch.setattr(store.jobs, "take", take)
         with capture_logs() as lines:
-            running = asyncio.create_task(jobs.run(store.jobs, [Recorder()]))
-            await over.wait()
-            running.cancel()
-            await asyncio.wait([running])
+            await stop_at(over, store, Recorder())
         assert [line["event"] for line in lines] == ["jobs wait"] * 2
 
     async def test_a_stop_while_it_is_taken(
@@ -205,10 +197,7 @@ class TestLoop:
 
         monkeypatch.setattr(store.jobs, "take", take_slowly)
         add(7)
-        running = asyncio.create_task(jobs.run(store.jobs, [Recorder()]))
-        await taken.wait()
-        running.cancel()
-        await asyncio.wait([running])
+        await stop_at(taken, store, Recorder())
         assert backend.execute("SELECT owner, deadline_ms, attempts FROM jobs") == [("", 0, 0)]
 
     async def test_a_stop_waits_for_what_comes_to_its_end(
@@ -224,10 +213,7 @@ class TestLoop:
 
         add(7)
         work = Recorder(commit)
-        running = asyncio.create_task(jobs.run(store.jobs, [work]))
-        await begun.wait()
-        running.cancel()
-        await asyncio.wait([running])
+        await stop_at(begun, store, work)
         assert work.done == [7]
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
