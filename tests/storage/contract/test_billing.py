@@ -10,8 +10,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-
-ACTOR = "cli:tests"
+from tests.support.journal import ACTOR
 
 
 async def bill(store: Store, first: int, last: int) -> list[BilledDays]:

@@ -126,7 +126,6 @@ async def test_another_account_sees_what_is_shared_and_nothing_else(store: Store
     own = read_types(["order.*", "key.*", "account.*"])
     assert await all_after(store, EventQuery(100, 2, own)) == []
     everything = await all_after(store, EventQuery(100, None))
-    assert len(everything) > len(await all_after(store, EventQuery(100, 1))) - 1
     assert len(await all_after(store, EventQuery(100, 1))) == len(everything)
 
 
@@ -140,19 +139,18 @@ async def test_a_bookmark_that_the_store_has_not_reached_is_gone(store: Store) -
         await followed(store, ahead)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 100])
-async def test_every_event_comes_once_in_pages_of_any_length(store: Store, limit: int) -> None:
+async def test_every_event_comes_once_in_pages_of_any_length(store: Store) -> None:
     """I23: the same events, with the same identities; behind the last one there is nothing."""
     await changes_everything(store)
-    events = await all_after(store, EventQuery(limit, 1))
-    assert events == await all_after(store, EventQuery(100, 1))
+    events = await all_after(store, EventQuery(100, 1))
     assert len({event.id for event in events}) == len(events)
     end = await settled(store)
     assert (await followed(store, end)).events == []
     await store.pets.add(REX, ACTOR)
-    assert [event.type for event in await all_after(store, EventQuery(limit, 1, after=end))] == [
-        "pet.created"
-    ]
+    for limit in (1, 2, 7):
+        *same, new = await all_after(store, EventQuery(limit, 1))
+        assert (same, new.type) == (events, "pet.created")
+        assert await all_after(store, EventQuery(limit, 1, after=end)) == [new]
 
 
 async def test_a_search_for_rare_events_goes_on_where_it_stopped(
@@ -185,20 +183,19 @@ async def test_the_end_is_where_there_is_no_more(backend: SharedData) -> None:
     assert again.is_behind == bool(rest.events)
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 100])
-async def test_the_latest_events_are_the_last_ones_of_all(backend: SharedData, limit: int) -> None:
+async def test_the_latest_events_are_the_last_ones_of_all(store: Store) -> None:
     """However rare, of what came with the data too; the bookmark behind them leads to what comes next."""
-    store = backend.open()
-    assert (await store.events.latest(EventQuery(limit, None))).events == []
+    assert (await store.events.latest(EventQuery(1, None))).events == []
     await changes_everything(store)
     await store.events.note_restore(ACTOR)
     await changes_more(store)
     rare = read_types(["key.revoked", "store.*"])
-    for query in (EventQuery(limit, None), EventQuery(limit, 2), EventQuery(limit, 1, rare)):
+    for query in (EventQuery(100, None), EventQuery(100, 2), EventQuery(100, 1, rare)):
         everything = await all_after(store, query)
-        latest = await store.events.latest(query, 1_000)
-        assert latest.events == everything[-limit:]
-        assert (await followed(store, latest.after)).events == []
+        for limit in (1, 2, 7, 100):
+            latest = await store.events.latest(replace(query, limit=limit), 1_000)
+            assert latest.events == everything[-limit:]
+            assert (await followed(store, latest.after)).events == []
     await store.pets.add(REX, ACTOR)
     await settled(store)
     assert [event.type for event in (await followed(store, latest.after)).events] == ["pet.created"]

@@ -9,38 +9,23 @@ from petstore.storage.backend import backend_for
 from tests.architecture.sources import ROOT
 from tests.support.schemas import at_once, migrate
 
-_PROCESSES = 3
 _CODE = (
     "import sys; from tests.support.schemas import migrate; print('ready', flush=True);"
     " sys.stdin.read(1); print(len(migrate(sys.argv[1], 10_000)))"
 )
 
 
-def steps(url: str) -> int:
-    """How many this program knows."""
-    return len(backend_for(url).schema().known)
-
-
-def test_threads(url: str) -> None:
-    """Eight with connections of their own: each step runs once, none fails."""
-    assert sum(map(len, at_once(lambda: migrate(url, 10_000)))) == steps(url)
-
-
-def test_processes(url: str) -> None:
-    """Three that have loaded everything and wait for a character: together they run each step once."""
-    command = [sys.executable, "-c", _CODE, url]
+def test_threads_and_a_process(url: str) -> None:
+    """Eight with connections of their own, and a process that has loaded everything and waits for a word:
+    each step runs once, none fails."""
     pipe = subprocess.PIPE
-    processes = [
-        subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        for _ in range(_PROCESSES)
-    ]
-    for process in processes:
+    command = [sys.executable, "-c", _CODE, url]
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
-    for process in processes:
         assert process.stdin is not None
         process.stdin.write("!")
         process.stdin.flush()
-    answers = [process.communicate(timeout=30) for process in processes]
-    assert [errors for _, errors in answers] == [""] * _PROCESSES
-    assert sum(int(output) for output, _ in answers) == steps(url)
+        ran = sum(map(len, at_once(lambda: migrate(url, 10_000))))
+        output, _ = process.communicate(timeout=30)
+    assert (ran + int(output), process.returncode) == (len(backend_for(url).schema().known), 0)

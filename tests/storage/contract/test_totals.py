@@ -10,10 +10,9 @@ import pytest
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
-from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, Plan
-from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
+from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, DeprecatedUse, UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetChange, PetStatus
@@ -102,7 +101,8 @@ async def test_sales_by_week_and_by_category(store: Store, clock: ManualClock) -
 async def test_usage_of_today_and_who_calls_the_deprecated_operation(
     store: Store, clock: ManualClock
 ) -> None:
-    """Sums are today's alone; callers are those of thirty days, the busiest first."""
+    """Sums are today's alone. Callers are those of thirty days with their last one, the busiest first; nobody
+    who calls other operations alone."""
     await add_accounts(store, 3)
     today = clock.now_ms() // DAY_MS
     days = {
@@ -119,6 +119,8 @@ async def test_usage_of_today_and_who_calls_the_deprecated_operation(
         DeprecatedCalls(3, "a3", 90, today - 29),
         DeprecatedCalls(1, "a1", 7, today),
     ]
+    found = await store.usage.deprecated_callers(clock.now_ms())
+    assert found == DeprecatedUse(counted.deprecated_callers, is_cut=False)
 
 
 async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:
@@ -137,18 +139,6 @@ async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> No
     await store.counters.save(LimiterState(full), UsageChanges())
     counted = await store.totals.count(clock.now_ms(), _UTC)
     assert [use.id for use in counted.near_limit] == [1, 2, 3, 5, 6, 7]
-
-
-async def test_bans_in_force(store: Store, clock: ManualClock) -> None:
-    """Neither one that is over, nor one of a key that is revoked besides."""
-    await add_accounts(store, 1)
-    keys = [await store.keys.issue("a1", "test", ACTOR) for _ in range(3)]
-    await store.keys.revoke(keys[2].record.id, ACTOR)
-    now_ms = clock.now_ms()
-    bans = {issued.record.id: BanState(banned_until_ms=now_ms + 1) for issued in keys}
-    bans[keys[1].record.id].banned_until_ms = now_ms
-    await store.counters.save(LimiterState({}, bans), UsageChanges())
-    assert (await store.totals.count(now_ms, _UTC)).banned_keys == 1
 
 
 async def test_a_count_can_be_cancelled(store: Store, clock: ManualClock) -> None:

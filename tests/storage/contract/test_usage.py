@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from petstore.core.durations import DAY_MS
@@ -11,8 +13,6 @@ from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import (
     BannedKey,
     DailyUsage,
-    DeprecatedCalls,
-    DeprecatedUse,
     KeyBan,
     UsageChanges,
 )
@@ -102,10 +102,8 @@ class TestReport:
         assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1, now_ms)]
 
     async def test_standing_bans_of_all_accounts(self, store: Store, clock: ManualClock) -> None:
-        """Only what an operator can lift: not a ban that is over or pardoned, nor a key that has ended.
-
-        By their ends, and by pages.
-        """
+        """Only what an operator can lift: not a ban that is over or pardoned, nor of a key that has ended. By
+        their ends, and by pages; the overview counts the same."""
         now_ms = clock.now_ms()
         await store.accounts.add("third", FREE, ACTOR)
         for label, ends in (("stays", now_ms + 9), ("ended", now_ms), ("revoked", None), ("lifted", None)):
@@ -127,6 +125,7 @@ class TestReport:
             BannedKey(1, account.name, 1, first.display, first.label, 3, now_ms + 2),
         ]
         assert await store.usage.bans(now_ms) == by_end
+        assert (await store.totals.count(now_ms, ZoneInfo("UTC"))).banned_keys == len(by_end)
         assert await store.usage.bans(now_ms, limit=1) == by_end[:1]
         assert await store.usage.bans(now_ms, after=(now_ms + 1, stays.id), limit=1) == by_end[1:]
 
@@ -144,27 +143,6 @@ class TestReport:
 
 class TestDeprecated:
     """Who calls the deprecated operation."""
-
-    async def test_accounts_with_their_calls_and_the_last_day(self, store: Store, clock: ManualClock) -> None:
-        """Of 30 days, today included; the most calls first; nobody who calls only other operations."""
-        today = clock.now_ms() // DAY_MS
-        await store.accounts.add("c", FREE, ACTOR)
-        for account, day, calls in (
-            (1, today - 30, 99),
-            (1, today - 29, 1),
-            (2, today - 3, 4),
-            (2, today - 1, 5),
-            (2, today, 0),
-            (3, today, 0),
-        ):
-            usage = UsageChanges({(account, day): DailyUsage(day, 10, 10, calls)})
-            await store.counters.save(LimiterState(), usage)
-        found = await store.usage.deprecated_callers(clock.now_ms())
-        names = [(await store.accounts.find(number)).name for number in ("1", "2")]
-        assert found == DeprecatedUse(
-            [DeprecatedCalls(2, names[1], 9, today - 1), DeprecatedCalls(1, names[0], 1, today - 29)],
-            is_cut=False,
-        )
 
     async def test_no_more_days_are_read_than_a_page_can_wait_for(
         self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from petstore.storage.sqlite.loop_reader import LoopReader
 from petstore.storage.sqlite.schema import migrate
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, execute_in_file
+from tests.support.cases import every_case
 from tests.support.journal import ACTOR
-from tests.support.service import Shop, outsider
 from tests.support.waiting import until
 
 
@@ -134,7 +133,7 @@ class TestWhatMoves:
 
         assert not all([await moves() for _ in range(1 if backend.exact_versions else 10)])
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("sql", "catalogue", "keyring"),
         [
             ("INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'sold')", True, False),
@@ -323,40 +322,3 @@ class TestTurn:
             versions.known()
         assert versions.known().catalogue == 1
         assert spy.looks == 2
-
-
-class TestUnderLoad:
-    """The whole service, with another program that writes as fast as it can."""
-
-    async def test_no_answer_is_older_than_its_request(self, shop: Shop) -> None:
-        """I5: the outside writer counts up an animal's name; each answer has at least what was committed
-        when its request was received, though pages are kept and a check serves a whole turn."""
-        await shop.post({"name": "0", "categoryId": 1})
-        committed, going = [0], [True]
-
-        def write() -> None:
-            with outsider(shop.path) as connection:
-                connection.execute("PRAGMA synchronous = OFF")
-                while going[0]:
-                    number = committed[0] + 1
-                    connection.execute("UPDATE pets SET name = ? WHERE id = 1", (str(number),))
-                    committed[0] = number
-
-        async def read(floor: int) -> int:
-            answer = await shop.ask("GET", "/v1/pets?limit=1")
-            assert int(answer.json()[0]["name"]) >= floor
-            return int(answer.json()[0]["name"])
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        seen = set()
-        try:
-            for _ in range(150):
-                tasks = [asyncio.create_task(read(committed[0])) for _ in range(10)]
-                await turn()
-                tasks += [asyncio.create_task(read(committed[0])) for _ in range(10)]
-                seen.update(await asyncio.gather(*tasks))
-        finally:
-            going[0] = False
-            writer.join()
-        assert len(seen) > 1
