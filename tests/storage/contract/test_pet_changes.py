@@ -124,30 +124,27 @@ class TestExpected:
         assert len(entries(backend)) == 1
 
 
-class TestRemove:
-    """`remove`."""
-
-    async def test_what_it_was_is_recorded(
-        self, backend: SharedData, store: Store, clock: ManualClock
-    ) -> None:
-        """It is gone from every list, its identifier of a stock list as well; its journal stays."""
-        pets = await fill(store, 3)
-        backend.execute("INSERT INTO pet_sources (source_key, pet_id) VALUES ('a', 1), ('b', 2)")
-        await store.pets.change(2, PetChange(name="Mia"), "cli:anna")
-        removed = await store.pets.remove(2, "api:shop/key 7")
-        assert removed == Pet(2, "Mia", 2, SOLD)
-        assert await store.pets.get(2) is None
-        assert (await store.pets.page(PageQuery())).pets == [pets[0], pets[2]]
-        assert (await store.pets.page(PageQuery(status=SOLD))).pets == []
-        assert backend.execute("SELECT source_key FROM pet_sources") == [("a",)]
-        assert entries(backend) == [
-            ("cli:anna", 2, "changed", {"name": "pet 2"}, {"name": "Mia"}),
-            ("api:shop/key 7", 2, "removed", {"name": "Mia", "categoryId": 2, "status": "sold"}, None),
-        ]
-        times = backend.execute("SELECT at_ms FROM journal WHERE action = 'removed'")
-        assert times == [(clock.now_ms(),)]
-        with pytest.raises(PetNotFound):
-            await store.pets.remove(2, "staff")
+async def test_what_a_removed_animal_was_is_recorded(
+    backend: SharedData, store: Store, clock: ManualClock
+) -> None:
+    """It is gone from every list, its identifier of a stock list as well; its journal stays."""
+    pets = await fill(store, 3)
+    backend.execute("INSERT INTO pet_sources (source_key, pet_id) VALUES ('a', 1), ('b', 2)")
+    await store.pets.change(2, PetChange(name="Mia"), "cli:anna")
+    removed = await store.pets.remove(2, "api:shop/key 7")
+    assert removed == Pet(2, "Mia", 2, SOLD)
+    assert await store.pets.get(2) is None
+    assert (await store.pets.page(PageQuery())).pets == [pets[0], pets[2]]
+    assert (await store.pets.page(PageQuery(status=SOLD))).pets == []
+    assert backend.execute("SELECT source_key FROM pet_sources") == [("a",)]
+    assert entries(backend) == [
+        ("cli:anna", 2, "changed", {"name": "pet 2"}, {"name": "Mia"}),
+        ("api:shop/key 7", 2, "removed", {"name": "Mia", "categoryId": 2, "status": "sold"}, None),
+    ]
+    times = backend.execute("SELECT at_ms FROM journal WHERE action = 'removed'")
+    assert times == [(clock.now_ms(),)]
+    with pytest.raises(PetNotFound):
+        await store.pets.remove(2, "staff")
 
 
 class TestOrders:
