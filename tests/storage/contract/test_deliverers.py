@@ -18,7 +18,7 @@ from petstore.transactions.script import Effect, Script
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR, entries, followed, lose
+from tests.support.journal import ACTOR, followed, lose
 from tests.support.webhooks import INT64_MAX, account, add, feed, tries, webhook
 
 URL = "https://shop.example/hook"
@@ -261,21 +261,6 @@ class TestNotes:
         for table in ("webhook_tries", "webhook_repetitions"):
             assert backend.execute(f"SELECT * FROM {table}") == []
 
-    async def test_one_that_is_disabled_has_an_entry_of_the_service(self, store: Store) -> None:
-        """And is nobody's."""
-        await hooks(store)
-        endpoint = await mine(store)
-        assert await store.deliverers.settle(
-            "a", endpoint, settles(endpoint, disabled=DisabledReason.FAILING)
-        )
-        (*_, last) = await entries(store, "webhook:1")
-        assert (last.type, last.actor, last.after) == (
-            "webhook.disabled",
-            "service",
-            {"enabled": False, "disabledReason": "failing"},
-        )
-        assert await claim(store, "a") == []
-
     async def test_the_last_hundred_successes_are_kept_and_every_failure(self, store: Store) -> None:
         """Newest first, in pages of any length; of another webhook nothing leaves."""
         await hooks(store, 2)
@@ -333,16 +318,3 @@ class TestGoingOn:
                 f" after_id = {stopped_at}, owner = ''"
             )
             assert (await mine(store)).after == Bookmark(goes_on_in, Position(0, stopped_at))
-
-    async def test_an_event_of_before_a_restore_keeps_its_identity(self, store: Store) -> None:
-        """A receiver that has it already knows it."""
-        await hooks(store)
-        await add(store)
-        (event_id,) = await feed(store)
-        await store.events.note_restore(ACTOR)
-        named = read_event_id(event_id)
-        assert named is not None
-        event = await store.deliverers.event(1, Repetition(0, *named))
-        assert event is not None
-        assert event.id == event_id
-        assert event_id not in await feed(store)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from petstore.core.limits.plans import FREE
 from petstore.core.refusals import KEPT, Refusal
 from petstore.storage.store import Store
 from tests.storage.contract.test_retention import remove
 from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+from tests.support.webhooks import account
 
 DAY = 86_400
 ONE = Refusal(1, 1_000, 1, "GET", "/pets/{petId}", 429, "rate_limited", "minute", "192.0.2.7")
-
-
-async def account(store: Store, name: str) -> None:
-    await store.accounts.add(name, FREE, ACTOR)
-    await store.keys.issue(name, "live", ACTOR)
 
 
 @through_pgbouncer_too

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from petstore.core.limits.plans import FREE
 from petstore.core.webhooks import DisabledReason, Webhook, WebhookChange
 from petstore.storage.store import Store
-from petstore.transactions import keys as keys_of_store
 from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.failing_webhooks import add_webhook, let_fail, note_tries
 from tests.support.journal import ACTOR, entries
+from tests.support.webhooks import account
 
 OFF = WebhookChange(enabled=False)
 
@@ -20,8 +19,7 @@ OFF = WebhookChange(enabled=False)
 async def made(store: Store) -> list[Webhook]:
     """Of `shop` the webhooks 1 and 3 by key 1, and 4 by key 3; of `zoo` 2 by key 2."""
     for name in ("shop", "zoo"):
-        await store.accounts.add(name, FREE, ACTOR)
-        await store.keys.issue(name, "test", ACTOR)
+        await account(store, name)
     await store.keys.issue("shop", "test", ACTOR)
     return [await add_webhook(store, key_id) for key_id in (1, 2, 1, 3)]
 
@@ -83,14 +81,3 @@ class TestRevocation:
         await store.keys.revoke(1, ACTOR, with_webhooks=True)
         assert {webhook.disabled for webhook in await store.webhooks.of_key(1)} == {DisabledReason.OPERATOR}
         assert [entry.type for entry in (await entries(store))[before:]] == ["webhook.disabled"] * 2
-
-    async def test_both_or_neither(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One transaction: what fails in the middle leaves everything as it was."""
-
-        def fails(*_: object) -> None:
-            raise ZeroDivisionError
-
-        monkeypatch.setattr(keys_of_store, "end_key", fails)
-        with pytest.raises(ZeroDivisionError):
-            await store.keys.revoke(1, ACTOR, with_webhooks=True)
-        assert {webhook.disabled for webhook in await store.webhooks.page(9)} == {None}
