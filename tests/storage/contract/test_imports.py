@@ -41,10 +41,8 @@ async def send(
     return await keep_list(store, content, actor, form=form, key_name=key_name)
 
 
-async def sent_and_checked(
-    store: Store, content: bytes = LIST, *, form: str = "csv", key_name: str | None = "sku"
-) -> Upload:
-    upload_id = await send(store, content, form=form, key_name=key_name)
+async def sent_and_checked(store: Store, content: bytes = LIST, **kind: Any) -> Upload:
+    upload_id = await send(store, content, **kind)
     await carry_out(store)
     return await store.uploads.find(upload_id)
 
@@ -101,6 +99,7 @@ class TestCheck:
         assert (upload.state, counted(upload), upload.faults) == (UploadState.CHECKED, (2, 2, 0, 0, 0), [])
         assert await names(store) == ["Old"]
         assert backend.execute("SELECT count(*) FROM journal WHERE subject = 'pet'") == before
+        assert (await store.pets.add(NewPet("New", 1), ANNA)).pet.id == 2
 
     @pytest.mark.parametrize(
         ("form", "sent", "rejects"),
@@ -382,21 +381,20 @@ class TestNeighbours:
         assert await names(store) == ["Rex"]
 
 
-class TestPurge:
-    @through_pgbouncer_too
-    async def test_after_24_hours(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
-        """The list, its parts and its report are gone, whatever has become of them; younger ones stay."""
-        old = await send(store)
-        clock.advance(DAY_MS / 1_000 - 1)
-        young = await send(store)
-        await store.purge(clock.now_ms())
-        assert [each.id for each in await store.uploads.recent()] == [young, old]
-        clock.advance(1)
-        await store.purge(clock.now_ms())
-        with pytest.raises(UploadNotFound, match="kept for 24 hours"):
-            await store.uploads.find(old)
-        assert backend.execute("SELECT DISTINCT upload_id FROM stock_upload_parts") == [(young,)]
-        assert backend.execute("SELECT id FROM stock_uploads") == [(young,)]
-        assert backend.execute("SELECT subject FROM jobs") == [(young,)]
-        await carry_out(store)
-        assert backend.execute("SELECT id FROM jobs") == []
+@through_pgbouncer_too
+async def test_a_list_is_kept_for_24_hours(store: Store, backend: SharedData, clock: ManualClock) -> None:
+    """Then it, its parts and its report are gone, whatever has become of them; younger ones stay."""
+    old = await send(store)
+    clock.advance(DAY_MS / 1_000 - 1)
+    young = await send(store)
+    await store.purge(clock.now_ms())
+    assert [each.id for each in await store.uploads.recent()] == [young, old]
+    clock.advance(1)
+    await store.purge(clock.now_ms())
+    with pytest.raises(UploadNotFound, match="kept for 24 hours"):
+        await store.uploads.find(old)
+    assert backend.execute("SELECT DISTINCT upload_id FROM stock_upload_parts") == [(young,)]
+    assert backend.execute("SELECT id FROM stock_uploads") == [(young,)]
+    assert backend.execute("SELECT subject FROM jobs") == [(young,)]
+    await carry_out(store)
+    assert backend.execute("SELECT id FROM jobs") == []

@@ -41,16 +41,12 @@ class Recorder:
         self.given_up.append(job.subject)
 
 
-@pytest.fixture
-def add(backend: SharedData) -> Callable[..., None]:
-    def add(*subjects: int, kind: str = KIND) -> None:
-        for subject in subjects:
-            backend.execute(
-                "INSERT INTO jobs (kind, subject, owner, deadline_ms, attempts, done)"
-                f" VALUES ('{kind}', {subject}, '', 0, 0, 0)"
-            )
-
-    return add
+def add(backend: SharedData, *subjects: int, kind: str = KIND) -> None:
+    for subject in subjects:
+        backend.execute(
+            "INSERT INTO jobs (kind, subject, owner, deadline_ms, attempts, done)"
+            f" VALUES ('{kind}', {subject}, '', 0, 0, 0)"
+        )
 
 
 async def stop_at(moment: asyncio.Event, store: Store, work: Recorder) -> None:
@@ -63,25 +59,23 @@ async def stop_at(moment: asyncio.Event, store: Store, work: Recorder) -> None:
 
 
 class TestLease:
-    async def test_one_process_has_a_job(
-        self, store: Store, backend: SharedData, add: Callable[..., None]
-    ) -> None:
+    async def test_one_process_has_a_job(self, store: Store, backend: SharedData) -> None:
         """The oldest of its kind first; of several processes that ask at once each gets another one."""
-        add(7, 8)
-        add(9, kind="other")
+        add(backend, 7, 8)
+        add(backend, 9, kind="other")
         stores = store, backend.open()
         taken = [job for each in stores if (job := await each.jobs.take(KIND))]
         assert [job.subject for job in taken] == [7, 8]
         assert await store.jobs.take(KIND) is None
-        add(10)
+        add(backend, 10)
         race = await asyncio.gather(*(each.jobs.take(KIND) for each in stores))
         assert [job.subject for job in race if job] == [10]
 
     async def test_a_process_that_died_gives_it_up(
-        self, store: Store, clock: ManualClock, add: Callable[..., None]
+        self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
         """After 30 s without a renewal another one has it, and the first one can't end it."""
-        add(7)
+        add(backend, 7)
         first = await store.jobs.take(KIND)
         assert first is not None
         clock.advance(LEASE_MS / 1_000 - 1)
@@ -98,20 +92,18 @@ class TestLease:
         assert await store.jobs.renew(second, 0)
 
     async def test_a_clock_that_is_set_back_strands_no_job(
-        self, store: Store, clock: ManualClock, add: Callable[..., None]
+        self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
         """A deadline further ahead than a lease is of another time."""
-        add(7)
+        add(backend, 7)
         assert await store.jobs.take(KIND) is not None
         clock.advance(-3_600)
         assert await store.jobs.take(KIND) is not None
         assert await store.jobs.take(KIND) is None
 
-    async def test_a_stopped_process_gives_it_up_at_once(
-        self, store: Store, add: Callable[..., None]
-    ) -> None:
+    async def test_a_stopped_process_gives_it_up_at_once(self, store: Store, backend: SharedData) -> None:
         """That is no attempt that failed."""
-        add(7)
+        add(backend, 7)
         for _ in range(2):
             job = await store.jobs.take(KIND)
             assert job is not None
@@ -122,7 +114,7 @@ class TestLease:
 class TestLoop:
     @through_pgbouncer_too
     async def test_a_lost_job_is_left_to_its_new_owner(
-        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The work is cancelled at the next renewal, and the row stays as it is."""
         monkeypatch.setattr(jobs, "_RENEW_SECONDS", 0)
@@ -131,14 +123,14 @@ class TestLoop:
             backend.execute("UPDATE jobs SET owner = 'another'")
             await asyncio.Event().wait()
 
-        add(7)
+        add(backend, 7)
         work = Recorder(lose)
         assert await carry_out_next(store.jobs, work)
         assert (work.done, work.given_up) == ([], [])
         assert backend.execute("SELECT owner FROM jobs") == [("another",)]
 
     async def test_progress_is_seen(
-        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each renewal notes it in the row."""
         monkeypatch.setattr(jobs, "_RENEW_SECONDS", 0)
@@ -148,14 +140,12 @@ class TestLoop:
             while backend.execute("SELECT done FROM jobs") != [(5,)]:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
-        add(7)
+        add(backend, 7)
         work = Recorder(go_on)
         assert await carry_out_next(store.jobs, work)
         assert work.done == [7]
 
-    async def test_a_stop_releases_it(
-        self, store: Store, backend: SharedData, add: Callable[..., None]
-    ) -> None:
+    async def test_a_stop_releases_it(self, store: Store, backend: SharedData) -> None:
         """The next process begins with it."""
         begun = asyncio.Event()
 
@@ -163,7 +153,7 @@ class TestLoop:
             begun.set()
             await asyncio.Event().wait()
 
-        add(7)
+        add(backend, 7)
         await stop_at(begun, store, Recorder(begin))
         assert backend.execute("SELECT owner, deadline_ms FROM jobs") == [("", 0)]
 
@@ -184,7 +174,7 @@ class TestLoop:
         assert [line["event"] for line in lines] == ["jobs wait"] * 2
 
     async def test_a_stop_while_it_is_taken(
-        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The transaction comes to its end; nobody waits until the lease of a job that nobody has ends."""
         taken, take = asyncio.Event(), store.jobs.take
@@ -196,13 +186,11 @@ class TestLoop:
             return job
 
         monkeypatch.setattr(store.jobs, "take", take_slowly)
-        add(7)
+        add(backend, 7)
         await stop_at(taken, store, Recorder())
         assert backend.execute("SELECT owner, deadline_ms, attempts FROM jobs") == [("", 0, 0)]
 
-    async def test_a_stop_waits_for_what_comes_to_its_end(
-        self, store: Store, backend: SharedData, add: Callable[..., None]
-    ) -> None:
+    async def test_a_stop_waits_for_what_comes_to_its_end(self, store: Store, backend: SharedData) -> None:
         """Such as a commit: then the job is done, and its row gone."""
         begun = asyncio.Event()
 
@@ -211,14 +199,14 @@ class TestLoop:
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.Event().wait()
 
-        add(7)
+        add(backend, 7)
         work = Recorder(commit)
         await stop_at(begun, store, work)
         assert work.done == [7]
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
     async def test_an_outage_is_no_attempt(
-        self, store: Store, backend: SharedData, add: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, store: Store, backend: SharedData, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However often the store is away, the job is free when it answers again, and never given up."""
         monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
@@ -235,7 +223,7 @@ class TestLoop:
             await release(job)
 
         monkeypatch.setattr(store.jobs, "release", release_later)
-        add(7)
+        add(backend, 7)
         work = Recorder(fail)
         for _ in range(ATTEMPTS_MAX):
             with pytest.raises(StoreUnavailable):
@@ -244,25 +232,23 @@ class TestLoop:
         assert await carry_out_next(store.jobs, work)
         assert (work.done, work.given_up) == ([7], [])
 
-    async def test_an_error_of_ours_is_not_tried_again(
-        self, store: Store, backend: SharedData, add: Callable[..., None]
-    ) -> None:
+    async def test_an_error_of_ours_is_not_tried_again(self, store: Store, backend: SharedData) -> None:
         """It would happen again."""
 
         async def fail(_job: Job, _progress: Progress) -> None:
             raise ZeroDivisionError
 
-        add(7)
+        add(backend, 7)
         work = Recorder(fail)
         assert await carry_out_next(store.jobs, work)
         assert (work.done, work.given_up) == ([], [7])
         assert backend.execute("SELECT count(*) FROM jobs") == [(0,)]
 
     async def test_a_job_that_ends_its_process_is_given_up(
-        self, store: Store, backend: SharedData, clock: ManualClock, add: Callable[..., None]
+        self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
         """After three attempts, or it would end each process for ever."""
-        add(7)
+        add(backend, 7)
         for _ in range(ATTEMPTS_MAX):
             assert await store.jobs.take(KIND) is not None
             clock.advance(LEASE_MS / 1_000)

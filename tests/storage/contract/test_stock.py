@@ -70,15 +70,6 @@ class TestAdditions:
         ]
         assert (await store.pets.add(NewPet("Luna", 1), ACTOR)).pet.id == second + 1
 
-    async def test_without_store_nothing_is_left(self, store: Store, backend: SharedData) -> None:
-        """A plan alone changes nothing that others see, and uses up no identifier."""
-        async with store.stock.importing(ACTOR, None) as load:
-            await load.stage(rows((None, "Rex", 1, None)))
-            assert await load.plan() == StockPlan(1, 0, 0, 0)
-        assert await animals(store) == []
-        assert backend.execute(JOURNAL) == []
-        assert (await store.pets.add(NewPet("Mia", 1), ACTOR)).pet.id == 1
-
     async def test_caches_learn_of_it(self, store: Store, backend: SharedData) -> None:
         """An import moves the version of the animals, so that no cached page is served after it."""
         other = backend.open()
