@@ -53,15 +53,12 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
     return found
 
 
-class TestOrder:
-    """By name, whatever the case."""
-
-    @every_case("limit", [1, 3, 8])
-    async def test_every_account_once(self, store: Store, clock: ManualClock, limit: int) -> None:
-        """Also where two names differ by case alone, and the page ends between them. A full page may be the
-        last one."""
-        assert (await store.accounts.page(AccountQuery(8), clock.now_ms())).after is None
-        assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
+@every_case("limit", [1, 3, 8])
+async def test_all_are_listed_by_name_each_once(store: Store, clock: ManualClock, limit: int) -> None:
+    """Whatever the case, also where two differ by it alone and the page ends between them. A full page may be
+    the last one."""
+    assert (await store.accounts.page(AccountQuery(8), clock.now_ms())).after is None
+    assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
 
 
 class TestFilters:
@@ -110,23 +107,18 @@ class TestFilters:
         assert await walk(store, clock, query) == ["7up", "shop-2"]
 
 
-class TestUse:
-    """Of the running UTC day."""
-
-    @pytest.mark.parametrize(("days", "used"), [(0, 30), (-1, 0), (1, 30)])
-    async def test_yesterdays_window_is_over(
-        self, store: Store, clock: ManualClock, days: int, used: int
-    ) -> None:
-        """And one that lies ahead, after the clock was set back, counts."""
-        window = AccountWindows.of(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
-        await store.counters.save(LimiterState({1: window}, {}), UsageChanges())
-        await store.accounts.set_plan("1", BUSINESS, ACTOR)
-        page = await store.accounts.page(AccountQuery(9, "shop"), clock.now_ms())
-        assert [(each.account.plan, each.used_today) for each in page.accounts] == [
-            (FREE, 0),
-            (BUSINESS, used),
-            (PRO, 0),
-        ]
+@pytest.mark.parametrize(("days", "used"), [(0, 30), (-1, 0), (1, 30)])
+async def test_use_is_of_the_running_utc_day(store: Store, clock: ManualClock, days: int, used: int) -> None:
+    """Yesterday's window is over; one that lies ahead, after the clock was set back, counts."""
+    window = AccountWindows.of(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
+    await store.counters.save(LimiterState({1: window}, {}), UsageChanges())
+    await store.accounts.set_plan("1", BUSINESS, ACTOR)
+    page = await store.accounts.page(AccountQuery(9, "shop"), clock.now_ms())
+    assert [(each.account.plan, each.used_today) for each in page.accounts] == [
+        (FREE, 0),
+        (BUSINESS, used),
+        (PRO, 0),
+    ]
 
 
 async def test_accounts_by_their_ids(store: Store, clock: ManualClock) -> None:

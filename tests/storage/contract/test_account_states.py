@@ -43,25 +43,22 @@ async def whos(store: Store) -> list[tuple[object, ...]]:
     return [(entry.type, entry.subject_id, entry.before, entry.after) for entry in found]
 
 
-class TestSuspension:
-    """It is on the account's callers until it is resumed."""
-
-    async def test_it_is_on_the_next_caller_and_goes_again(self, store: Store, clock: ManualClock) -> None:
-        """Also on that of keys of meanwhile, which work after it is resumed. Each change has one entry."""
-        suspended = await store.accounts.suspend("1", WHO)
-        issued = await another_key(store)
-        rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
-        assert (suspended.state, suspended.suspended_at_ms) == ("suspended", clock.now_ms())
-        assert await store.accounts.find("shop") == suspended
-        for key in (issued, rotated):
-            assert (await caller_of(store, key.secret)).suspended_at_ms == clock.now_ms()
-        resumed = await store.accounts.resume("shop", WHO)
-        assert (resumed.state, resumed.suspended_at_ms) == ("active", None)
-        assert (await caller_of(store, issued.secret)).suspended_at_ms is None
-        assert await whos(store) == [
-            ("account.suspended", 1, {"state": "active"}, {"state": "suspended"}),
-            ("account.resumed", 1, {"state": "suspended"}, {"state": "active"}),
-        ]
+async def test_a_suspension_is_on_the_next_caller_and_goes_again(store: Store, clock: ManualClock) -> None:
+    """Also on that of keys of meanwhile, which work after it is resumed. Each change has one entry."""
+    suspended = await store.accounts.suspend("1", WHO)
+    issued = await another_key(store)
+    rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
+    assert (suspended.state, suspended.suspended_at_ms) == ("suspended", clock.now_ms())
+    assert await store.accounts.find("shop") == suspended
+    for key in (issued, rotated):
+        assert (await caller_of(store, key.secret)).suspended_at_ms == clock.now_ms()
+    resumed = await store.accounts.resume("shop", WHO)
+    assert (resumed.state, resumed.suspended_at_ms) == ("active", None)
+    assert (await caller_of(store, issued.secret)).suspended_at_ms is None
+    assert await whos(store) == [
+        ("account.suspended", 1, {"state": "active"}, {"state": "suspended"}),
+        ("account.resumed", 1, {"state": "suspended"}, {"state": "active"}),
+    ]
 
 
 class TestClosing:
@@ -99,7 +96,8 @@ class TestClosing:
     async def test_a_closed_account_takes_no_change(self, store: Store, backend: SharedData) -> None:
         """A Conflict that says what to do; nothing changes."""
         await store.accounts.close("shop", ACTOR)
-        before = tables(backend)
+        everything = "SELECT * FROM accounts", "SELECT * FROM api_keys", "SELECT * FROM journal ORDER BY id"
+        before = [backend.execute(rows) for rows in everything]
         for change in (
             another_key(store),
             store.accounts.set_plan("shop", PRO, WHO),
@@ -111,7 +109,7 @@ class TestClosing:
                 await change
         with pytest.raises(Conflict, match="Key 1 is revoked"):
             await store.keys.rotate(1, "test", 1_000, ACTOR)
-        assert tables(backend) == before
+        assert [backend.execute(rows) for rows in everything] == before
 
     async def test_its_name_stays_taken_until_it_has_another(self, store: Store) -> None:
         """What an account did is found under its name; a renaming frees the name."""
@@ -120,13 +118,6 @@ class TestClosing:
             await store.accounts.add("shop", FREE, WHO)
         assert (await store.accounts.rename("shop", "old-shop", WHO)).state == "closed"
         assert (await store.accounts.add("shop", FREE, WHO)).state == "active"
-
-
-def tables(backend: SharedData) -> list[object]:
-    """All rows that a change of an account touches."""
-    return [
-        backend.execute(f"SELECT * FROM {name} ORDER BY id") for name in ("accounts", "api_keys", "journal")
-    ]
 
 
 class TestNaming:
@@ -157,44 +148,38 @@ class TestNaming:
         assert len(await whos(store)) == 1
 
 
-class TestNames:
-    """Names for the identifiers on a page."""
-
-    @through_pgbouncer_too
-    async def test_those_that_there_are(self, store: Store) -> None:
-        """In one query, also for a hundred or for one."""
-        for number in range(4):
-            await store.accounts.add(f"named{number}", FREE, ACTOR)
-        first, *_, last = [(await store.accounts.find(f"named{number}")).id for number in range(4)]
-        assert await store.accounts.names([first]) == {first: "named0"}
-        assert await store.accounts.names([last, first, 10**9]) == {first: "named0", last: "named3"}
-        assert await store.accounts.names([]) == {}
-        assert len(await store.accounts.names(range(1, 101))) == len(await store.accounts.all())
+@through_pgbouncer_too
+async def test_names_of_those_that_there_are(store: Store) -> None:
+    """In one query, also for a hundred or for one."""
+    for number in range(4):
+        await store.accounts.add(f"named{number}", FREE, ACTOR)
+    first, *_, last = [(await store.accounts.find(f"named{number}")).id for number in range(4)]
+    assert await store.accounts.names([first]) == {first: "named0"}
+    assert await store.accounts.names([last, first, 10**9]) == {first: "named0", last: "named3"}
+    assert await store.accounts.names([]) == {}
+    assert len(await store.accounts.names(range(1, 101))) == len(await store.accounts.all())
 
 
-class TestAtOnce:
-    """Whatever runs beside a closing, no key of the account works afterwards."""
-
-    async def test_no_key_outlives_the_closing(self, backend: SharedData, store: Store) -> None:
-        """A closing among rotations, issues and revocations through other stores, eight times: their keys are
-        revoked or there are none, and each key has one entry of its revocation."""
-        stores = [store, backend.open(), backend.open()]
-        for turn in range(8):
-            name = f"a{turn}"
-            await store.accounts.add(name, FREE, ACTOR)
-            ids = [(await store.keys.issue(name, "test", ACTOR)).record.id for _ in range(8)]
-            changes: list[Awaitable[object]] = [
-                stores[n % 3].keys.rotate(key, "test", 9_000, WHO) for n, key in enumerate(ids)
-            ]
-            changes[4:4] = [stores[n % 3].accounts.close(name, WHO) for n in (turn, turn + 1)]
-            changes += [stores[n % 3].keys.issue(name, "test", WHO) for n in range(6)]
-            changes += [stores[n % 3].keys.revoke(key, WHO) for n, key in enumerate(ids)]
-            results = await asyncio.gather(*changes, return_exceptions=True)
-            assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
-            keys = await store.keys.keys(name)
-            assert all(key.revoked_at_ms is not None for key in keys)
-            written = [each.type for each in await entries(store, f"account:{name}")]
-            assert (written.count("account.closed"), written.count("key.revoked")) == (1, len(keys))
+async def test_no_key_outlives_the_closing(backend: SharedData, store: Store) -> None:
+    """A closing among rotations, issues and revocations through other stores, eight times: their keys are
+    revoked or there are none, and each key has one entry of its revocation."""
+    stores = [store, backend.open(), backend.open()]
+    for turn in range(8):
+        name = f"a{turn}"
+        await store.accounts.add(name, FREE, ACTOR)
+        ids = [(await store.keys.issue(name, "test", ACTOR)).record.id for _ in range(8)]
+        changes: list[Awaitable[object]] = [
+            stores[n % 3].keys.rotate(key, "test", 9_000, WHO) for n, key in enumerate(ids)
+        ]
+        changes[4:4] = [stores[n % 3].accounts.close(name, WHO) for n in (turn, turn + 1)]
+        changes += [stores[n % 3].keys.issue(name, "test", WHO) for n in range(6)]
+        changes += [stores[n % 3].keys.revoke(key, WHO) for n, key in enumerate(ids)]
+        results = await asyncio.gather(*changes, return_exceptions=True)
+        assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
+        keys = await store.keys.keys(name)
+        assert all(key.revoked_at_ms is not None for key in keys)
+        written = [each.type for each in await entries(store, f"account:{name}")]
+        assert (written.count("account.closed"), written.count("key.revoked")) == (1, len(keys))
 
 
 async def test_a_bad_name_needs_no_transaction(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
