@@ -20,7 +20,7 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
-from tests.support.journal import ACTOR
+from tests.support.journal import ACTOR, entries
 
 
 async def caller_of(store: Store, secret: str) -> Caller:
@@ -33,12 +33,14 @@ class TestAccounts:
     """Add, find, list, change the plan."""
 
     async def test_an_account_is_found_by_name_and_by_id(self, store: Store, clock: ManualClock) -> None:
-        """Both references mean the same account."""
+        """Both references mean the same account. Its entry has the plan with its numbers."""
         assert await store.is_empty()
         added = await store.accounts.add("shop", FREE, ACTOR)
         assert added == Account(1, "shop", FREE, clock.now_ms())
         assert await store.accounts.find("shop") == await store.accounts.find("1") == added
         assert not await store.is_empty()
+        (entry,) = await entries(store)
+        assert entry.after == {"name": "shop", "plan": "free", "perMinute": 60, "perDay": 1_000}
 
     async def test_a_reference_to_nothing(self, store: Store) -> None:
         """NotFound from every method that takes one."""
@@ -101,6 +103,10 @@ class TestIssue:
 class TestRotate:
     """A successor of the same account and label; the old key works on for the overlap."""
 
+    @pytest.fixture(autouse=True)
+    async def _account(self, store: Store) -> None:
+        await store.accounts.add("shop", FREE, ACTOR)
+
     @every_case(
         ("lasts_ms", "old_ms", "new_ms"),
         [(None, DAY_MS, None), (1_000, 1_000, 1_000), (30 * DAY_MS, DAY_MS, 30 * DAY_MS)],
@@ -110,8 +116,6 @@ class TestRotate:
     ) -> None:
         """The old one with the overlap, and never later than it was to; the new one when the old one was to
         end: a key for a trial does not become one for good."""
-        if await store.is_empty():
-            await store.accounts.add("shop", FREE, ACTOR)
         begins_ms = clock.now_ms()
         ends_ms = None if lasts_ms is None else begins_ms + lasts_ms
         old = await store.keys.issue("shop", "live", ACTOR, label="till", expires_at_ms=ends_ms)
@@ -125,8 +129,6 @@ class TestRotate:
     @every_case("access", Access)
     async def test_the_level_is_the_callers_and_stays(self, store: Store, access: Access) -> None:
         """A successor may do what its predecessor may, and no more."""
-        if await store.is_empty():
-            await store.accounts.add("shop", FREE, ACTOR)
         old = await store.keys.issue("shop", "live", ACTOR, access=access)
         new = await store.keys.rotate(old.record.id, "live", DAY_MS, ACTOR)
         for issued in (old, new):
@@ -137,7 +139,6 @@ class TestRotate:
     async def test_a_key_is_rotated_once(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
         """By one of six operators at once, through two processes; the others learn of the successor, and
         later ones of the key that works now, or that none does."""
-        await store.accounts.add("shop", FREE, ACTOR)
         await store.keys.issue("shop", "live", ACTOR)
         stores = [store, backend.open()]
         # With open connections they meet.
@@ -161,40 +162,38 @@ class TestRotate:
         assert len(await store.keys.keys("shop")) == 3
 
 
-class TestOnce:
-    """Under an Idempotency a key is issued once: a form that is sent again does not issue another."""
+@pytest.mark.parametrize("rotates", [False, True])
+async def test_a_form_that_is_sent_again_issues_no_other_key(
+    store: Store, backend: SharedData, rotates: bool
+) -> None:
+    """It is told of the first one's, also at once and through another store; another account's form and
+    another form are others."""
+    for name in ("shop", "other"):
+        await store.accounts.add(name, FREE, ACTOR)
+    old = await store.keys.issue("shop", "live", ACTOR)
+    stores = [store, backend.open()]
 
-    @pytest.mark.parametrize("rotates", [False, True])
-    async def test_the_second_time_is_refused_with_the_first_ones_key(
-        self, store: Store, backend: SharedData, rotates: bool
-    ) -> None:
-        """Also at once and through another store; another account's form and another form are others."""
-        for name in ("shop", "other"):
-            await store.accounts.add(name, FREE, ACTOR)
-        old = await store.keys.issue("shop", "live", ACTOR)
-        stores = [store, backend.open()]
-
-        async def issue(number: int, once: Idempotency) -> IssuedKey:
-            keys = stores[number % 2].keys
-            if rotates:
-                return await keys.rotate(old.record.id, "live", DAY_MS, ACTOR, once)
-            return await keys.issue("shop", "live", ACTOR, label=f"{number}", idempotency=once)
-
-        once = Idempotency(1, "form")
-        results = await asyncio.gather(*(issue(number, once) for number in range(6)), return_exceptions=True)
-        (issued,) = [each for each in results if isinstance(each, IssuedKey)]
-        refused = [each for each in results if each is not issued]
-        assert all(isinstance(each, KeyIssuedBefore | IdempotencyKeyInUse) for each in refused)
-        with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
-            await issue(0, once)
-        assert [key.id for key in await store.keys.keys("shop")] == [old.record.id, issued.record.id]
-        another = Idempotency(1, "another form")
+    async def issue(number: int, once: Idempotency) -> IssuedKey:
+        keys = stores[number % 2].keys
         if rotates:
-            with pytest.raises(Conflict, match="was replaced by key 2"):
-                await issue(0, another)
-        else:
+            return await keys.rotate(old.record.id, "live", DAY_MS, ACTOR, once)
+        return await keys.issue("shop", "live", ACTOR, label=f"{number}", idempotency=once)
+
+    once = Idempotency(1, "form")
+    results = await asyncio.gather(*(issue(number, once) for number in range(6)), return_exceptions=True)
+    (issued,) = [each for each in results if isinstance(each, IssuedKey)]
+    refused = [each for each in results if each is not issued]
+    assert all(isinstance(each, KeyIssuedBefore | IdempotencyKeyInUse) for each in refused)
+    with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
+        await issue(0, once)
+    assert [key.id for key in await store.keys.keys("shop")] == [old.record.id, issued.record.id]
+    another = Idempotency(1, "another form")
+    if rotates:
+        with pytest.raises(Conflict, match="was replaced by key 2"):
             await issue(0, another)
-        await stores[1].keys.issue("other", "live", ACTOR, idempotency=Idempotency(2, "form"))
+    else:
+        await issue(0, another)
+    await stores[1].keys.issue("other", "live", ACTOR, idempotency=Idempotency(2, "form"))
 
 
 class TestRevokeAndPardon:

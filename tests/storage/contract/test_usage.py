@@ -141,17 +141,14 @@ class TestReport:
         ]
 
 
-class TestDeprecated:
-    """Who calls the deprecated operation."""
-
-    async def test_no_more_days_are_read_than_a_page_can_wait_for(
-        self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The newest ones, and the report says that there are others."""
-        monkeypatch.setattr("petstore.transactions.usage._DEPRECATED_READ", 2)
-        today = clock.now_ms() // DAY_MS
-        for age in range(3):
-            usage = UsageChanges({(1, today - age): DailyUsage(today - age, 1, 0, 1)})
-            await store.counters.save(LimiterState(), usage)
-        found = await store.usage.deprecated_callers(clock.now_ms())
-        assert ([caller.calls for caller in found.callers], found.is_cut) == ([2], True)
+async def test_no_more_deprecated_calls_are_read_than_a_page_waits_for(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest ones, and the report says that there are others."""
+    monkeypatch.setattr("petstore.transactions.usage._DEPRECATED_READ", 2)
+    today = clock.now_ms() // DAY_MS
+    for age in range(3):
+        usage = UsageChanges({(1, today - age): DailyUsage(today - age, 1, 0, 1)})
+        await store.counters.save(LimiterState(), usage)
+    found = await store.usage.deprecated_callers(clock.now_ms())
+    assert ([caller.calls for caller in found.callers], found.is_cut) == ([2], True)
