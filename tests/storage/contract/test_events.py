@@ -188,7 +188,9 @@ async def test_the_latest_events_are_the_last_ones_of_all(store: Store) -> None:
     assert (await store.events.latest(EventQuery(1, None))).events == []
     await changes_everything(store)
     await store.events.note_restore(ACTOR)
-    await changes_more(store)
+    await store.keys.issue("other", "test", ACTOR)
+    await store.pets.add(REX, ACTOR)
+    await store.orders.place(2, NewOrder(2), ACTOR)
     rare = read_types(["key.revoked", "store.*"])
     for query in (EventQuery(100, None), EventQuery(100, 2), EventQuery(100, 1, rare)):
         everything = await all_after(store, query)
@@ -199,13 +201,6 @@ async def test_the_latest_events_are_the_last_ones_of_all(store: Store) -> None:
     await store.pets.add(REX, ACTOR)
     await settled(store)
     assert [event.type for event in (await followed(store, latest.after)).events] == ["pet.created"]
-
-
-async def changes_more(store: Store) -> None:
-    """Another account has a key and an order."""
-    await store.keys.issue("other", "test", ACTOR)
-    await store.pets.add(REX, ACTOR)
-    await store.orders.place(2, NewOrder(2), ACTOR)
 
 
 async def test_a_search_for_the_latest_events_ends(store: Store) -> None:

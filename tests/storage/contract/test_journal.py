@@ -18,15 +18,14 @@ from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.core.stock import StockRow
 from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.script import Repository
 from petstore.transactions.store import Parts
+from tests.storage.contract.test_stock import run_import
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, Audit, entries, written
-from tests.support.stock import stock_row
 
 Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
@@ -36,15 +35,9 @@ ANNA = Customer("Anna Berg", phone="1234")
 REFERRED = NewOrder(2, reference="PO-4711", comment="By phone.")
 
 
-async def imports(store: Store, *rows: StockRow) -> None:
-    async with store.stock.importing(ACTOR, "sku") as load:
-        await load.stage(rows)
-        await load.plan()
-        await load.store()
-
-
-def row(key: str, name: str) -> StockRow:
-    return stock_row(1, key, name, 1, PetStatus.AVAILABLE.value)
+def imports(store: Store, **names: str) -> Awaitable[object]:
+    """A list of animals with these source keys and names."""
+    return run_import(store, *((key, name, 1, None) for key, name in names.items()))
 
 
 LINKS: list[str] = []
@@ -135,9 +128,9 @@ WALK: list[tuple[str, Work, list[str]]] = [
     ("pets.change", lambda s: s.pets.change(9, SOLD, ACTOR), []),
     ("pets.remove", lambda s: s.pets.remove(2, ACTOR), ["pet.removed"]),
     ("pets.remove", lambda s: s.pets.remove(2, ACTOR), []),
-    ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), ["pet.added", "pet.added"]),
-    ("stock.importing", lambda s: imports(s, row("A", "Tom"), row("B", '"')), []),
-    ("stock.importing", lambda s: imports(s, row("A", "Tim"), row("B", '"')), ["pet.changed"]),
+    ("stock.importing", lambda s: imports(s, A="Tom", B='"'), ["pet.added", "pet.added"]),
+    ("stock.importing", lambda s: imports(s, A="Tom", B='"'), []),
+    ("stock.importing", lambda s: imports(s, A="Tim", B='"'), ["pet.changed"]),
     ("categories.name", lambda s: s.categories.name(-7, "Dogs", ACTOR), ["category.named"]),
     ("categories.name", lambda s: s.categories.name(-7, "Dogs", ACTOR), []),
     ("categories.name", lambda s: s.categories.name(-7, "Cats", ACTOR), ["category.named"]),
@@ -304,39 +297,24 @@ async def test_the_walk_knows_every_method(backend: SharedData) -> None:
     assert methods == {name for name, _, _ in WALK} | READS
 
 
-class TestMembers:
-    """Before and after."""
-
-    async def test_of_keys(self, store: Store, clock: ManualClock) -> None:
-        """Account, label, level and times; no key's text and no part of it."""
-        await store.accounts.add("shop", FREE, ACTOR)
-        ends_ms = clock.now_ms() + 1_000
-        issued = await store.keys.issue("shop", "test", ACTOR, label="till", expires_at_ms=ends_ms)
-        await store.keys.revoke(1, "cli:anna")
-        found = await entries(store, "key:1")
-        assert [(entry.actor, entry.type, entry.before, entry.after) for entry in found] == [
-            (
-                ACTOR,
-                "key.issued",
-                None,
-                {"accountId": 1, "label": "till", "access": "write", "expiresAt": "2027-01-15T08:00:31.000Z"},
-            ),
-            ("cli:anna", "key.revoked", {"revokedAt": None}, {"revokedAt": "2027-01-15T08:00:30.000Z"}),
-        ]
-        text = str(await entries(store))
-        assert not any(issued.secret[at : at + 4] in text for at in range(10, len(issued.secret) - 3))
-
-    async def test_of_accounts(self, store: Store) -> None:
-        """The plan with its numbers; a change has only the members that changed."""
-        await store.accounts.add("shop", FREE, ACTOR)
-        await store.accounts.set_plan("shop", PRO, ACTOR)
-        assert [(entry.before, entry.after) for entry in await entries(store, "account:shop")] == [
-            (None, {"name": "shop", "plan": "free", "perMinute": 60, "perDay": 1_000}),
-            (
-                {"plan": "free", "perMinute": 60, "perDay": 1_000},
-                {"plan": "pro", "perMinute": 300, "perDay": 10_000},
-            ),
-        ]
+async def test_what_entries_of_keys_have(store: Store, clock: ManualClock) -> None:
+    """Account, label, level and times, before and after; no key's text and no part of it."""
+    await store.accounts.add("shop", FREE, ACTOR)
+    ends_ms = clock.now_ms() + 1_000
+    issued = await store.keys.issue("shop", "test", ACTOR, label="till", expires_at_ms=ends_ms)
+    await store.keys.revoke(1, "cli:anna")
+    found = await entries(store, "key:1")
+    assert [(entry.actor, entry.type, entry.before, entry.after) for entry in found] == [
+        (
+            ACTOR,
+            "key.issued",
+            None,
+            {"accountId": 1, "label": "till", "access": "write", "expiresAt": "2027-01-15T08:00:31.000Z"},
+        ),
+        ("cli:anna", "key.revoked", {"revokedAt": None}, {"revokedAt": "2027-01-15T08:00:30.000Z"}),
+    ]
+    text = str(await entries(store))
+    assert not any(issued.secret[at : at + 4] in text for at in range(10, len(issued.secret) - 3))
 
 
 class TestPage:
@@ -350,16 +328,6 @@ class TestPage:
         assert ([entry.subject_id for entry in first.entries], first.has_more) == ([5, 4, 3], True)
         rest = await store.journal.page(JournalQuery(3, before_id=first.entries[-1].id))
         assert ([entry.subject_id for entry in rest.entries], rest.has_more) == ([2, 1], False)
-
-    async def test_an_account_has_the_entries_of_its_keys(self, store: Store) -> None:
-        """By name and by id; not those of another account."""
-        for name in ("shop", "other"):
-            await store.accounts.add(name, FREE, ACTOR)
-            await store.keys.issue(name, "test", ACTOR)
-        expected = ["account.added account:1", "key.issued key:1"]
-        assert await written(store, "account:shop") == await written(store, "account:1") == expected
-        with pytest.raises(NotFound):
-            await written(store, "account:nobody")
 
     async def test_an_actor_or_its_beginning(self, store: Store) -> None:
         """Up to a colon or a slash: `cli:ann` is not `cli:anna`."""
@@ -431,7 +399,8 @@ class TestPage:
     async def test_an_account_of_many_keys_is_searched_with_the_bound(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The same entries as by its keys; of a journal without bound not all are read."""
+        """The same entries as by its keys, and by its name as by its id; of a journal without bound not all
+        are read."""
         await store.accounts.add("shop", FREE, ACTOR)
         await store.accounts.add("other", FREE, ACTOR)
         for name in ("shop", "other", "shop"):
@@ -439,6 +408,9 @@ class TestPage:
         query = JournalQuery(9, read_about("account:shop"))
         by_keys = await store.journal.page(query)
         assert [entry.about for entry in by_keys.entries] == ["key:3", "key:1", "account:1"]
+        assert await written(store, "account:1") == await written(store, "account:shop")
+        with pytest.raises(NotFound):
+            await written(store, "account:nobody")
         newest = await store.journal.page(replace(query, limit=1))
         assert (newest.entries, newest.has_more) == (by_keys.entries[:1], True)
         monkeypatch.setattr("petstore.transactions.journal._KEYS_MAX", 1)

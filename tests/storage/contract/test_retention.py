@@ -244,25 +244,19 @@ async def test_entries_that_leave_while_a_page_is_read_are_not_missed(
         await followed(store, first if has_bookmark else None)
 
 
-class TestUsage:
-    """Counts of days."""
-
-    async def test_days_of_a_year_are_kept_for_bills(self, store: Store, clock: ManualClock) -> None:
-        """400 days, whatever is kept of the journal, of each account; more where more is kept."""
-        today = clock.now_ms() // DAY_MS
-        for name in "abc":
-            await store.accounts.add(name, FREE, ACTOR)
-        days = [today - age for age in (0, 30, 365, 400, 401, 402, 900, 901, 902)]
-        usage = {(account, day): DailyUsage(day, 1, 0, 0) for account in (1, 2, 3) for day in days}
-        await store.counters.save(LimiterState({}, {}), UsageChanges(usage))
-        await remove(store, clock, 900 * DAY_MS)
-        assert await self._days(store, clock) == [days[:-2]] * 3
-        await remove(store, clock)
-        assert await self._days(store, clock) == [days[:4]] * 3
-
-    async def _days(self, store: Store, clock: ManualClock) -> list[list[int]]:
-        kept = [await store.usage.days(account, clock.now_ms(), 2_000) for account in (1, 2, 3)]
-        return [[each.day for each in days] for days in kept]
+async def test_days_of_a_year_are_kept_for_bills(store: Store, clock: ManualClock) -> None:
+    """400 days, whatever is kept of the journal, of each account; more where more is kept."""
+    today = clock.now_ms() // DAY_MS
+    for name in "abc":
+        await store.accounts.add(name, FREE, ACTOR)
+    days = [today - age for age in (0, 30, 365, 400, 401, 402, 900, 901, 902)]
+    usage = {(account, day): DailyUsage(day, 1, 0, 0) for account in (1, 2, 3) for day in days}
+    await store.counters.save(LimiterState({}, {}), UsageChanges(usage))
+    for keep_ms, kept in ((900 * DAY_MS, days[:-2]), (KEEP_MS, days[:4])):
+        await remove(store, clock, keep_ms)
+        for account_id in (1, 2, 3):
+            found = await store.usage.days(account_id, clock.now_ms(), 2_000)
+            assert [each.day for each in found] == kept
 
 
 async def test_nothing_is_written_where_nothing_is_old(backend: SharedData, clock: ManualClock) -> None:
@@ -342,27 +336,24 @@ async def test_events_of_a_removed_webhook_come_again(
     assert backend.execute("SELECT * FROM webhooks") == []
 
 
-class TestTries:
-    """What came of deliveries."""
-
-    @through_pgbouncer_too
-    @pytest.mark.parametrize("keep_ms", [None, KEEP_MS])
-    async def test_failed_tries_leave_after_thirty_days(
-        self, store: Store, clock: ManualClock, keep_ms: int | None
-    ) -> None:
-        """To the millisecond, whether changes are kept or not, and of every webhook; the others stay."""
-        hooks = await webhooks(store, 2)
-        changes = len(await entries(store))
-        clock.advance(100 * DAY)
-        now_ms = clock.now_ms()
-        for hook in hooks:
-            await note_tries(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
-        await remove(store, clock, keep_ms)
-        for hook in hooks:
-            tries = (await store.deliveries.tries(hook, 100, INT64_MAX)).tries
-            assert [each.at_ms for each in tries if each.fault] == [now_ms - KEEP_MS + 1, now_ms - KEEP_MS]
-            assert [each.at_ms for each in tries if not each.fault] == [now_ms - 2 * KEEP_MS]
-        assert (len(await entries(store)) == changes) == (keep_ms is None)
+@through_pgbouncer_too
+@pytest.mark.parametrize("keep_ms", [None, KEEP_MS])
+async def test_failed_tries_leave_after_thirty_days(
+    store: Store, clock: ManualClock, keep_ms: int | None
+) -> None:
+    """To the millisecond, whether changes are kept or not, and of every webhook; the others stay."""
+    hooks = await webhooks(store, 2)
+    changes = len(await entries(store))
+    clock.advance(100 * DAY)
+    now_ms = clock.now_ms()
+    for hook in hooks:
+        await note_tries(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
+    await remove(store, clock, keep_ms)
+    for hook in hooks:
+        tries = (await store.deliveries.tries(hook, 100, INT64_MAX)).tries
+        assert [each.at_ms for each in tries if each.fault] == [now_ms - KEEP_MS + 1, now_ms - KEEP_MS]
+        assert [each.at_ms for each in tries if not each.fault] == [now_ms - 2 * KEEP_MS]
+    assert (len(await entries(store)) == changes) == (keep_ms is None)
 
 
 async def webhooks(store: Store, count: int) -> list[int]:
