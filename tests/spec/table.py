@@ -25,7 +25,7 @@ _TEXT = """
 The service is a pet store inventory service over HTTP with JSON bodies.
     e2e/test_start.py::TestFirstStart::test_it_prints_a_key_once_and_the_second_start_prints_none
 It manages animals (pets) offered by a store.
-    storage/contract/test_pet_changes.py::test_what_a_removed_animal_was_is_recorded
+    storage/contract/test_pets.py::TestModel::test_the_store_answers_as_a_dictionary_would
 Clients list animals, optionally filtered by availability status.
     api/test_list_pets.py::TestListPets200::test_status_filters
 Clients add a new animal.

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
 
-from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetStatus, PublicPet
+from petstore.core.errors import Conflict, NotFound
+from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus, PublicPet
 from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
@@ -49,13 +54,19 @@ async def walk(store: Store, query: PageQuery) -> list[Pet]:
 class TestAdd:
     """An addition is durable and whole when it returns."""
 
-    async def test_a_name_and_any_int64_are_kept_exactly(self, store: Store) -> None:
-        """No trimming, no normalisation, nothing that is a command to anybody; digit for digit."""
-        names = "x", "🐕" * 255, " Rex ", "e\u0301", "é", "'; DROP TABLE pets; --", "%s {} $1 ?", "\u202e"
-        for pet_id, name in enumerate(names, 1):
-            category = (INT64_MIN, -1, 0, 1, INT64_MAX)[pet_id % 5]
-            await store.pets.add(NewPet(name, category), ACTOR)
-            assert await store.pets.get(pet_id) == Pet(pet_id, name, category, AVAILABLE)
+    async def test_any_int64_is_a_category(self, store: Store) -> None:
+        """Kept digit for digit."""
+        for pet_id, category in enumerate((INT64_MIN, -1, 0, 1, INT64_MAX), 1):
+            await store.pets.add(NewPet("Rex", category), ACTOR)
+            assert await store.pets.get(pet_id) == Pet(pet_id, "Rex", category, AVAILABLE)
+
+    async def test_a_name_is_kept_exactly(self, store: Store) -> None:
+        """No trimming, no normalisation, nothing that is a command to anybody."""
+        for pet_id, name in enumerate(
+            ("x", "🐕" * 255, " Rex ", "e\u0301", "é", "'; DROP TABLE pets; --", "%s {} $1 ?", "\u202e"), 1
+        ):
+            await store.pets.add(NewPet(name, 1), ACTOR)
+            assert await store.pets.get(pet_id) == Pet(pet_id, name, 1, AVAILABLE)
 
     async def test_parallel_additions_are_all_kept_under_ids_of_their_own(
         self, backend: SharedData, store: Store
@@ -139,3 +150,85 @@ class TestGetAndPage:
         for query, page in zip(queries, pages, strict=True):
             left = [pet for pet in pets if pet.id > query.after_id and query.status in (None, pet.status)]
             assert (page.pets, page.has_more) == (left[: query.limit], len(left) > query.limit), query
+
+
+_statuses = st.sampled_from(list(PetStatus))
+_changes = st.builds(
+    PetChange,
+    name=st.sampled_from([UNSET, "x", "y"]),
+    category_id=st.sampled_from([UNSET, 1, 2]),
+    status=st.sampled_from([UNSET, *PetStatus]),
+)
+_steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), _statuses, st.integers(1, 2)),
+        st.tuples(st.just("change"), _changes, st.integers(1, 8)),
+        st.tuples(st.just("remove"), st.none(), st.integers(1, 8)),
+        st.tuples(
+            st.just("page"),
+            st.tuples(st.none() | _statuses, st.sampled_from([None, 1, 2, 3]), st.booleans()),
+            st.integers(0, 8),
+        ),
+    ),
+    max_size=25,
+)
+
+
+class TestModel:
+    """Any list of operations against a dictionary (the beginning of I9)."""
+
+    @through_pgbouncer_too
+    @given(steps=_steps)
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    async def test_the_store_answers_as_a_dictionary_would(
+        self, backend: SharedData, steps: list[tuple[str, Any, int]]
+    ) -> None:
+        """Additions, changes, removals and pages, by every filter and in both orders, in any order."""
+        store = backend.open()
+        first = next_id = await self._next_id(store)
+        backend.execute("DELETE FROM pets")  # those of other examples too
+        model: dict[int, Pet] = {}
+        for what, value, number in steps:
+            pet_id = first + number - 1
+            if what == "add":
+                created = await store.pets.add(NewPet("x", number, value), ACTOR)
+                assert created.pet == Pet(next_id, "x", number, value)
+                model[next_id] = created.pet
+                next_id += 1
+            elif what == "change":
+                await self._change(store, model, pet_id, value)
+            elif what == "remove" and pet_id in model:
+                assert await store.pets.remove(pet_id, ACTOR) == model.pop(pet_id)
+            elif what == "remove":
+                with pytest.raises(NotFound):
+                    await store.pets.remove(pet_id, ACTOR)
+            else:
+                status, category, newest_first = value
+                query = PageQuery(3, status, None, pet_id, category, newest_first)
+                page = await store.pets.page(query)
+                pets = [
+                    pet
+                    for pet in sorted(model.values(), key=lambda pet: pet.id, reverse=newest_first)
+                    if (pet.id < pet_id if newest_first else pet.id > pet_id)
+                    and status in (None, pet.status)
+                    and category in (None, pet.category_id)
+                ]
+                assert page.pets == pets[:3]
+                assert page.has_more == (len(pets) > 3)
+        await store.close()
+
+    async def _next_id(self, store: Store) -> int:
+        return (await store.pets.add(NewPet("mark", 1, SOLD), ACTOR)).pet.id + 1
+
+    async def _change(self, store: Store, model: dict[int, Pet], pet_id: int, change: PetChange) -> None:
+        before = model.get(pet_id)
+        if before is None:
+            with pytest.raises(NotFound):
+                await store.pets.change(pet_id, change, ACTOR)
+        elif (before.status, change.status) == (SOLD, PENDING):
+            with pytest.raises(Conflict):
+                await store.pets.change(pet_id, change, ACTOR)
+        else:
+            sent = {name: value for name, value in asdict(change).items() if value is not UNSET}
+            model[pet_id] = replace(before, **sent)
+            assert await store.pets.change(pet_id, change, ACTOR) == model[pet_id]
