@@ -15,15 +15,6 @@ def test_a_postgresql_database_is_made_by_what_may_make_one(cli: Cli) -> None:
         assert "`petstore db migrate` makes one" in message
         assert run(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == []
         cli.ok("db", "migrate")
+        assert "petstore accounts add NAME" in cli.run("accounts", "list").stderr
         cli.ok("accounts", "add", "shop", "--plan", "free")
         assert [account["name"] for account in cli.json("accounts", "list")] == ["shop"]
-
-
-class TestList:
-    def test_none_yet(self, cli: Cli) -> None:
-        """An empty list is no failure: a program gets [], a person the next step."""
-        cli.ok("db", "migrate")
-        assert cli.json("accounts", "list") == []
-        result = cli.run("accounts", "list")
-        assert (result.exit_code, result.stdout) == (0, "")
-        assert "petstore accounts add NAME" in result.stderr

@@ -83,7 +83,7 @@ class TestForms:
         assert result.stdout.splitlines()[-1] == end
         assert result.stderr == "Rows not shown: 1. --csv or --json prints all.\n"
 
-    @pytest.mark.parametrize("page_days", [1, 31, 61, 62, 10_000])
+    @every_case("page_days", [1, 31, 61, 62, 10_000])
     def test_pages(self, year: Cli, monkeypatch: pytest.MonkeyPatch, page_days: int) -> None:
         """However many accounts are read at once, the bill is the same."""
         whole = {form: year.ok("usage", "--all", *DECEMBER, form) for form in ("--csv", "--json")}
@@ -98,7 +98,7 @@ class TestForms:
         assert year.run(*october).stderr == "No account was open on these days.\n"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("days", "warning"),
     [
         (("--month", "2026-12"), ""),
@@ -146,6 +146,10 @@ class TestRefusals:
             ("--all --from 2026-02-29 --to 2026-03-01", "'2026-02-29' is not a day; write it as 2026-10-01."),
             ("--all --from 20261201 --to 2026-12-02", "is not a day"),
             ("shop --days 0", "is not a whole number from 1 to 3660"),
+            *(
+                (f"--deprecated {more}", "goes with --json alone")
+                for more in ("shop", "--days=3", "--all", "--csv")
+            ),
         ],
     )
     def test_usage_errors(self, shop: Cli, arguments: str, told: str) -> None:

@@ -18,12 +18,6 @@ def test_a_name_is_given_changed_and_taken_away(empty: Cli) -> None:
     assert empty.ok("categories", "list") == "                  ID  NAME\n-9223372036854775808  Cats\n"
 
 
-def test_a_name_cannot_change_the_terminal(empty: Cli) -> None:
-    """What is not printable is shown as an escape."""
-    assert empty.ok("categories", "name", "1", "a\u202eb") == "1  a\\u202eb\n"
-    assert "a\\u202eb" in empty.ok("categories", "list")
-
-
 def test_the_list_of_animals_shows_names(empty: Cli) -> None:
     """Beside the numbers, for people; JSON is the interface's."""
     for category in ("1", "2", "1"):

@@ -51,29 +51,26 @@ class TestCheck:
         )
         assert result.stderr.startswith("petstore: The database has schema version 99")
 
-    def test_directory_is_a_configuration_error(self, cli: Cli) -> None:
-        """A forgotten file name is a mistake of the settings, for every command."""
-        cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{cli.folder}"
-        for command in (["db", "check"], ["db", "migrate"], ["pets", "list"]):
-            assert "is a directory; name a file in it" in cli.refused(78, *command)
-
     def test_what_is_no_file_is_left_alone(self, cli: Cli) -> None:
-        """A pipe, a device, a link to itself, and names longer than systems take: every command says so and
-        stops for good. It changes no modes: /dev/null without its own would break the machine.
+        """A folder, one that is not there, a pipe, a device, a link to itself, and names longer than systems
+        take: every command says so and stops for good. It makes no folder, and changes no modes: /dev/null
+        without its own would break the machine.
         """
         pipe, loop = cli.folder / "pipe", cli.folder / "loop"
         os.mkfifo(pipe, 0o666)
         pipe.chmod(0o666)
         loop.symlink_to(loop)
         for place, refusal in (
+            (cli.folder, "is a directory; name a file in it"),
+            (cli.folder / "no" / "petstore.db", "there is no directory"),
             (pipe, "pipe is a device or a pipe; name a file."),
             (loop, "Too many levels of symbolic links; name another file."),
             (cli.folder / ("x" * 300), "File name too long; name another file."),
             (cli.folder / ("x" * 250 + "/") / ("y" * 250), "bytes; SQLite takes 504."),
         ):
             cli.settings["PETSTORE_DATABASE_URL"] = f"sqlite:///{place}"
-            for command in (["db", "migrate"], ["db", "check"], ["pets", "list"], ["db", "backup", "b.db"]):
-                assert refusal in cli.refused(78, *command)
+            for command in ("db migrate", "db check", "pets list", "db backup b.db", "serve"):
+                assert refusal in cli.refused(78, *command.split())
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o666
 
     def test_unreadable(self, cli: Cli) -> None:

@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.support.cases import every_case
 from tests.support.postgres import fresh_database
 from tests.support.rights import without_rights
 from tests.support.schemas import knowing
@@ -99,15 +100,11 @@ class TestRefresh:
             staging.ok("staging", "refresh", shop.settings["PETSTORE_DATABASE_URL"])
             assert staging.json("pets", "list")[0]["name"] == "Rex"
 
-    def test_from_a_seed(self, staging: Cli) -> None:
-        """As many animals as asked for."""
-        assert staging.json("staging", "refresh", "--seed", "1", "--animals", "40")["animals"] == 40
-
-    def test_reset(self, staging: Cli) -> None:
-        """No animal is left; accounts and keys are."""
+    def test_from_a_seed_and_reset(self, staging: Cli) -> None:
+        """As many animals as asked for; then none is left, and accounts and keys are."""
         staging.ok("accounts", "add", "own", "--plan", "free")
         key, _ = staging.issue("own")
-        staging.ok("staging", "refresh", "--seed", "1")
+        assert staging.json("staging", "refresh", "--seed", "1", "--animals", "40")["animals"] == 40
         assert staging.ok("staging", "reset").endswith(
             "is empty. Accounts, keys, webhooks, contacts and people of staging stay.\n"
         )
@@ -116,7 +113,7 @@ class TestRefresh:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("stage", ["", "production"])
+    @every_case("stage", ["", "production"])
     def test_outside_staging(self, shop: Cli, stage: str) -> None:
         """With 78, before anything is read."""
         shop.ok("pets", "add", "Rex", "--category", "1")

@@ -73,12 +73,6 @@ class TestReport:
             {"day": "2026-12-17", "requests": 39, "refused": 29, "deprecated": 1},
         ]
 
-    def test_text_of_an_untouched_account(self, shop: Cli) -> None:
-        """No empty tables."""
-        result = shop.run("usage", "shop")
-        assert result.stdout.splitlines()[-1].startswith("day")
-        assert "No requests in the last 30 days." in result.stderr
-
 
 class TestDeprecated:
     """Who has to move before the removal."""
@@ -99,8 +93,3 @@ class TestDeprecated:
         today = shop.clock.now_ms() // DAY_MS
         serve(shop, minute=0, day=0, days={today: DailyUsage(today, 9, 0, 7)})
         assert "There are more" in shop.run("usage", "--deprecated").stderr
-
-    @pytest.mark.parametrize("more", ["shop", "--days=3", "--all", "--csv"])
-    def test_it_stands_alone(self, shop: Cli, more: str) -> None:
-        """It is of all accounts and of its own days."""
-        assert "goes with --json alone" in shop.refused(2, "usage", "--deprecated", more)
