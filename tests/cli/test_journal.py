@@ -8,12 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.core.durations import DAY_MS
 from petstore.core.journal import JournalQuery
-from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.usage import UsageChanges
-from petstore.core.limits.windows import AccountWindows
-from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
 from tests.support.backends import execute_in_file
@@ -143,36 +138,6 @@ class TestShown:
         assert result.stderr == "There are more: add --before 2\n"
         (only,) = shop.json("journal", "--before", "2")
         assert (only["type"], only["before"]) == ("account.added", None)
-
-    def test_what_the_service_found_by_itself(self, shop: Cli) -> None:
-        """Such as a day of which four fifths are used: by nobody else."""
-
-        async def use(store: Store) -> None:
-            used = AccountWindows.of(1_800_000_000_000, 1, 1_800_000_030_000 // DAY_MS, 8_000)
-            await store.counters.save(LimiterState({1: used}), UsageChanges())
-            await store.facts.tell_counted()
-
-        shop.with_store(use)
-        _, line = shop.run("journal", "--actor", "service").stdout.splitlines()
-        assert line.endswith(
-            "service  account.limit_approaching  account:1"
-            "  limit: 10000, used: 8000, resetAt: 2027-01-16T00:00:00.000Z"
-        )
-
-    def test_what_a_contact_chose(self, shop: Cli) -> None:
-        """By a link in its mail: which contact, and which kinds it takes no more."""
-        shop.ok("accounts", "contacts", "shop", "eva@shop.example", "--add")
-
-        async def choose(store: Store) -> None:
-            (contact,) = await store.contacts.of("account", 1)
-            await store.contacts.switch_by_token(contact.token, "key.banned", is_on=False)
-
-        shop.with_store(choose)
-        _, line = shop.run("journal", "--actor", "mail").stdout.splitlines()
-        assert line.endswith(
-            "mail:contact 1  account.contact_changed  account:1"
-            '  contact: eva@shop.example, off: [] -> ["key.banned"]'
-        )
 
     def test_a_search_goes_on_until_it_has_enough(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """However few entries the store reads at once; and it says whether there are more."""

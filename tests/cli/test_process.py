@@ -1,4 +1,4 @@
-"""The installed program as a real process: its streams, its exit codes, and a server that runs beside it."""
+"""The installed program as a real process: its streams and its exit codes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from petstore.core.clock import SystemClock
 from tests.cli.conftest import Cli
 from tests.support.backends import make_file
 from tests.support.clock import ManualClock
-from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
-from tools.servers.ports import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -310,67 +308,3 @@ def test_a_service_loads_no_tables_for_terminals() -> None:
         "import rich"
     )
     assert printed(code) == "True False\n"
-
-
-@pytest.mark.slow
-def test_beside_a_running_server(tmp_path: Path) -> None:
-    """Whatever is done on the command line, the server's next request knows."""
-    with running_server(tmp_path) as server:
-        second = Program(tmp_path)
-        second.settings["port"] = str(free_port())  # its port is not what it is refused for
-        assert "petstore.db" in second.run("serve").stderr
-        cli = Cli(tmp_path, ManualClock(SystemClock().now_ms()))
-        check_keys(cli, server)
-        check_states(cli, server)
-        check_plan(cli, server)
-        check_pets(cli, server)
-        cli.ok("db", "check")
-        copy = str(tmp_path / "copy.db")
-        cli.ok("db", "backup", copy)
-        consent = ("--yes", str(tmp_path / "petstore.db"))
-        assert "stop it first" in cli.refused(1, "db", "restore", copy, *consent)
-    cli.ok("db", "restore", copy, *consent)
-
-
-def check_keys(cli: Cli, server: Server) -> None:
-    """Issued, rotated and revoked keys act at once."""
-    cli.ok("accounts", "add", "shop", "--plan", "free")
-    first = cli.ok("keys", "issue", "shop").strip()
-    assert server.request("GET", "/v1/pets", key=first).status == 200
-    second = cli.ok("keys", "rotate", "2", "--overlap", "0").strip()
-    assert server.request("GET", "/v1/pets", key=first).status == 401
-    assert server.request("GET", "/v1/pets", key=second).status == 200
-    cli.ok("keys", "revoke", "3")
-    assert server.request("GET", "/v1/pets", key=second).status == 401
-
-
-def check_states(cli: Cli, server: Server) -> None:
-    """A level, a suspension and a closing act at once."""
-    cli.ok("accounts", "add", "reader", "--plan", "pro")
-    key = cli.ok("keys", "issue", "reader", "--access", "read").strip()
-    assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 403
-    for command, status in (("suspend", 403), ("resume", 200), ("suspend", 403), ("close", 401)):
-        cli.ok("accounts", command, "reader")
-        for _ in range(2):
-            assert server.request("GET", "/v1/pets", key=key).status == status
-
-
-def check_plan(cli: Cli, server: Server) -> None:
-    """A change of plan acts on the next request; what is used stays used."""
-    key = cli.ok("keys", "issue", "shop").strip()
-    cli.ok("accounts", "set-plan", "shop", "--plan", "enterprise", "--per-minute", "4", "--per-day", "9")
-    headers = server.request("GET", "/v1/pets", key=key).headers
-    assert (headers["x-ratelimit-limit"], headers["x-ratelimit-remaining"]) == ("4", "1")
-
-
-def check_pets(cli: Cli, server: Server) -> None:
-    """Animals appear and change for clients at once, and the other way round."""
-    added = cli.ok("pets", "add", "Rex", "--category", "1")
-    assert server.request("GET", "/v1/pets").json() == [
-        {"id": 1, "name": "Rex", "categoryId": 1, "status": "available"}
-    ]
-    assert added.startswith("1  Rex")
-    cli.ok("pets", "set", "1", "--status", "sold")
-    assert server.request("GET", "/v1/pets?status=available").json() == []
-    assert server.post({"name": "Luna", "categoryId": 2}).status == 201
-    assert "Luna" in cli.ok("pets", "list")

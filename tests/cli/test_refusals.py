@@ -1,6 +1,6 @@
 """What commands refuse: a row for each fault, with a part of the one line that explains it.
 
-What is wrong usage beyond that: test_types.py, and the core's own checks. Refusals of `db` are in test_db.py.
+What is wrong usage beyond that: the core's own checks. Refusals of `db` are in test_db.py.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ WRONG_USAGE = [
     *((f"accounts {command} '\x1b'", "neither the name nor the id") for command in _OF_AN_ACCOUNT),
     ("accounts rename shop 12", "can't name an account"),
     *((f"keys {command} '\x1b'", "neither the name nor the id") for command in ("issue", "list")),
-    ("usage '\x1b'", "neither the name nor the id"),
+    *((f"usage {account}", "neither the name nor the id") for account in ("'\x1b'", "''", "\udcff")),
     ("keys issue shop --label 'a\nb'", "'--label'"),
-    ("keys issue shop --expires 0", "'--expires'"),
+    # A key that never worked, or one beyond the calendar.
+    *((f"keys issue shop --expires {text}", "'--expires'") for text in ("0", "1", "1w", "36501d")),
+    ("keys list --foreign shop", "Name an account, or give --foreign."),
+    ("keys list", "Name an account, or give --foreign."),
     ("keys rotate 1 --overlap x", "'--overlap'"),
     *((f"keys {command} 0", "'KEY_ID'") for command in ("show", "rotate", "revoke", "unban")),
     ("keys issue shop --access admin", "'manage'"),
@@ -55,6 +58,8 @@ WRONG_USAGE = [
     ("pets add Rex", "--category"),
     ("pets add Rex --category 9223372036854775808", "'--category'"),
     ("pets add 'a\x9b31m' --category 1", "Invalid value for 'NAME': control characters"),
+    # What a terminal in Latin-1 sends: its bytes come as surrogates, of which nobody has typed one.
+    ("pets add 'Zo\udceb' --category 1", "it is not UTF-8; set the terminal"),
     *((f"pets list --limit {number}", "'--limit'") for number in (0, 10_001)),
     ("pets list --status AVAILABLE", "'pending'"),
     ("pets list --after 0", "'--after'"),
@@ -65,7 +70,11 @@ WRONG_USAGE = [
     ("categories name -- -1 --remove", "--remove does nothing after `--`: put it before."),
     ("pets add -- -x --category=1", "--category does nothing after `--`: put it before."),
     ("categories name 1 ''", "expected 1 to 100 characters, got 0"),
-    ("pets show 0", "'ID'"),
+    # `int()` would bend some of them into a number.
+    *(
+        (f"pets show {text}", "is not a whole number from 1 to 9223372036854775807")
+        for text in ("0", "''", "1.0", "1e3", "+1", "01", "1_0", "' 1'", "\u0661", "9223372036854775808")
+    ),
     ("pets remove x", "'ID'"),
     ("pets set 0 --status sold", "'ID'"),
     ("pets set 1 --status gone", "'pending'"),
@@ -148,6 +157,7 @@ REFUSED = [
     ("keys unban 9", NO_KEY),
     ("keys rotate 2", "Key 2 is revoked; issue a new key instead."),
     ("keys rotate 3", "Key 3 is expired; issue a new key instead."),
+    ("keys rotate 4", "Key 4 was replaced by key 5 on 2027-01-15; rotate that one"),
     ("pets show 9", NO_PET),
     ("categories name 9 --remove", "Category 9 has no name; `petstore categories list` shows them."),
     ("pets set 9 --status sold", NO_PET),
@@ -193,6 +203,8 @@ def test_refused(shop: Cli) -> None:
             await store.keys.issue("shop", "live", ACTOR)
         await store.keys.revoke(2, ACTOR)
         await store.keys.issue("shop", "live", ACTOR, expires_at_ms=1)
+        await store.keys.issue("shop", "live", ACTOR)
+        await store.keys.rotate(4, "live", 0, ACTOR)
         await store.contacts.add("account", "shop", "c@zoo", ACTOR)
         await store.accounts.add("closed", FREE, ACTOR)
         await store.accounts.close("closed", ACTOR)
