@@ -415,20 +415,6 @@ async def test_five_days_without_a_success_disable(
     assert (await feed(store))[-1] in receiver.taken()
 
 
-async def test_a_redirect_is_a_failure(
-    store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
-) -> None:
-    """It is not followed."""
-    receiver.answer = answers(307, Location=receiver.url("/elsewhere"))
-    await add(store)
-    await process.work()
-    assert [got.path for got in receiver.got] == ["/hook"]
-    (noted,) = await tries(store, 1)
-    assert (noted.status, noted.is_success) == (307, False)
-    assert "Redirects are not followed" in str(noted.fault)
-    assert noted.next_at_ms is not None
-
-
 async def test_many_webhooks_read_a_few_at_a_time(
     store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,8 @@ from petstore.core.search import Progress
 from petstore.storage.store import Store
 from petstore.transactions.search import Search
 from petstore.wiring.jobs import carry_out_jobs
-from tests.support.backends import opened_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
-    async with opened_store(f"sqlite:///{tmp_path}/petstore.db", clock) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from petstore.background import deliverer, endpoints
 from petstore.background.sending import Answer
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
-from petstore.core.errors import StoreUnavailable, Unavailable
+from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import PRO
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Webhook, renewed
@@ -43,7 +43,7 @@ from tests.support.webhooks import (
 
 
 class Flaky:
-    """A part of a store. When `failures` is 0 the next call fails: before its work, or `late`, after it."""
+    """A part of a store, whose call number `fails_at` fails: before its work, or `is_late`, after it."""
 
     def __init__(self, part: object) -> None:
         self._part = part
@@ -221,11 +221,6 @@ async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
     assert calls() == (2, 2)
 
 
-def flipped(body: bytes, at: int) -> bytes:
-    """With another bit."""
-    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
-
-
 class TestSecrets:
     """What a receiver verifies with the library of Standard Webhooks."""
 
@@ -252,14 +247,7 @@ class TestSecrets:
         for verifier, body, headers in [
             (stranger, got.body, got.headers),
             (Verifier(new.text), receiver.got[0].body, receiver.got[0].headers),
-            *(
-                (
-                    Verifier(new.text),
-                    got.body[:at] + bytes([got.body[at] ^ 1]) + got.body[at + 1 :],
-                    got.headers,
-                )
-                for at in (0, len(got.body) // 2, len(got.body) - 1)
-            ),
+            (Verifier(new.text), got.body.replace(b"Rex", b"Max"), got.headers),
             (Verifier(new.text), got.body, {**got.headers, "webhook-id": "evt_000000000000_1"}),
         ]:
             with pytest.raises(WebhookVerificationError):
@@ -342,16 +330,3 @@ class TestSecrets:
         assert (hook.disabled, hook.failing_since_ms) == (None, None)
         await process.wait_until(clock.ms + 5 * MINUTE_MS)
         assert receiver.taken() == await feed(store)
-
-    async def test_keys_of_the_seal_rotate(self) -> None:
-        """The first one seals, all open; without the library's key nothing does, and no text is readable."""
-        first, second = Fernet.generate_key().decode(), Fernet.generate_key().decode()
-        kept = renewed([], 0)
-        text = Seal([first]).close(kept)
-        assert kept[0].text not in text
-        assert Seal([second, first]).open(text) == kept
-        again = Seal([second, first]).close(kept)
-        assert Seal([second]).open(again) == Seal([second]).open(Seal().close(kept)) == kept
-        for seal in (Seal([second]), Seal()):
-            with pytest.raises(Unavailable, match="PETSTORE_SECRETS_KEY"):
-                seal.open(text)

@@ -120,16 +120,6 @@ class TestChanges:
         await process.work()
         assert "Cats" in [got.event["data"].get("name") for got in receiver.got]
 
-    async def test_another_url_reaches_a_process_by_the_journal(
-        self, store: Store, hook: Webhook, process: Process, receiver: Receiver
-    ) -> None:
-        """From its next look on."""
-        await process.work()
-        await change(store, url=receiver.url("/new"))
-        await add(store)
-        await process.work()
-        assert [got.path for got in receiver.got] == ["/new"]
-
     async def test_a_slow_one_that_ends_holds_up_nobody(
         self, store: Store, process: Process, receiver: Receiver, hook: Webhook
     ) -> None:

@@ -29,8 +29,8 @@ def shared(cli: Cli, server: ValkeyServer) -> Cli:
 
 class TestCheck:
     def test_a_server_that_suits(self, shared: Cli, server: ValkeyServer) -> None:
-        """No warning; the same for people, a line for each. Snapshots without a log, which is what Valkey does by
-        default, are warned of."""
+        """No warning; the same for people, a line for each. Snapshots without a log are warned of: they are
+        what Valkey does by default."""
         report = shared.json("limits", "check")
         assert report["valkey"] == str(server.socket)
         assert report["version"].split(".")[0].isdigit()

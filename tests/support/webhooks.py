@@ -147,16 +147,8 @@ class Recorder(Sender):
 class Process:
     """A process that delivers, without its loop: `work` looks until there is nothing to do at this moment."""
 
-    def __init__(
-        self,
-        store: Parts,
-        sender: Sender,
-        clock: ManualClock,
-        seal: Seal | None = None,
-        *,
-        is_alone: bool = False,
-    ) -> None:
-        self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=is_alone)
+    def __init__(self, store: Parts, sender: Sender, clock: ManualClock, seal: Seal | None = None) -> None:
+        self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=False)
         self._store, self.sender, self.clock = store, sender, clock
 
     async def look(self) -> bool:
