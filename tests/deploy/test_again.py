@@ -118,12 +118,5 @@ class TestNoSecondRun:
             if content is not None:
                 (cache / name).parent.mkdir(parents=True)
                 (cache / name).write_text(json.dumps(content))
-        again = subprocess.run(
-            [sys.executable, "-m", "tools.again"],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        again = Project(tmp_path, _ALWAYS).run("tools.again")
         assert (again.returncode, again.stderr) == (1, f"Nothing runs again: {why}.\n")

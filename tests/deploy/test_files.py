@@ -43,24 +43,18 @@ from tools.servers.valkey import Valkey
 REPLICAS = {name: each for name, each in COMPOSE["services"].items() if name.startswith("replica-")}
 
 
-class TestForm:
-    """What the makers of each format say about the file."""
-
-    def test_yaml(self) -> None:
-        """yamllint finds nothing."""
-        passes(tool("yamllint", "--strict", "--config-file", "deploy/.yamllint.yaml", "deploy"))
-
-    def test_compose(self) -> None:
-        """The file is one by the published schema of compose files."""
-        passes(tool("check-jsonschema", "--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml"))
-
-    def test_dockerfile(self) -> None:
-        """hadolint finds nothing."""
-        passes(tool("hadolint", "deploy/Dockerfile"))
-
-    def test_kubernetes(self) -> None:
-        """Each object is one by the schemas of Kubernetes, without a member that these don't know."""
-        passes(tool("kubernetes-validate", "--strict", "--quiet", *MANIFESTS))
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("yamllint", ["--strict", "--config-file", "deploy/.yamllint.yaml", "deploy"]),
+        ("check-jsonschema", ["--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml"]),
+        ("hadolint", ["deploy/Dockerfile"]),
+        ("kubernetes-validate", ["--strict", "--quiet", *MANIFESTS]),  # nor an unknown member
+    ],
+)
+def test_the_makers_of_each_format_have_no_remark(program: str, words: list[str | Path]) -> None:
+    """On YAML, compose files, images and objects of Kubernetes, by the published schemas."""
+    passes(tool(program, *words))
 
 
 class TestSettings:

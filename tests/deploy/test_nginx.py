@@ -17,6 +17,7 @@ from petstore.core.events import WAIT_MAX_SECONDS
 from tests.deploy.files import DEPLOY, SITE, STAGING
 from tests.deploy.fronts import Front, Replica, nginx_before, running_front
 from tests.support import machine
+from tests.support.cases import every_case
 from tests.support.raw import RawConnection, exchange
 from tests.support.waiting import wait_for
 from tools.servers.nginx import child_of
@@ -47,7 +48,7 @@ class TestOnceOrTwice:
         assert answer.headers["retry-after"] == "1"
         assert len(front.seen) == 1
 
-    @pytest.mark.parametrize("value", ["0", "a", '"8e03978e-40d5-43dd-bc93-6894a57f9324"'])
+    @pytest.mark.parametrize("value", ["0", '"8e03978e-40d5-43dd-bc93-6894a57f9324"'])
     def test_a_post_with_an_idempotency_key_goes_to_the_other_replica(self, front: Front, value: str) -> None:
         """Which recognises it, should the first one have carried it out; the body is sent whole again."""
         front.replicas[0].ends_early = True
@@ -58,19 +59,15 @@ class TestOnceOrTwice:
         assert {headers["idempotency-key"] for _, _, headers, _ in front.seen} == {value}
         assert front.replicas[0].seen  # perhaps twice: each process of nginx finds out by itself
 
-    def test_a_patch_goes_to_the_other_replica(self, front: Front) -> None:
-        """The second one finds what the first one changed, and changes nothing."""
+    @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+    def test_what_may_come_twice_goes_to_the_other_replica(self, front: Front, method: str) -> None:
+        """A GET changed nothing. After a PATCH the second one finds what the first one changed; a removal
+        that took place is a 404. The body is sent whole again."""
         front.replicas[0].ends_early = True
-        answers = [front.ask("PATCH", "/v1/pets/1", b"{12}", POST_HEADERS) for _ in range(2)]
-        assert [answer.status for answer in answers] == [200, 200]
-        assert {(method, size) for method, _, _, size in front.seen} == {("PATCH", 4)}
+        answers = [front.ask(method, "/v1/pets/1", b"{12}", POST_HEADERS) for _ in range(4)]
+        assert [answer.status for answer in answers] == [200] * 4
+        assert {(method, size) for method, _, _, size in front.seen} == {(method, 4)}
         assert front.replicas[0].seen  # perhaps twice: each process of nginx finds out by itself
-
-    @pytest.mark.parametrize("method", ["GET", "DELETE"])
-    def test_a_get_and_a_delete_go_to_the_other_replica(self, front: Front, method: str) -> None:
-        """A GET changed nothing; a removal that took place is a 404."""
-        front.replicas[0].ends_early = True
-        assert [front.ask(method, "/v1/pets/1").status for _ in range(4)] == [200] * 4
 
     @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
     def test_what_has_if_match_is_sent_once(self, front: Front, method: str) -> None:
@@ -161,14 +158,14 @@ class TestWaits:
 class TestWhatArrives:
     """A request reaches the service as it was sent."""
 
-    @pytest.mark.parametrize(
-        "target", ["/v1//pets", "/v1/pets/%31", "/v1/pets/../x", "/v1/pets?a=%2F&&b", "/V1"]
-    )
-    @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "a"}], ids=["plain", "repeatable"])
-    def test_the_target(self, front: Front, target: str, headers: dict[str, str]) -> None:
-        """Not decoded, not normalised: the service answers for it."""
-        front.ask("POST", target, b"{}", POST_HEADERS | headers)
-        assert [path for _, path, _, _ in front.seen] == [target]
+    def test_the_target(self, front: Front) -> None:
+        """Not decoded, not normalised: the service answers for it, whether it may come twice or not."""
+        for target in ("/v1//pets", "/v1/pets/%31", "/v1/pets/../x", "/v1/pets?a=%2F&&b", "/V1"):
+            for headers in ({}, {"Idempotency-Key": "a"}):
+                seen = len(front.seen)
+                front.ask("POST", target, b"{}", POST_HEADERS | headers)
+                assert len(front.seen) == seen + 1
+                assert target in {replica.seen[-1][1] for replica in front.replicas if replica.seen}
 
     def test_the_client_is_who_it_is(self, front: Front) -> None:
         """X-Forwarded-For is what nginx knows, and not what a client claims; the rest passes."""
@@ -180,7 +177,7 @@ class TestWhatArrives:
         assert (headers["x-request-id"], headers["authorization"]) == ("mine", "Bearer x")
         assert "connection" not in headers
 
-    @pytest.mark.parametrize("path", ["/metrics", "/readyz", "/%6detrics", "/x/../metrics", "/metrics?x"])
+    @every_case("path", ["/metrics", "/readyz", "/%6detrics", "/x/../metrics", "/metrics?x"])
     def test_what_watches_the_service_is_not_public(self, front: Front, path: str) -> None:
         """404, and no replica is asked."""
         answer = front.ask("GET", path)
@@ -211,7 +208,7 @@ class TestSizes:
         assert (answer.status, answer.json()["code"]) == (413, "payload_too_large")
         assert front.seen == []
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("target", "lines", "status", "code"),
         [
             ("?" + "a" * 17_000, "", 414, "uri_too_long"),
@@ -227,7 +224,7 @@ class TestSizes:
         assert (answer.status, answer.json()["code"], answer.json()["status"]) == (status, code, status)
         assert front.seen == []
 
-    @pytest.mark.parametrize(
+    @every_case(
         "head",
         [
             "GET /v1/pets HTTP/1.1\r\n",

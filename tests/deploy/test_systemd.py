@@ -14,6 +14,7 @@ from petstore import config
 from tests.deploy.files import DEPLOY, UNITS, settings_of, unit
 from tests.deploy.files import STAGING as STAGING_SITE
 from tests.support import machine
+from tests.support.cases import every_case
 from tests.support.server import issue_key
 from tools.servers.petstore import PROGRAM, environment
 
@@ -43,10 +44,9 @@ def installed(tmp_path: Path) -> Path:
 class TestUnits:
     """What systemd says about them, and what each has to say to systemd."""
 
-    @pytest.mark.parametrize("path", [*UNITS, *TIMERS], ids=lambda path: path.name)
-    def test_systemd_reads_it_without_a_remark(self, path: Path, installed: Path) -> None:
+    def test_systemd_reads_each_without_a_remark(self, installed: Path) -> None:
         """Every line is one that systemd knows."""
-        done = analyze("verify", installed / path.name.replace("@.", "@1."))
+        done = analyze("verify", *(installed / path.name.replace("@.", "@1.") for path in (*UNITS, *TIMERS)))
         assert (done.returncode, done.stderr) == (0, "")
 
     def test_staging_is_a_copy_of_production(self, installed: Path, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ class TestUnits:
         assert production.other_base_url == staging.base_url
         assert staging.other_base_url == production.base_url
 
-    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    @every_case("path", UNITS)
     def test_its_exposure_is_low(self, path: Path, installed: Path) -> None:
         """systemd rates it 2.0 or better, where a unit without any restriction has 9.6."""
         unit_file = installed / path.name.replace("@.", "@1.")
@@ -96,7 +96,7 @@ class TestUnits:
         assert len(texts) >= 3
         assert len(lists) == 1
 
-    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    @every_case("path", UNITS)
     def test_what_each_asks_of_systemd(self, path: Path) -> None:
         """Every line reaches the journal, whose own limit drops those beyond about a thousand a second; other
         users can't read the database or its copies. `systemctl start` returns when a service serves, and a
@@ -111,7 +111,7 @@ class TestUnits:
         assert {name: found.get(name) for name in expected} == expected
         assert found.get("StateDirectoryMode") == ("0700" if "StateDirectory" in found else None)
 
-    @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
+    @every_case("path", UNITS)
     def test_its_settings_are_those_of_commands(self, path: Path, tmp_path: Path) -> None:
         """The file that the command reads, and besides it no more than the port of an instance."""
         words = [value for name, value in unit(path.name) if name == "Environment"]
@@ -239,7 +239,7 @@ class TestBackup:
         assert done.stderr
         assert [name for name in self.names(place) if name.startswith("petstore-")] == old
 
-    @pytest.mark.parametrize("number", ["", "0", "00", "-1", "all"])
+    @every_case("number", ["", "0", "00", "-1", "all"])
     def test_a_number_that_would_remove_everything_is_refused(self, place: Path, number: str) -> None:
         """Before anything is made."""
         assert self.back_up(place, number).returncode == 2

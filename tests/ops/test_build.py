@@ -32,50 +32,29 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A repository with two commits."""
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "first")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "second")
-    return folder
+def test_a_checkout(tmp_path: Path) -> None:
+    """As git itself says: of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
+    branch is noted in the repository that it belongs to, and of a tag, say, which is no branch."""
+    checkout, other = tmp_path / "checkout", tmp_path / "other"
+    checkout.mkdir()
+    git(checkout, "init", "-q")
+    for name in ("first", "second"):
+        git(checkout, "commit", "-q", "--allow-empty", "-m", name)
+    git(checkout, "worktree", "add", "-q", "-b", "other", str(other), "HEAD~1")
+    first, second = git(other, "rev-parse", "HEAD"), git(checkout, "rev-parse", "HEAD")
+    for change in ("status", "pack-refs --all"):
+        git(checkout, *change.split())
+        assert (build.of_checkout(checkout), build.of_checkout(other)) == (second, first)
+    git(checkout, "checkout", "-q", "--detach", "HEAD~1")
+    assert build.of_checkout(checkout) == first
 
 
-class TestCheckout:
-    """As git itself says."""
-
-    def test_a_branch(self, checkout: Path) -> None:
-        """Its file holds the hash."""
-        assert build.of_checkout(checkout) == git(checkout, "rev-parse", "HEAD")
-
-    def test_a_packed_branch(self, checkout: Path) -> None:
-        """`git gc` moves all branches into one file."""
-        git(checkout, "branch", "other", "HEAD~1")
-        git(checkout, "pack-refs", "--all")
-        assert build.of_checkout(checkout) == git(checkout, "rev-parse", "HEAD")
-
-    def test_a_commit_that_is_no_branch(self, checkout: Path) -> None:
-        """A checkout of a tag, for example."""
-        git(checkout, "checkout", "-q", "--detach", "HEAD~1")
-        assert build.of_checkout(checkout) == git(checkout, "rev-parse", "HEAD")
-
-    @pytest.mark.parametrize("packed", [False, True])
-    def test_a_worktree(self, checkout: Path, tmp_path: Path, packed: bool) -> None:
-        """Its branch is noted in the repository that it belongs to."""
-        other = tmp_path / "other"
-        git(checkout, "worktree", "add", "-q", "-b", "other", str(other), "HEAD~1")
-        if packed:
-            git(checkout, "pack-refs", "--all")
-        assert build.of_checkout(other) == git(other, "rev-parse", "HEAD") != build.of_checkout(checkout)
-
-    def test_no_checkout(self, tmp_path: Path) -> None:
-        """A directory of files, and a repository without a commit."""
-        assert build.of_checkout(tmp_path) == "unknown"
-        git(tmp_path, "init", "-q")
-        with pytest.raises(OSError, match="packed-refs"):
-            build.of_checkout(tmp_path)
+def test_no_checkout(tmp_path: Path) -> None:
+    """A directory of files, and a repository without a commit."""
+    assert build.of_checkout(tmp_path) == "unknown"
+    git(tmp_path, "init", "-q")
+    with pytest.raises(OSError, match="packed-refs"):
+        build.of_checkout(tmp_path)
 
 
 def test_a_program_from_an_archive_knows_its_commit(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,10 +14,11 @@ from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.errors import StoreUnavailable
 from petstore.ops import health
-from petstore.ops.counts import Counts, Levels, combine
+from petstore.ops.counts import Counts, Levels
 from petstore.ops.health import Health
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.wiring.application import Application
+from tests.support.cases import every_case
 from tests.support.service import call
 from tests.support.waiting import until
 
@@ -37,16 +40,19 @@ class Parts:
     async def ask_limiter(self) -> None:
         """Valkey is watched by the limiter itself."""
 
-    async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
-        """Ready, store up, limiter up."""
-        watched = Health(
+    def health(self, looks: Sequence[Callable[[], Awaitable[None]]] = (), **options: Any) -> Health:
+        return Health(
             probe=self.probe,
             ask_limiter=self.ask_limiter,
-            looks=[],
+            looks=looks,
             trouble=lambda: self.trouble,
             in_outage=lambda: self.in_outage,
-            limiter_outage=limiter_outage,
+            **options,
         )
+
+    async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
+        """Ready, store up, limiter up."""
+        watched = self.health(limiter_outage=limiter_outage)
         await watched.look()
         levels = Levels()
         watched.read(Counts(), levels)
@@ -69,7 +75,7 @@ async def test_what_each_fault_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await parts.gauges() == (0, 0, 1)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("runs", "shown"),
     [(None, None), (True, "ok"), (False, "its process does not run: jobs wait")],
 )
@@ -77,36 +83,14 @@ async def test_requests_are_served_without_the_background_process(
     runs: bool | None, shown: str | None
 ) -> None:
     """Operators see it at /readyz; the service stays ready."""
-
-    async def well() -> None:
-        pass
-
-    watched = health.Health(
-        probe=well,
-        ask_limiter=well,
-        looks=[],
-        trouble=lambda: None,
-        in_outage=lambda: False,
-        background=lambda: runs,
-    )
+    watched = Parts().health(background=lambda: runs)
     assert watched.checks().get("background") == shown
     assert watched.is_ready
-
-
-def test_one_worker_is_enough_to_fail() -> None:
-    """Of several workers the least is shown, not the sum."""
-    shown = combine([Levels(), Levels(ready=0, store_up=0, limiter_up=0), Levels()])
-    assert (shown.ready, shown.store_up, shown.limiter_up) == (0, 0, 0)
-    shown = combine([Levels(), Levels()])
-    assert (shown.ready, shown.store_up, shown.limiter_up) == (1, 1, 1)
 
 
 async def test_a_look_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store fails after it was asked, or somebody has locked a table: the others are looked at."""
     seen = 0
-
-    async def well() -> None:
-        pass
 
     async def fail() -> None:
         raise StoreUnavailable("It took too long.")
@@ -116,13 +100,7 @@ async def test_a_look_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyP
         seen += 1
 
     monkeypatch.setattr(health, "INTERVAL_SECONDS", 0)
-    watched = Health(
-        probe=well,
-        ask_limiter=well,
-        looks=[fail, count],
-        trouble=lambda: None,
-        in_outage=lambda: False,
-    )
+    watched = Parts().health([fail, count])
     with capture_logs() as lines:
         running = asyncio.create_task(watched.run())
         await until(lambda: seen > 1)

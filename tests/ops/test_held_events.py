@@ -5,7 +5,7 @@ from __future__ import annotations
 from structlog.testing import capture_logs
 
 from petstore.core.events import Held
-from petstore.ops.counts import Counts, Levels, combine
+from petstore.ops.counts import Counts, Levels
 from petstore.ops.held_events import HeldEvents
 
 
@@ -30,8 +30,3 @@ async def test_a_long_hold_is_logged_at_its_beginning_and_its_end() -> None:
         ("events go on", None, None),
         ("events are held back", "session 7 of anna", 7.0),
     ]
-
-
-def test_of_several_workers_the_longest_hold_is_shown() -> None:
-    """Each looks at the same server, at different moments."""
-    assert combine([Levels(), Levels(events_held_seconds=3.0), Levels()]).events_held_seconds == 3.0

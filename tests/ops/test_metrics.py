@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from pathlib import Path
 
 import pytest
 
 from petstore.core.errors import StoreUnavailable
 from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_LEVELS, STATUSES, WINDOWS, Counts, Levels
 from petstore.ops.metrics import Scrape
-from tests.support.clock import ManualClock
 from tests.support.contract import document
-from tests.support.service import Shop, open_shop
+from tests.support.service import Shop
 from tests.support.waiting import PATIENCE_SECONDS, until
 from tools.exchanges import arriving
 
@@ -121,28 +119,25 @@ class TestLevels:
         )
         assert (await scrape(shop))["petstore_requests_in_flight"] == 0
 
-    async def test_when_counters_were_saved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_when_counters_were_saved(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         """The time goes on with each save, and stands while saving fails."""
-        clock = ManualClock()
-        async with open_shop(tmp_path, clock) as shop:
-            flusher = shop.application.service.flusher
-            name = "petstore_counters_saved_timestamp_seconds"
+        flusher, name = shop.application.service.flusher, "petstore_counters_saved_timestamp_seconds"
+        await shop.ask("GET", "/v1/pets")
+        shop.clock.advance(100)
+        await flusher.save()
+        saved = (await scrape(shop))[name]
+        assert saved == shop.clock.now_ms() / 1_000
+
+        async def fail(*_: object) -> None:
+            raise StoreUnavailable("The disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(flusher, "_save", fail)
             await shop.ask("GET", "/v1/pets")
-            clock.advance(100)
-            await flusher.save()
-            saved = (await scrape(shop))[name]
-            assert saved == clock.now_ms() / 1_000
-
-            async def fail(*_: object) -> None:
-                raise StoreUnavailable("The disk is full.")
-
-            with monkeypatch.context() as patch:
-                patch.setattr(flusher, "_save", fail)
-                await shop.ask("GET", "/v1/pets")
-                clock.advance(100)
-                with pytest.raises(StoreUnavailable, match="full"):
-                    await flusher.save()
-            assert (await scrape(shop))[name] == saved
+            shop.clock.advance(100)
+            with pytest.raises(StoreUnavailable, match="full"):
+                await flusher.save()
+        assert (await scrape(shop))[name] == saved
 
     async def test_the_database_on_the_disk(self, shop: Shop) -> None:
         """The size of the file and of its log, and the room that is left."""

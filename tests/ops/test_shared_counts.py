@@ -100,7 +100,8 @@ def test_levels_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
 
 
 def test_levels_that_do_not_add_up() -> None:
-    """The fullest worker, the smallest bound, the newest start, the oldest save; the rest is summed."""
+    """The fullest worker, the smallest bound, the newest start, the oldest save, the longest hold of events,
+    and one worker that fails; the rest is summed."""
     first = Levels(
         open_descriptors=10, max_descriptors=100, started_at=5, counters_saved_at=9, resident_bytes=1
     )
@@ -110,6 +111,9 @@ def test_levels_that_do_not_add_up() -> None:
     assert combine([first, second]) == Levels(
         open_descriptors=20, max_descriptors=90, started_at=7, counters_saved_at=8, resident_bytes=3
     )
+    fails = Levels(ready=0, store_up=0, limiter_up=0, events_held_seconds=3.0)
+    shown = combine([Levels(), fails, Levels(events_held_seconds=2.0)])
+    assert (shown.ready, shown.store_up, shown.limiter_up, shown.events_held_seconds) == (0, 0, 0, 3.0)
 
 
 def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -> None:
