@@ -11,7 +11,6 @@ from petstore.cli import billing
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.lists import bills
 from tests.cli.conftest import Cli
 from tests.support.cases import every_case
 
@@ -82,13 +81,6 @@ class TestForms:
         result = year.run("usage", "--all", *DECEMBER, "--sum")
         assert result.stdout.splitlines()[-1] == end
         assert result.stderr == "Rows not shown: 1. --csv or --json prints all.\n"
-
-    @every_case("page_days", [1, 31, 61, 62, 10_000])
-    def test_pages(self, year: Cli, monkeypatch: pytest.MonkeyPatch, page_days: int) -> None:
-        """However many accounts are read at once, the bill is the same."""
-        whole = {form: year.ok("usage", "--all", *DECEMBER, form) for form in ("--csv", "--json")}
-        monkeypatch.setattr(bills, "_PAGE_DAYS", page_days)
-        assert {form: year.ok("usage", "--all", *DECEMBER, form) for form in whole} == whole
 
     def test_nothing(self, year: Cli) -> None:
         """Before the first account: an empty array, a heading, a sentence."""

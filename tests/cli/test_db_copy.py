@@ -26,6 +26,7 @@ from petstore.transactions.rows import TABLES
 from petstore.wiring.administration import Store
 from tests.cli.conftest import Cli
 from tests.support.backends import make_file
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
@@ -208,7 +209,7 @@ class TestRefused:
         message = shop.refused(1, *copy(shop, server))
         assert "is damaged and was not copied" in message
 
-    @pytest.mark.parametrize("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
+    @every_case("pair", [("pg", "sqlite"), ("pg", "pg"), ("sqlite", "sqlite")])
     def test_another_pair_of_databases(self, empty: Cli, pair: tuple[str, str]) -> None:
         """Wrong usage: the one way there is, is told."""
         urls = {"pg": "postgresql://a/b", "sqlite": f"sqlite:///{empty.database}"}
@@ -222,7 +223,7 @@ class TestRefused:
         assert "it can't be reached; check that it runs, and its address in TO." in message
         assert "secret" not in message
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("source", "target", "told"),
         [
             ("mysql://a/b", "postgresql://a/b", "FROM is not understood"),

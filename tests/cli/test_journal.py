@@ -12,6 +12,7 @@ from petstore.core.journal import JournalQuery
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
 from tests.support.backends import execute_in_file
+from tests.support.cases import every_case
 from tests.support.journal import Audit
 
 # Each line after the ones before: a command that changes something, and the types of its entries. What is
@@ -148,7 +149,7 @@ class TestShown:
         assert [entry["id"] for entry in shop.json("journal", "--actor", actor)] == [4, 3, 2, 1]
         assert "--before 3" in shop.run("journal", "--actor", actor, "--limit", "2").stderr
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("since", "found"),
         [
             ("1s", 1),

@@ -57,11 +57,6 @@ class TestSet:
             }
         ]
 
-    def test_same_status_changes_nothing(self, animals: Cli) -> None:
-        """No entry in the journal for what was so before."""
-        assert animals.json("pets", "set", "3", "--status", "sold")["status"] == "sold"
-        assert [entry["type"] for entry in animals.json("journal", "--about", "pet:3")] == ["pet.added"]
-
     def test_changes_what_is_given(self, animals: Cli) -> None:
         """The rest stays; a name is kept exactly."""
         changed = animals.json("pets", "set", "2", "--name", " Ω ", "--category", "-5")

@@ -286,16 +286,25 @@ def printed(code: str, **variables: str) -> str:
     return done.stdout
 
 
-def test_version_loads_next_to_nothing() -> None:
+_OF_MAIL = {"email", "aiosmtplib", "structlog"}
+
+
+@pytest.mark.parametrize(
+    ("line", "heavy"),
+    [
+        ("--version", {"httptools", "starlette", "rich", "structlog", "msgspec", "apsw", "asyncio", "yaml"}),
+        *((line, _OF_MAIL) for line in ("--help", "notifications test --help", "accounts list")),
+    ],
+)
+def test_a_command_loads_nothing_that_it_does_not_need(program: Program, line: str, heavy: set[str]) -> None:
     """What makes a start slow is not imported for it; a count of modules, since a time would flicker."""
     code = (
-        "import sys; sys.argv = ['petstore', '--version']\n"
+        f"import sys; sys.argv = ['petstore', *{line.split()}]\n"
         "from petstore.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'httptools', 'starlette', 'rich', 'structlog', 'msgspec', 'apsw', 'asyncio', 'yaml'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        f"print(sorted({heavy} & set(sys.modules)))"
     )
-    assert printed(code).splitlines()[-1] == "[]"
+    assert printed(code, **program.environment).splitlines()[-1] == "[]"
 
 
 def test_a_service_loads_no_tables_for_terminals() -> None:

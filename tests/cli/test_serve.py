@@ -23,6 +23,7 @@ from petstore.storage.postgres import upkeep
 from petstore.wiring.administration import backend_of
 from tests.cli.conftest import Cli
 from tests.cli.test_root import LEAVES
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.postgres import fresh_database, plain_user
@@ -326,17 +327,16 @@ def test_an_unexpected_error_is_a_line_of_the_log(service: Service, monkeypatch:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("by", ["option", "setting"])
-    def test_several_workers_without_shared_counters(self, service: Service, by: str) -> None:
+    def test_several_workers_without_shared_counters(self, service: Service) -> None:
         """Each would grant every plan's whole limit: the reason, the remedy, exit 78, and nothing is made."""
-        if by == "setting":
-            service.settings["PETSTORE_WORKERS"] = "2"
-        message = service.refuse(78, *(["--workers", "2"] if by == "option" else []))
+        message = service.refuse(78, "--workers", "2")
+        service.settings["PETSTORE_WORKERS"] = "2"
+        assert service.refuse(78) == message
         assert "PETSTORE_WORKERS=2 needs shared counters" in message
         assert "set PETSTORE_VALKEY_URL=valkey://" in message
         assert list(service.folder.iterdir()) == []
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("fault", "remedy"),
         [
             (PermissionError(errno.EACCES, "Permission denied"), "Set PETSTORE_PORT to 1024 or above"),

@@ -10,16 +10,12 @@ import apsw
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_reads import state
 from tests.support.cases import every_case
 from tests.support.postgres import fresh_database
 from tests.support.rights import without_rights
 from tests.support.schemas import knowing
 from tools.servers import petstore
-
-
-def files(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """The mode and content of each."""
-    return {file.name: (file.stat().st_mode, file.read_bytes()) for file in folder.iterdir()}
 
 
 @pytest.fixture
@@ -54,9 +50,9 @@ class TestRefresh:
         place.mkdir()
         shop.ok("db", "backup", f"{place}/backup.db")
         (place / "backup.db").chmod(0o444)
-        before = files(place)
+        before = state(place)
         assert staging.json("staging", "refresh", f"{place}/backup.db")["animals"] == 1
-        assert files(place) == before
+        assert state(place) == before
 
     def test_from_a_folder_that_is_only_read(self, staging: Cli, shop: Cli, tmp_path: Path) -> None:
         """A backup is; where a file has a write-ahead log, the error says what to name instead."""

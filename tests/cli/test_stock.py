@@ -17,16 +17,11 @@ from typing import Any, BinaryIO
 
 import apsw
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from petstore.cli.files import whole_file
 from petstore.core.lists.table_lists import TableList
-from petstore.core.values import NAME
 from tests.cli.conftest import Cli
-from tests.support.backends import make_file
 from tests.support.cases import every_case
-from tests.support.clock import ManualClock
 
 HEADER = "name,categoryId,status\r\n"
 
@@ -71,25 +66,19 @@ def bad_lines(cli: Cli, text: str | bytes, *options: str, name: str = "stock.csv
 
 class TestCsv:
     def test_columns_stand_in_any_order(self, store: Cli) -> None:
-        """The header names them; a status may be missing as a cell or as a column."""
+        """The header names them; a status may be missing as a cell or as a column. A byte order mark, as
+        spreadsheets write it, is no name, and empty lines are no rows."""
         text = 'status,name,categoryId\r\nsold,"Lu""na, ""x""",-7\r\n,Rex,9223372036854775807\r\n'
         assert (
             store.ok("pets", "import", put(store, text)) == "2 added, 0 changed, 0 unchanged, 0 rejected.\n"
         )
-        store.ok("pets", "import", put(store, "categoryId,name\n1,Mia\n"))
+        store.ok("pets", "import", put(store, "\ufeff\r\ncategoryId,name\r\n\r\n1,Mia\r\n"))
         assert store.ok("pets", "import", put(store, HEADER)).startswith("0 added, 0 changed, 0 unchanged")
         assert listed(store) == [
             ('Lu"na, "x"', -7, "sold"),
             ("Rex", 2**63 - 1, "available"),
             ("Mia", 1, "available"),
         ]
-
-    def test_a_byte_order_mark_is_no_name(self, store: Cli) -> None:
-        """As spreadsheets write UTF-8; empty lines are no rows."""
-        store.ok(
-            "pets", "import", put(store, b"\xef\xbb\xbf\r\nname,categoryId\r\n\r\n\xc3\x9cnal,1\r\n\r\n")
-        )
-        assert listed(store) == [("Ünal", 1, "available")]
 
     def test_every_fault_has_its_line(self, store: Cli) -> None:
         """In a shop's words and the interface's, also after cells of several lines."""
@@ -376,12 +365,6 @@ class TestSourceKey:
             "line 1: sku: expected a string, got an integer."
         ]
 
-    def test_a_list_without_the_column_is_refused(self, store: Cli) -> None:
-        """Else each night would add all animals anew."""
-        assert "No column is called 'sku'" in store.refused(
-            1, "pets", "import", put(store, HEADER + "Rex,1,\n"), "--source-key", "sku"
-        )
-
 
 class TestExport:
     def test_an_export_is_a_list(self, store: Cli) -> None:
@@ -398,10 +381,13 @@ class TestExport:
             store.ok("pets", "export", "--category", "-2")
             == "name,categoryId,status,price,note\n'-Mia,-2,available,,\"'=1\nx\"\n"
         )
+        names = ("'=x", "''=x", "=x", "'x", "\u2028x", "# x", "\ufeffx")
+        rows = "".join(json.dumps({"sku": each, "name": each, "categoryId": 1}) + "\n" for each in names)
+        store.ok("pets", "import", put(store, rows, "odd.jsonl"), "--source-key", "sku")
         for name in ("out.csv", "out.jsonl"):
             path = str(store.folder / name)
             assert store.ok("pets", "export", path, "--source-key", "sku") == ""
-            assert store.ok("pets", "import", path, "--source-key", "sku").startswith("0 added, 0 changed, 2")
+            assert store.ok("pets", "import", path, "--source-key", "sku").startswith("0 added, 0 changed, 9")
 
     def test_it_crosses_pages(self, store: Cli) -> None:
         """Every animal once, whatever the number of pages."""
@@ -457,27 +443,3 @@ class TestExport:
         """It is no file that could be replaced."""
         store.ok("pets", "export", "/dev/null", "--format", "csv")
         assert Path("/dev/null").is_char_device()
-
-
-NAMES = st.from_regex(NAME, fullmatch=True) | st.text("'=+-@\t\" ,;\uff1d", min_size=1).filter(NAME.fullmatch)
-
-
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
-@given(names=st.lists(NAMES, max_size=20), kind=st.sampled_from(["csv", "jsonl"]))
-@example(names=["'=x", "''=x", "=x", "'x", "\u2028x", "# x", "\ufeffx"], kind="csv")
-@example(names=["\u2028x", "# x", "\ufeffx"], kind="jsonl")
-def test_every_valid_name_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, names: list[str], kind: str
-) -> None:
-    """What an export writes, an import reads as the same animals, in both formats."""
-    first, second = (Cli(tmp_path_factory.mktemp("round"), ManualClock()) for _ in range(2))
-    for each in (first, second):
-        make_file(each.database)
-    rows = "".join(json.dumps({"name": name, "categoryId": at}) + "\n" for at, name in enumerate(names))
-    if rows:
-        first.ok("pets", "import", put(first, rows, "stock.jsonl"))
-    exported = first.run("pets", "export", "--format", kind).stdout_bytes
-    if exported:
-        second.ok("pets", "import", put(second, exported, f"stock.{kind}"))
-    assert listed(second) == listed(first) == [(name, at, "available") for at, name in enumerate(names)]

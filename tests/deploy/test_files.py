@@ -36,6 +36,7 @@ from tests.deploy.files import (
     tool,
     unit,
 )
+from tests.support.cases import every_case
 from tests.support.valkey import find_valkey
 from tools.servers.ports import free_port
 from tools.servers.valkey import Valkey
@@ -205,7 +206,7 @@ class TestWebhooks:
             "nginx": {"outside"},
         }
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("address", "allowed"),
         [
             ("1.1.1.1", True),

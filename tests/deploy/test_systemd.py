@@ -212,16 +212,6 @@ class TestBackup:
         assert f"copies/{new}." in done.stdout
         assert others == ahead[1:]
 
-    def test_a_copy_can_be_restored(self, place: Path) -> None:
-        """It is a database of its own, and sound."""
-        self.back_up(place)
-        (copy,) = self.names(place)
-        shell = environment({"database_url": f"sqlite:///{place}/restored.db"})
-        command: list[str | Path] = [PROGRAM, "db", "restore", place / "copies" / copy]
-        done = subprocess.run(command, env=shell, capture_output=True, text=True, timeout=50, check=False)
-        assert done.returncode == 0, done.stderr
-        assert "keys            1" in done.stdout
-
     @pytest.mark.parametrize("fault", ["gone", "damaged"])
     def test_without_a_sound_copy_nothing_is_removed(self, place: Path, fault: str) -> None:
         """The copies from before are what is left; none that is unsound takes the place of one of them."""

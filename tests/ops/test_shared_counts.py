@@ -14,7 +14,7 @@ from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combi
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
-SCRAPES = 100
+SCRAPES = 40
 
 
 def sample(metrics: Metrics, name: str) -> float:
@@ -129,7 +129,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_sums_never_fall(tmp_path: Path) -> None:
-    """A hundred scrapes of two workers in turn, while both count and others die: not even by a rounding."""
+    """Scrapes of two workers in turn, while both count and others die: not even by a rounding."""
     chance = random.Random(1)
     dead = ended_process()
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(2)]
