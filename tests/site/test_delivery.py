@@ -9,11 +9,12 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from starlette.requests import Request
 
+from petstore.core.errors import Unavailable
 from petstore.core.negotiation import prefers_html, takes_gzip
 from petstore.site import reference
 from petstore.site.budget import Budget
@@ -24,7 +25,7 @@ from petstore.web.slots import Slots
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.server import Server
-from tests.support.service import Shop, open_shop
+from tests.support.service import Shop, open_shop, settle
 from tests.support.waiting import PATIENCE_SECONDS
 
 BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
@@ -61,36 +62,53 @@ class TestNegotiation:
         assert takes_gzip([accept_encoding]) is taken
 
 
+GET = {"type": "http", "method": "GET"}
+
+
+async def three() -> AsyncGenerator[bytes, None]:
+    for _ in range(3):
+        yield b"chunk"
+
+
+def streamed(chunks: AsyncGenerator[bytes, None], maker: ChunkMaker | None = None) -> Streamed:
+    return Streamed(chunks, {}, "text/csv", maker or ChunkMaker(Slots(ManualClock())))
+
+
+async def stays() -> Any:
+    """A client."""
+    await asyncio.Event().wait()
+
+
+async def takes(_: object) -> None:
+    """All that is sent."""
+
+
+async def _made_when_sent(method: str, receive: Callable[[], Awaitable[Any]]) -> list[int]:
+    """How many of the three chunks were made when each message was sent."""
+    made, sent = 0, list[int]()
+
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        nonlocal made
+        async for chunk in three():
+            made += 1
+            yield chunk
+
+    async def send(_message: object) -> None:
+        sent.append(made)
+
+    response = streamed(chunks())
+    assert "content-length" not in response.headers
+    await response(GET | {"method": method}, receive, send)
+    return sent
+
+
 class TestStreaming:
     """A body that is made while it is sent."""
-
-    async def _answer(self, method: str, receive: Callable[[], Awaitable[Any]]) -> list[int]:
-        """How many of the three chunks were made when each message was sent."""
-        made = 0
-        sent: list[int] = []
-
-        async def chunks() -> AsyncGenerator[bytes, None]:
-            nonlocal made
-            for _ in range(3):
-                made += 1
-                yield b"chunk"
-
-        async def send(_message: object) -> None:
-            sent.append(made)
-
-        response = Streamed(chunks(), {}, "text/csv", ChunkMaker(Slots(ManualClock())))
-        assert "content-length" not in response.headers
-        await response({"type": "http", "method": method}, receive, send)
-        return sent
 
     @pytest.mark.parametrize(("method", "sent"), [("GET", [0, 1, 2, 3, 3]), ("HEAD", [0, 0])])
     async def test_a_chunk_is_made_when_the_last_was_taken(self, method: str, sent: list[int]) -> None:
         """And none for HEAD."""
-
-        async def stays() -> None:
-            await asyncio.Event().wait()
-
-        assert await self._answer(method, stays) == sent
+        assert await _made_when_sent(method, stays) == sent
 
     async def test_it_stops_when_the_client_goes(self) -> None:
         """What nobody reads is not made."""
@@ -99,48 +117,29 @@ class TestStreaming:
         async def goes() -> Any:
             return messages.pop(0)
 
-        assert await self._answer("GET", goes) == [0, 1]
+        assert await _made_when_sent("GET", goes) == [0, 1]
 
     async def test_it_is_not_ended_as_a_whole_one_when_it_may_not_go_on(self) -> None:
         """So that the server ends the connection instead."""
-        answers, sent = [True, False], list[Any]()
-
-        async def chunks() -> AsyncGenerator[bytes, None]:
-            for _ in range(3):
-                yield b"chunk"
-
-        async def stays() -> Any:
-            await asyncio.Event().wait()
+        sent, response = list[Any](), streamed(three())
+        response.may_go_on = AsyncMock(side_effect=[True, False])
 
         async def send(message: Any) -> None:
             sent.append(message)
 
-        async def may_go_on() -> bool:
-            return answers.pop(0)
-
-        response = Streamed(chunks(), {}, "text/csv", ChunkMaker(Slots(ManualClock())))
-        response.may_go_on = may_go_on
-        await response({"type": "http", "method": "GET"}, stays, send)
+        await response(GET, stays, send)
         assert [message.get("more_body") for message in sent] == [None, True]
 
     async def test_what_makes_it_ends_with_it(self) -> None:
         """At once when the client goes: its question to the store does not stay open until memory is
         collected."""
 
-        async def chunks() -> AsyncGenerator[bytes, None]:
-            while True:
-                yield b"chunk"
-
         async def goes() -> Any:
             return {"type": "http.disconnect"}
 
-        async def takes(_: object) -> None:
-            pass
-
-        making = chunks()
+        making = three()
         await anext(making)
-        response = Streamed(making, {}, "text/csv", ChunkMaker(Slots(ManualClock())))
-        await response({"type": "http", "method": "GET"}, goes, takes)
+        await streamed(making)(GET, goes, takes)
         with pytest.raises(StopAsyncIteration):
             await anext(making)
 
@@ -157,21 +156,14 @@ class TestStreaming:
                 at_once -= 1
                 yield b"chunk"
 
-        async def stays() -> Any:
-            await asyncio.Event().wait()
-
-        async def takes(_: object) -> None:
-            pass
-
         async def does_not_read(message: Any) -> None:
             if message["type"] == "http.response.body":
                 await stuck.wait()
 
-        responses = [Streamed(chunks(), {}, "text/csv", maker) for _ in range(5)]
-        scope = {"type": "http", "method": "GET"}
-        slow = asyncio.create_task(responses[0](scope, stays, does_not_read))
+        responses = [streamed(chunks(), maker) for _ in range(5)]
+        slow = asyncio.create_task(responses[0](GET, stays, does_not_read))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await asyncio.gather(*(response(scope, stays, takes) for response in responses[1:]))
+            await asyncio.gather(*(response(GET, stays, takes) for response in responses[1:]))
         assert (most, slow.done()) == (1, False)
         stuck.set()
         await slow
@@ -264,34 +256,18 @@ class TestAddress:
             assert await self.shown(shop, other) == "http://shop.example"
 
 
-class _Pages:
-    """In the place of the templates; counts what is asked of it."""
-
-    def __init__(self) -> None:
-        self.rendered = 0
-        self.may_go_on = threading.Event()
-
-    def page(self, path: str) -> str:
-        self.rendered += 1
-        assert self.may_go_on.wait(10)
-        return f"{path} at {EXAMPLE}"
-
-    def search(self, query: str) -> str:
-        raise NotImplementedError
-
-    def error(self, status: int, message: str, root: str) -> str:
-        raise NotImplementedError
-
-    def switches(self, **values: Any) -> str:
-        raise NotImplementedError
-
-    def status(self, **values: Any) -> str:
-        raise NotImplementedError
+@pytest.fixture
+def source() -> Mock:
+    """In the place of the templates."""
+    templates = Mock()
+    templates.page.side_effect = lambda path: f"{path} at {EXAMPLE}"
+    templates.search.side_effect = str
+    return templates
 
 
-def _pages(source: _Pages, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
-    none = Budget(clock, burst=0, per_second=0)
-    return RenderedPages(lambda: source, {}, "", Budget(clock, burst=burst, per_second=per_second), none)
+def _pages(source: Mock, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
+    budgets = [Budget(clock, burst=burst, per_second=per_second) for _ in range(2)]
+    return RenderedPages(lambda: source, {}, "", *budgets)
 
 
 async def _text(pages: RenderedPages, address: str) -> str:
@@ -302,22 +278,57 @@ async def _text(pages: RenderedPages, address: str) -> str:
 class TestCost:
     """What pages cost the process."""
 
-    async def test_rendering_leaves_the_event_loop_free(self, clock: ManualClock) -> None:
+    async def test_rendering_leaves_the_event_loop_free(self, source: Mock, clock: ManualClock) -> None:
         """It takes place in a thread, once for all who wait; the loop runs meanwhile."""
-        source = _Pages()
+        may_go_on = threading.Event()
+        source.page.side_effect = lambda _: str(may_go_on.wait(PATIENCE_SECONDS))
         pages = _pages(source, clock, burst=1)
         asked = [asyncio.create_task(pages.page("docs", "http://a")) for _ in range(5)]
         for _ in range(20):
             await asyncio.sleep(0)
         assert not any(task.done() for task in asked)
-        source.may_go_on.set()
+        may_go_on.set()
         assert len({id(await task) for task in asked}) == 1
-        assert source.rendered == 1
+        source.page.assert_called_once()
 
-    async def test_invented_hosts_cost_no_more_than_the_budget(self, clock: ManualClock) -> None:
+    async def test_other_pages_do_not_wait_for_the_index(self, source: Mock, clock: ManualClock) -> None:
+        """Which the first search of a process makes."""
+        may_go_on = threading.Event()
+        source.search.side_effect = lambda _: str(may_go_on.wait(PATIENCE_SECONDS))
+        source.error.return_value = "Nothing"
+        pages = _pages(source, clock, burst=1)
+        searching = asyncio.create_task(pages.search("limits", ""))
+        await settle()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS / 2):
+                await pages.page("docs", "")
+                assert await pages.error(404, "Nothing", "/nothing") == "Nothing"
+            assert not searching.done()
+        finally:
+            may_go_on.set()
+            await searching
+
+    async def test_endless_queries_cost_no_more_than_the_budget(
+        self, source: Mock, clock: ManualClock
+    ) -> None:
+        """Beyond it they are refused, those that are kept are not, which are 32; the budget fills."""
+        pages = _pages(source, clock, burst=40, per_second=2)
+        for number in range(40):
+            await pages.search(f"{number}", "")
+        with pytest.raises(Unavailable) as refused:
+            await pages.search("0", "")
+        assert refused.value.retry_after_seconds == 1
+        for number in range(39, 7, -1):
+            await pages.search(f"{number}", "")
+        assert source.search.call_count == 40
+        clock.advance(0.5)
+        await pages.search("one more", "")
+        assert source.search.call_count == 41
+
+    async def test_invented_hosts_cost_no_more_than_the_budget(
+        self, source: Mock, clock: ManualClock
+    ) -> None:
         """Beyond it readers see the example's address, and later their own again."""
-        source = _Pages()
-        source.may_go_on.set()
         pages = _pages(source, clock, burst=3, per_second=2)
         hosts = [f"http://host-{number}" for number in range(1_000)]
         shown = [await _text(pages, host) for host in hosts]
@@ -325,7 +336,7 @@ class TestCost:
         assert set(shown[3:]) == {f"docs at {EXAMPLE}"}
         clock.advance(0.5)
         assert await _text(pages, "http://late") == "docs at http://late"
-        assert source.rendered == 5
+        assert source.page.call_count == 5
 
     async def test_the_reference_is_made_once(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
         """For all addresses, as Markdown and for searches: it takes 0.3 s of a thread."""
@@ -336,10 +347,8 @@ class TestCost:
                 assert (await shop.call("GET", path, [("host", host)])).status == 200
         read.assert_called_once()
 
-    async def test_few_pages_are_kept(self, clock: ManualClock) -> None:
+    async def test_few_pages_are_kept(self, source: Mock, clock: ManualClock) -> None:
         """The 32 that were asked for last, however many addresses there are."""
-        source = _Pages()
-        source.may_go_on.set()
         pages = _pages(source, clock, burst=100)
         hosts = [f"http://host-{number}" for number in range(100)]
         for host in hosts:

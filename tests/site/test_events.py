@@ -12,7 +12,7 @@ import pytest
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import PetstoreError
 from petstore.core.event_examples import example
-from petstore.core.events import TYPES, Event, EventQuery, EventType
+from petstore.core.events import TYPES, Event, EventQuery
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
@@ -22,7 +22,6 @@ from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
 from tests.support import contract
-from tests.support.cases import every_case
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
 
@@ -90,12 +89,6 @@ def _check(shown: dict[str, Any], written: list[dict[str, Any]], is_whole: bool)
         assert not types or shown[name] is None or type(shown[name]) in types, name
 
 
-@every_case("kind", TYPES)
-async def test_a_type_has_an_example(kind: EventType) -> None:
-    """A new type needs one in site/events.py."""
-    assert example(kind).type == kind.name
-
-
 async def test_an_example_has_what_the_store_writes(made: dict[str, list[Event]]) -> None:
     """A new object and a removed one have all members, a change some."""
     assert made.keys() == {kind.name for kind in TYPES}
@@ -108,7 +101,8 @@ async def test_an_example_has_what_the_store_writes(made: dict[str, list[Event]]
 
 
 async def test_the_page_has_each_type_once(shared_shop: Shop) -> None:
-    """At an anchor of its name, with its sentence and an example that the contract allows."""
+    """In the section of its subject, which says who sees it, at an anchor of its name, with its sentence and
+    an example that the contract allows."""
     page = (await shared_shop.call("GET", "/docs/events")).body.decode()
     sections = [
         (name, html.unescape(re.sub("<[^>]+>", "", text)), html.unescape(re.sub("<[^>]+>", "", code)))
@@ -121,15 +115,7 @@ async def test_the_page_has_each_type_once(shared_shop: Shop) -> None:
         event = msgspec.json.decode(code)
         contract.check_value(schema, event, kind.name)
         assert event["type"] == kind.name
-
-
-@every_case("kind", TYPES)
-async def test_it_says_who_sees_a_type(shared_shop: Shop, kind: EventType) -> None:
-    """In the section of its subject."""
-    page = (await shared_shop.call("GET", "/docs/events")).body.decode()
-    group = page.partition(f'<h2 id="{kind.subject}.*">')[2].partition("<h2")[0]
-    assert f'<h3 id="{kind.name}">' in group
-    assert ("Every account sees these" in group, "Only your own account sees these" in group) == (
-        kind.is_shared,
-        not kind.is_shared,
-    )
+        group = page.partition(f'<h2 id="{kind.subject}.*">')[2].partition("<h2")[0]
+        assert f'<h3 id="{kind.name}">' in group
+        seen_by = ["Every account sees these" in group, "Only your own account sees these" in group]
+        assert seen_by == [kind.is_shared, not kind.is_shared]

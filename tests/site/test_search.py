@@ -1,26 +1,20 @@
-"""The search over all pages: what is found first, what odd queries do, what it costs."""
+"""The search over all pages: what is found first, what odd queries do."""
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
-import threading
 from urllib.parse import quote, urljoin
 
 import pytest
 
-from petstore.core.errors import BY_CODE, Unavailable
+from petstore.core.errors import BY_CODE
 from petstore.core.events import TYPES
-from petstore.site.budget import Budget
 from petstore.site.contents import PAGES
-from petstore.site.rendered import RenderedPages
 from tests.support import contract
 from tests.support.answers import check_error
 from tests.support.cases import every_case
-from tests.support.clock import ManualClock
-from tests.support.service import Shop, settle
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -164,64 +158,3 @@ class TestOddQueries:
         main = page.partition("<main")[2]
         for each in PAGES:
             assert f'<a href="../{each.path}">{each.label}</a>' in main
-
-
-class _Pages:
-    """In the place of the templates; counts searches."""
-
-    def __init__(self) -> None:
-        self.searched = 0
-        self.may_go_on = threading.Event()
-        self.may_go_on.set()
-
-    def page(self, path: str) -> str:
-        return path
-
-    def search(self, query: str) -> str:
-        self.searched += 1
-        assert self.may_go_on.wait(PATIENCE_SECONDS)
-        return query
-
-    def error(self, status: int, message: str, root: str) -> str:
-        return message
-
-    def switches(self, **values: object) -> str:
-        raise NotImplementedError
-
-    def status(self, **values: object) -> str:
-        raise NotImplementedError
-
-
-async def test_endless_queries_cost_no_more_than_the_budget(clock: ManualClock) -> None:
-    """Beyond it they are refused, those that are kept are not; 32 are kept, and the budget fills again."""
-    source = _Pages()
-    none = Budget(clock, burst=0, per_second=0)
-    pages = RenderedPages(lambda: source, {}, "", none, Budget(clock, burst=40, per_second=2))
-    for number in range(40):
-        await pages.search(f"{number}", "")
-    with pytest.raises(Unavailable) as refused:
-        await pages.search("0", "")
-    assert refused.value.retry_after_seconds == 1
-    for number in range(39, 7, -1):
-        await pages.search(f"{number}", "")
-    assert source.searched == 40
-    clock.advance(0.5)
-    await pages.search("one more", "")
-    assert source.searched == 41
-
-
-async def test_other_pages_do_not_wait_for_the_index(clock: ManualClock) -> None:
-    """Which the first search of a process makes."""
-    source, budget = _Pages(), Budget(clock, burst=1, per_second=0)
-    source.may_go_on.clear()
-    pages = RenderedPages(lambda: source, {}, "", budget, budget)
-    searching = asyncio.create_task(pages.search("limits", ""))
-    await settle()
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS / 2):
-            await pages.page("docs", "")
-            assert await pages.error(404, "Nothing", "/nothing") == "Nothing"
-        assert not searching.done()
-    finally:
-        source.may_go_on.set()
-        await searching
