@@ -106,13 +106,6 @@ class Test200:
         for path in (told["reference"], told["openapi"], told["documentation"]):
             assert (await shop.call("GET", path)).status == 200
 
-    async def test_the_deprecation_notice_names_the_published_date(self, shop: Shop) -> None:
-        """What the Link of getPet leads to says when the operation goes and what replaces it."""
-        answer = await shop.call("GET", "/docs/deprecation")
-        assert b"5 December 2030" in answer.body
-        assert b"GET /v1/pets?id=7" in answer.body
-        assert b"GET /v1/pets?status=available" in answer.body
-
 
 async def test_the_start_page_for_browsers(shop: Shop) -> None:
     """A page with the way to the reference, the documents, the console and a first request."""
@@ -123,8 +116,6 @@ async def test_the_start_page_for_browsers(shop: Shop) -> None:
     targets = {urljoin("/", reference) for reference in re.findall('href="([^"#]+)"', text)}
     assert {"/docs/reference", "/openapi.json", "/openapi.yaml", "/docs/deprecation", "/console"} <= targets
     assert "/v1/pets" in text
-    for target in targets - {"/console"}:
-        assert (await shop.call("GET", target)).status == 200
 
 
 async def test_a_console_that_is_not_served_is_not_named(tmp_path: Path, clock: ManualClock) -> None:
@@ -167,10 +158,12 @@ class TestFiles:
         ):
             assert (await shop.call("GET", path)).status == 404
 
-    async def test_the_deprecation_page_names_the_date(self, tmp_path: Path, clock: ManualClock) -> None:
-        """The configured one."""
+    async def test_the_deprecation_page(self, tmp_path: Path, clock: ManualClock) -> None:
+        """It says when the operation goes, as configured, and what replaces it."""
         async with open_shop(tmp_path, clock, removal_date="2031-06-01") as shop:
-            assert b"1 June 2031" in (await shop.call("GET", "/docs/deprecation")).body
+            page = (await shop.call("GET", "/docs/deprecation")).body
+        for said in (b"1 June 2031", b"GET /v1/pets?id=7", b"GET /v1/pets?status=available"):
+            assert said in page
 
 
 class TestDocuments:
@@ -273,11 +266,12 @@ class TestErrors:
     @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     async def test_head(self, shop: Shop, path: str) -> None:
         """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser
-        guesses what it is."""
+        guesses what it is, and nothing says what runs here."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
         assert head.status == 200
         assert head.headers["x-content-type-options"] == "nosniff"
         assert head.headers.keys() == whole.headers.keys()
+        assert not {"server", "x-powered-by", "via"} & set(head.headers)
 
     async def test_the_site_needs_no_key_and_costs_nothing(self, shop: Shop) -> None:
         """Limits are the interface's."""
@@ -287,9 +281,3 @@ class TestErrors:
             assert answer.status == 200
             assert "x-ratelimit-limit" not in answer.headers
         assert (await shop.ask("GET", "/v1/pets", key=key)).headers["x-ratelimit-remaining"] == "59"
-
-    async def test_no_server_version(self, shop: Shop) -> None:
-        """Nothing says what runs here."""
-        for path in (*PAGES, *DOCUMENTS, *OPS, "/nothing"):
-            headers = (await shop.call("GET", path)).headers
-            assert not {"server", "x-powered-by", "via"} & set(headers)

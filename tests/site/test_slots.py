@@ -1,4 +1,4 @@
-"""Slots for work that takes milliseconds."""
+"""Slots for work that takes milliseconds. Requests come between two: tests/console/test_guard.py."""
 
 from __future__ import annotations
 
@@ -10,31 +10,6 @@ import pytest
 from petstore.web.slots import Slots
 from tests.support.clock import ManualClock
 from tests.support.waiting import PATIENCE_SECONDS
-
-
-async def test_requests_come_between_two_slots(clock: ManualClock) -> None:
-    """Of many pieces of work that were asked for at once, in the order of asking, each is in a round of the
-    loop of its own."""
-    rounds, done = 0, list[tuple[int, int]]()
-    slots, is_over = Slots(clock), asyncio.Event()
-
-    async def others() -> None:
-        nonlocal rounds
-        while not is_over.is_set():
-            rounds += 1
-            await asyncio.sleep(0)
-
-    async def work(number: int) -> None:
-        await slots.wait()
-        done.append((number, rounds))
-
-    beside = asyncio.create_task(others())
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await asyncio.gather(*map(work, range(8)))
-    is_over.set()
-    await beside
-    assert [number for number, _ in done] == list(range(8))
-    assert len({when for _, when in done}) == 8
 
 
 async def test_after_a_slot_comes_a_rest_as_long(clock: ManualClock) -> None:

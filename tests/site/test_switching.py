@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
@@ -32,39 +31,21 @@ def token(server: Server) -> str:
 class TestOverTheWire:
     """As a provider of mail asks: with the address of List-Unsubscribe, and nothing of the page."""
 
-    @pytest.mark.parametrize(
-        ("media_type", "body"),
-        [
-            ("application/x-www-form-urlencoded", b"List-Unsubscribe=One-Click"),
-            ("multipart/form-data; boundary=x", b"--x\r\n\r\nOne-Click\r\n--x--\r\n"),
-            ("application/x-www-form-urlencoded", iter([b"List-Unsubscribe=", b"One-Click"])),
-        ],
-        ids=["form", "multipart", "chunks"],
-    )
-    def test_one_click(
-        self, server: Server, token: str, media_type: str, body: bytes | Iterator[bytes]
-    ) -> None:
+    def test_one_click(self, server: Server, token: str) -> None:
         """It is 200 at once; the same connection takes the next request, or says that it ends."""
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
         try:
-            path = f"{SWITCHES}/{token}"
-            connection.request("POST", f"{path}?off=limit.reached", body, {"Content-Type": media_type})
+            path, body = f"{SWITCHES}/{token}", iter([b"List-Unsubscribe=", b"One-Click"])
+            form = {"Content-Type": "application/x-www-form-urlencoded"}
+            connection.request("POST", f"{path}?off=limit.reached", body, form)
             answer = connection.getresponse()
             assert answer.status == 200
             assert b"You get no more mail of this" in answer.read()
             assert answer.getheader("set-cookie") is answer.getheader("location") is None
-            connection.request(
-                "POST", f"{path}?on=limit.reached"
-            )  # opens another connection where that ended
+            connection.request("POST", f"{path}?on=limit.reached")  # a new one where that ended
             assert connection.getresponse().status == 200
         finally:
             connection.close()
-
-    def test_head_has_the_length_of_get(self, server: Server, token: str) -> None:
-        """As other pages."""
-        head, whole = (server.request(method, f"{SWITCHES}/{token}") for method in ("HEAD", "GET"))
-        assert (head.status, head.body) == (200, b"")
-        assert int(head.headers["content-length"]) == len(whole.body)
 
 
 @pytest.mark.browser
