@@ -16,6 +16,7 @@ from petstore.core.lists import bills
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
 from tests.cli.conftest import Cli
+from tests.support.cases import every_case
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
@@ -53,8 +54,8 @@ def day(shop: Shop, ago: int) -> str:
 class TestFile:
     """`/console/billing/bill`."""
 
-    @pytest.mark.parametrize("form", ["csv", "json"])
-    @pytest.mark.parametrize("summed", [False, True])
+    @every_case("form", ["csv", "json"])
+    @every_case("summed", [False, True])
     async def test_the_same_bytes_as_the_command(
         self, year: Shop, operator: Visitor, monkeypatch: pytest.MonkeyPatch, form: str, summed: bool
     ) -> None:

@@ -93,8 +93,9 @@ class TestContacts:
         await anna.post(f"{at.page}/contacts/kinds", ticked)
         assert (await at.contacts(shop))[0].off == (names[-1],)
 
-    async def test_what_a_colleague_switched_meanwhile_stays(self, shop: Shop, at: At) -> None:
+    async def test_what_a_colleague_switched_meanwhile_stays(self, shop: Shop) -> None:
         """A form that is sent as it was changes nothing, neither what is on now nor what is off."""
+        at = PLACES[0]
         anna, (first, second, *_) = await at.visitor(shop), [kind.name for kind in kinds_for(at.subject)]
         contacts = shop.store.contacts
         await contacts.add(at.subject, at.name, ANNA, ACTOR)
@@ -129,8 +130,9 @@ class TestContacts:
 class TestRefused:
     """Forms with a fault are in test_refusals.py; here, what else can be in the way."""
 
-    async def test_an_eleventh(self, shop: Shop, at: At) -> None:
+    async def test_an_eleventh(self, shop: Shop) -> None:
         """409 beside the field, which has the address, and where the reader is at once."""
+        at = PLACES[0]
         anna = await at.visitor(shop)
         for number in range(CONTACTS_MAX):
             await shop.store.contacts.add(at.subject, at.name, f"{number}@example.com", ACTOR)
@@ -150,14 +152,15 @@ class TestRefused:
             assert_refused(shown, 404, f"There is no such contact: {ANNA}.")
             assert "No address gets mail." in shown.text
 
-    @pytest.mark.parametrize("missing", ["contact", "was"])
-    async def test_a_form_that_no_page_sends(self, shop: Shop, at: At, missing: str) -> None:
+    async def test_a_form_that_no_page_sends(self, shop: Shop) -> None:
         """400: nothing is switched off by what it does not have."""
+        at = PLACES[0]
         anna = await at.visitor(shop)
         await shop.store.contacts.add(at.subject, at.name, ANNA, ACTOR)
         fields = (await anna.get(at.page)).form("/contacts/kinds").fields
-        sent = {name: fields[name] for name in ("csrf", "contact", "was") if name != missing}
-        assert (await anna.post(f"{at.page}/contacts/kinds", sent)).status == 400
+        for given in ("was", "contact"):
+            sent = {name: fields[name] for name in ("csrf", given)}
+            assert (await anna.post(f"{at.page}/contacts/kinds", sent)).status == 400
         assert (await at.contacts(shop))[0].off == ()
 
 
@@ -170,13 +173,11 @@ async def test_an_account_is_added_with_an_address(shop: Shop, operator: Visitor
 
 
 async def test_without_a_mail_server_the_block_says_so(
-    shop: Shop, at: At, tmp_path_factory: pytest.TempPathFactory
+    shop: Shop, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """With the setting; with a server it says nothing of it."""
-    assert _NO_SERVER in (await (await at.visitor(shop)).get(at.page)).text
-    server = "smtps://mail.example"
-    async with open_shop(
-        tmp_path_factory.mktemp("mail"), smtp_url=server, mail_from="petstore@example.com"
-    ) as sending:
-        shown = await (await at.visitor(sending)).get(at.page)
+    assert _NO_SERVER in (await (await Visitor(shop).sign_in_as("viewer")).get("me")).text
+    mail = {"smtp_url": "smtps://mail.example", "mail_from": "petstore@example.com"}
+    async with open_shop(tmp_path_factory.mktemp("mail"), **mail) as sending:
+        shown = await (await Visitor(sending).sign_in_as("viewer")).get("me")
         assert ("No address gets mail." in shown.text, _NO_SERVER in shown.text) == (True, False)

@@ -16,6 +16,7 @@ from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange
 from petstore.core.values import INT64_MAX
 from tests.console.conftest import assert_refused, follow
+from tests.support.cases import every_case
 from tests.support.console import Visitor
 from tests.support.failing_webhooks import add_webhook
 from tests.support.journal import ACTOR
@@ -131,74 +132,69 @@ async def test_a_change_is_whole_from_each_of_its_lines(shop: Shop, viewer: Visi
     assert [f"animal {number}" in whole.links for number in (1, 20, 21)] == [True, True, False]
 
 
-def test_members_are_named_and_times_are_times() -> None:
-    """Names without humps, none for what was not there, moments to be shown like all others."""
-    before = {"expiresAt": None, "complete": False, "perMinute": 60, "plan": "free"}
-    after = {"expiresAt": "2027-01-15T08:00:30.000Z", "complete": True, "perMinute": 300, "plan": "pro"}
-    (line,) = lines([Entry(1, 5, "cli", "account", 1, "plan_changed", before, after)], {"plan": str.upper})
-    assert (line.who, line.place, line.what) == ("cli", "", "Account plan changed")
-    assert [(change.member, *change.values, change.is_moment) for change in line.changes] == [
-        ("expires at", None, 1_800_000_030_000, True),
-        ("complete", "no", "yes", False),
-        ("per minute", "60", "300", False),
-        ("plan", "FREE", "PRO", False),
-    ]
-
-
-def test_what_the_service_finds_by_itself_is_an_entry_of_its_own() -> None:
-    """It has no place where it acted; the moments are moments."""
-    limit = {"limit": 1_000, "used": 800, "resetAt": "2027-01-16T00:00:00.000Z"}
-    until = {"bannedUntil": "2027-01-15T08:01:30.000Z"}
-    shown = lines(
+ENTRIES = [
+    # Names without humps, none for what was not there, moments to be shown like all others.
+    (
+        ("cli", "account", "plan_changed"),
+        {"expiresAt": None, "complete": False, "perMinute": 60, "plan": "free"},
+        {"expiresAt": "2027-01-15T08:00:30.000Z", "complete": True, "perMinute": 300, "plan": "pro"},
+        ("cli", "", "Account plan changed"),
         [
-            Entry(1, 5, "service", "account", 1, "limit_approaching", None, limit),
-            Entry(2, 5, "service", "key", 3, "banned", {"bannedUntil": None}, until),
-        ]
-    )
-    assert [(line.who, line.place, line.what, line.page) for line in shown] == [
-        ("service", "", "Account limit approaching", "accounts/1"),
-        ("service", "", "Key banned", "keys/3"),
-    ]
-    assert [(change.member, change.values) for line in shown for change in line.changes] == [
-        ("limit", ["1000"]),
-        ("used", ["800"]),
-        ("reset at", [1_800_057_600_000]),
-        ("banned until", [None, 1_800_000_090_000]),
-    ]
+            ("expires at", [None, 1_800_000_030_000]),
+            ("complete", ["no", "yes"]),
+            ("per minute", ["60", "300"]),
+            ("plan", ["FREE", "PRO"]),
+        ],
+    ),
+    # What the service finds by itself has no place where it acted.
+    (
+        ("service", "account", "limit_approaching"),
+        None,
+        {"limit": 1_000, "used": 800, "resetAt": "2027-01-16T00:00:00.000Z"},
+        ("service", "", "Account limit approaching"),
+        [("limit", ["1000"]), ("used", ["800"]), ("reset at", [1_800_057_600_000])],
+    ),
+    (
+        ("service", "account", "deprecated_used"),
+        None,
+        {"operation": "GET /v1/pets/{petId}", "since": "2027-01-01", "calls": 9},
+        ("service", "", "Account deprecated used"),
+        [("operation", ["GET /v1/pets/{petId}"]), ("since", ["2027-01-01"]), ("calls", ["9"])],
+    ),
+    # The owner of an address acts by its mail; kinds are a list, and no kind is none.
+    (
+        ("mail:contact 3", "person", "contact_changed"),
+        {"contact": "a@example.com", "off": []},
+        {"contact": "a@example.com", "off": ["order.created", "list.finished"]},
+        ("contact 3", "mail", "Person contact changed"),
+        [("contact", ["a@example.com"]), ("off", ["", "order.created, list.finished"])],
+    ),
+    # A list that was checked is not said to be stored.
+    (
+        ("console:anna", "store", "list_finished"),
+        None,
+        {"list": "a.csv", "state": "checked"},
+        ("anna", "console", "Stock list checked"),
+        [("list", ["a.csv"]), ("state", ["checked"])],
+    ),
+]
 
 
-def test_entries_of_mail_are_in_words() -> None:
-    """The owner of an address acts by its mail; kinds are a list, and no kind is none. A list that was
-    checked is not said to be stored."""
-    shown = lines(
-        [
-            Entry(1, 5, "console:anna", "account", 1, "contact_added", None, {"contact": "a@example.com"}),
-            Entry(
-                2, 5, "mail:contact 3", "person", 4, "contact_changed",
-                {"contact": "a@example.com", "off": []},
-                {"contact": "a@example.com", "off": ["order.created", "list.finished"]},
-            ),
-            Entry(
-                3, 5, "console:anna", "store", 0, "list_finished", None,
-                {"list": "a.csv", "state": "checked"},
-            ),
-            Entry(
-                4, 5, "service", "account", 1, "deprecated_used", None,
-                {"operation": "GET /v1/pets/{petId}", "since": "2027-01-01", "calls": 9},
-            ),
-        ]
-    )  # fmt: skip
-    assert [(line.who, line.place, line.what, line.about) for line in shown] == [
-        ("anna", "console", "Account contact added", "account 1"),
-        ("contact 3", "mail", "Person contact changed", "person 4"),
-        ("anna", "console", "Stock list checked", "store"),
-        ("service", "", "Account deprecated used", "account 1"),
-    ]
-    assert [(change.member, change.values) for change in shown[1].changes] == [
-        ("contact", ["a@example.com"]),
-        ("off", ["", "order.created, list.finished"]),
-    ]
-    assert [change.values for change in shown[3].changes] == [["GET /v1/pets/{petId}"], ["2027-01-01"], ["9"]]
+@every_case(("written", "before", "after", "said", "changes"), ENTRIES)
+def test_an_entry_is_in_words(
+    written: tuple[str, str, str],
+    before: dict[str, Any] | None,
+    after: dict[str, Any],
+    said: tuple[str, str, str],
+    changes: list[tuple[str, list[object]]],
+) -> None:
+    """Who, where and what; each member by its name, with the values before and after."""
+    actor, subject, action = written
+    (line,) = lines([Entry(1, 5, actor, subject, 1, action, before, after)], {"plan": str.upper})
+    assert (line.who, line.place, line.what) == said
+    assert [(change.member, list(change.values)) for change in line.changes] == changes
+    moments = [isinstance(value, int) for _, (*_, value) in changes]
+    assert [change.is_moment for change in line.changes] == moments
 
 
 async def test_filters_combine_and_stay_on_the_next_page(

@@ -64,14 +64,10 @@ OpenDesk = Callable[..., Desk]
 @pytest.fixture
 def open_desk(browser: Browser, shop: Servers) -> Iterator[OpenDesk]:
     """Makes desks: `open_desk()`, and with options of a context, `java_script_enabled=False`."""
-    opened: list[Desk] = []
+    with ExitStack() as stack:
 
-    def make(**options: Any) -> Desk:
-        context = browser.new_context(**{"viewport": DESKTOP, **options})
-        desk = Desk(context.new_page(), shop)
-        opened.append(desk)
-        return desk
+        def make(**options: Any) -> Desk:
+            context = stack.enter_context(browser.new_context(**{"viewport": DESKTOP, **options}))
+            return Desk(context.new_page(), shop)
 
-    yield make
-    for desk in opened:
-        desk.page.context.close()
+        yield make

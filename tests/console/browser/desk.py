@@ -122,24 +122,6 @@ class Desk(WatchedPage):
         """Until the page, which asks anew by itself, has this text."""
         expect(self.page.locator("main")).to_contain_text(text)
 
-    def deliver(self) -> None:
-        """The order of the page."""
-        self.step()
-        self.press("Approve")
-        self.step()
-        self.press("Deliver")
-        expect(self.page.locator(".badge").first).to_have_text("delivered")
-
-    def send_list(self) -> None:
-        """A stock list with a good row and a bad one, until it is checked."""
-        self.go("Stock lists")
-        rows = b"name,categoryId,status\nMinka,1,\nNobody,seven,\n"
-        self.page.set_input_files(
-            "[name=list]", {"name": "stock.csv", "mimeType": "text/csv", "buffer": rows}
-        )
-        self.press("Send and check")
-        self.wait_for("Rejected rows")
-
     def row(self, text: str) -> Locator:
         """The row of a table that has this text."""
         return self.page.locator("main tbody tr", has_text=text)

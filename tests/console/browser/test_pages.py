@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import pytest
@@ -82,27 +83,22 @@ def sign_in(context: BrowserContext, full: tuple[Server, People]) -> BrowserCont
 @pytest.fixture
 def open_page(browser: Browser, full: tuple[Server, People]) -> Iterator[Open]:
     """Makes pages: of the operator, or of nobody."""
-    opened: list[WatchedPage] = []
+    with ExitStack() as stack:
 
-    def make_page(*, signed_in: bool = True) -> WatchedPage:
-        context = browser.new_context(**_CONTEXT)
-        if signed_in:
-            sign_in(context, full)
-        watched = WatchedPage(context.new_page(), full[0].base_url)
-        opened.append(watched)
-        return watched
+        def make_page(*, signed_in: bool = True) -> WatchedPage:
+            context = stack.enter_context(browser.new_context(**_CONTEXT))
+            if signed_in:
+                sign_in(context, full)
+            return WatchedPage(context.new_page(), full[0].base_url)
 
-    yield make_page
-    for watched in opened:
-        watched.page.context.close()
+        yield make_page
 
 
 @pytest.fixture(scope="module")
 def operators(browser: Browser, full: tuple[Server, People]) -> Iterator[WatchedPage]:
     """One page for all places of an operator: its process starts once, and knows axe from then on."""
-    context = browser.new_context(**_CONTEXT)
-    yield WatchedPage(sign_in(context, full).new_page(), full[0].base_url)
-    context.close()
+    with browser.new_context(**_CONTEXT) as context:
+        yield WatchedPage(sign_in(context, full).new_page(), full[0].base_url)
 
 
 @pytest.mark.parametrize("path", PLACES)
