@@ -17,6 +17,7 @@ from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, UsageChanges
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetStatus
 from petstore.core.totals import NearLimit, Sales, Totals
+from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
@@ -159,10 +160,6 @@ async def test_the_last_changes(shop: Shop, viewer: Visitor) -> None:
 class TestTroubles:
     """What is wrong, in words, and what to do."""
 
-    async def test_what_the_service_says_of_itself(self, viewer: Visitor) -> None:
-        """Here, that nobody has made a backup."""
-        assert "There is no backup yet." in (await viewer.get()).text
-
     @pytest.mark.usefixtures("counted")
     async def test_a_store_that_can_not_be_counted(
         self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
@@ -175,10 +172,14 @@ class TestTroubles:
         monkeypatch.setattr(shop.store.totals, "count", refuse)
         assert "The store could not be counted" in (await viewer.get()).text
 
-    async def test_a_slow_database(self, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The page itself has waited for it."""
+    async def test_a_slow_database_without_a_backup(
+        self, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As the service says of itself; the page itself has waited for the database."""
         monkeypatch.setattr(overview, "_SLOW_SECONDS", -1)
-        assert "The database is slow: this page waited 0.0 seconds for it." in (await viewer.get()).text
+        text = (await viewer.get()).text
+        assert "There is no backup yet." in text
+        assert "The database is slow: this page waited 0.0 seconds for it." in text
 
 
 FULL = [NearLimit(number, f"shop{number}", 990 + number, 1_000) for number in range(1, 7)]
@@ -189,24 +190,22 @@ def of(banned: int = 0, near: int = 0, calls: int = 0) -> Totals:
     return Totals({}, {}, {}, {}, DailyUsage(0), banned, FULL[:near], callers, Sales({}, {}))
 
 
-@pytest.mark.parametrize(
-    ("totals", "days", "what", "about", "has_more"),
+@every_case(
+    ("totals", "days", "what", "about"),
     [
-        (of(banned=1), 9, "1 key is banned: its program went on", {"bans": "All bans"}, False),
-        (of(banned=2_000), 9, "2,000 keys are banned: their programs went on", {"bans": "All bans"}, False),
-        (of(near=1), 9, "Near today's limit", {"accounts/1": "shop1 (991 of 1,000)"}, False),
-        (of(calls=1_000), 365, "ends in 365 days.", {"accounts/9": "old (1,000)"}, False),
-        (of(calls=1), 1, "ends in 1 day.", {"accounts/9": "old (1)"}, False),
-        (of(calls=1), 0, "has ended.", {"accounts/9": "old (1)"}, False),
+        (of(banned=1), 9, "1 key is banned: its program went on", {"bans": "All bans"}),
+        (of(banned=2_000), 9, "2,000 keys are banned: their programs went on", {"bans": "All bans"}),
+        (of(near=1), 9, "Near today's limit", {"accounts/1": "shop1 (991 of 1,000)"}),
+        (of(calls=1_000), 365, "ends in 365 days.", {"accounts/9": "old (1,000)"}),
+        (of(calls=1), 1, "ends in 1 day.", {"accounts/9": "old (1)"}),
+        (of(calls=1), 0, "has ended.", {"accounts/9": "old (1)"}),
     ],
 )
-def test_what_the_count_has_found(
-    totals: Totals, days: int, what: str, about: dict[str, str], has_more: bool
-) -> None:
+def test_what_the_count_has_found(totals: Totals, days: int, what: str, about: dict[str, str]) -> None:
     """Bans, accounts at their limit and callers of the deprecated operation, with the pages for them."""
     (notice,) = notices_of(totals, days)
     assert what in notice.what
-    assert (dict(notice.about), notice.has_more) == (about, has_more)
+    assert (dict(notice.about), notice.has_more) == (about, False)
 
 
 def test_a_notice_names_a_few() -> None:
@@ -270,28 +269,20 @@ TOTALS = of()
 
 
 class SlowStore:
-    """A store whose count ends when the test says so."""
+    """A store whose counts end when the test says so."""
 
     def __init__(self) -> None:
-        self.counts = 0
-        self.cancelled = False
-        self._ending: asyncio.Future[Totals] | None = None
+        self.counts: list[asyncio.Future[Totals]] = []
 
     async def count(self, now_ms: int, zone: ZoneInfo) -> Totals:
-        self.counts += 1
-        self._ending = asyncio.get_running_loop().create_future()
-        try:
-            return await self._ending
-        except asyncio.CancelledError:
-            self.cancelled = True
-            raise
+        self.counts.append(asyncio.get_running_loop().create_future())
+        return await self.counts[-1]
 
     async def end(self, error: Exception | None = None) -> None:
-        assert self._ending is not None
         if error is None:
-            self._ending.set_result(TOTALS)
+            self.counts[-1].set_result(TOTALS)
         else:
-            self._ending.set_exception(error)
+            self.counts[-1].set_exception(error)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
@@ -313,13 +304,14 @@ def statistics(store: SlowStore, clock: ManualClock) -> Statistics:
     return Statistics(store, clock, ZoneInfo("UTC"))
 
 
-async def test_nothing_is_counted_unless_somebody_looks(store: SlowStore, statistics: Statistics) -> None:
-    """The first look begins a count, and shows that there is none yet; others join it."""
-    assert store.counts == 0
-    assert await look(statistics) is None
-    assert await look(statistics) is None
-    assert store.counts == 1
+async def test_a_look_begins_a_count_which_a_stop_gives_up(store: SlowStore, statistics: Statistics) -> None:
+    """Nothing is counted unless somebody looks; others join a count, and none is begun after the stop."""
+    assert store.counts == []
+    assert [await look(statistics), await look(statistics)] == [None, None]
+    (count,) = store.counts
     await statistics.close()
+    await look(statistics)
+    assert (count.cancelled(), store.counts) == (True, [count])
 
 
 @pytest.mark.parametrize(("took_seconds", "pause_seconds"), [(2, 40), (0, 5)])
@@ -334,10 +326,10 @@ async def test_the_pause_is_twenty_times_the_count(
     clock.advance(pause_seconds - 1)
     latest = await look(statistics)
     assert latest is not None
-    assert (latest.totals, latest.at_ms, store.counts) == (TOTALS, began_ms, 1)
+    assert (latest.totals, latest.at_ms, len(store.counts)) == (TOTALS, began_ms, 1)
     clock.advance(1)
     await look(statistics)
-    assert store.counts == 2
+    assert len(store.counts) == 2
     await statistics.close()
 
 
@@ -355,12 +347,4 @@ async def test_a_failed_count_keeps_the_last_one(
     clock.advance(5)
     await look(statistics)
     await store.end()
-    assert (statistics.failed, store.counts) == (False, 3)
-
-
-async def test_a_stop_does_not_wait(store: SlowStore, statistics: Statistics) -> None:
-    """A count that is under way is given up, and none is begun."""
-    await look(statistics)
-    await statistics.close()
-    await look(statistics)
-    assert (store.cancelled, store.counts) == (True, 1)
+    assert (statistics.failed, len(store.counts)) == (False, 3)

@@ -16,7 +16,6 @@ from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from tests.console.conftest import OTHER, PASSWORD, assert_refused, with_password
-from tests.console.test_walk import content
 from tests.support.console import Visitor
 from tests.support.journal import ACTOR
 from tests.support.service import open_shop
@@ -41,32 +40,23 @@ FORMS = [
     ("people/of/anna", "contacts", {"address": "anna@@example.com"}, 400, "is no address of mail"),
     ("people/of/anna", "contacts", {"address": "anna@example.com"}, 409, "is a contact of anna already."),
     ("me", "contacts", {"address": "anna"}, 400, "'anna' is no address of mail"),
-    ("accounts/2/plan", "plan", {"plan": "enterprise"}, 400, "needs both agreed numbers"),
     ("accounts/2/plan", "plan", {"plan": "pro", "was": ""}, 400, _INCOMPLETE),
-    ("accounts/2/rename", "rename", {"name": "a b"}, 400, "can't name an account"),
     ("accounts/2/rename", "rename", {"name": "tests"}, 409, "There is an account 'tests' already"),
     ("accounts/2/rename", "rename", {"name": "den", "was": ""}, 400, _INCOMPLETE),
     ("accounts/1/keys/new", "new", {"label": "x" * 101}, 400, "at most 100 printable characters."),
     ("accounts/1/keys/new", "new", {"access": "all"}, 400, "Choose one of read, write, manage."),
     ("accounts/1/keys/new", "new", {"environment": "prod"}, 400, "Choose one of live, test."),
     ("accounts/1/keys/new", "new", {"days": "0"}, 400, "Write a whole number from 1 to 3,650."),
-    ("accounts/1/keys/new", "new", {"days": "9999"}, 400, "Write a whole number from 1 to 3,650."),
     ("accounts/1/keys/new", "new", {"until": "2000-01-01"}, 400, "Choose today or a day within 10 years."),
     ("accounts/1/keys/new", "new", {"until": "tomorrow"}, 400, "write it like 2026-11-22."),
     ("accounts/1/keys/new", "new", {"days": "5", "until": "2030-01-01"}, 400, "or a last day, not both."),
     ("accounts/1/keys/new", "new", {"once": "again"}, 400, _INCOMPLETE),
     ("accounts/1/keys", "keys", {"number": "2"}, 404, "tests has no key '2'."),  # another account's
-    ("accounts/1/keys", "keys", {"number": "9"}, 404, "tests has no key '9'."),
     ("accounts/1/keys", "keys", {"number": "x"}, 404, "tests has no key 'x'."),
     ("keys/1/rotate", "rotate", {"overlap": "soon"}, 400, ", or 0 for no time at all."),
     ("keys/1/rotate", "rotate", {"overlap": "366d"}, 400, "The old key goes on for 365d at most."),
-    ("keys/1/rotate", "rotate", {"overlap": "-1h"}, 400, ", or 0 for no time at all."),
-    ("keys/1/rotate", "rotate", {"overlap": ""}, 400, ", or 0 for no time at all."),
     ("orders", "orders", {"account": "nobody"}, 404, "nobody"),
     ("orders/new", "new", {"account": "", "pet": "3"}, 400, "Whose order is it?"),
-    ("orders/new", "new", {"account": "zoo", "pet": "x"}, 400, "Which animal?"),
-    ("orders/new", "new", {"account": "nobody", "pet": "x"}, 400, "Which animal?"),
-    ("orders/new", "new", {"account": "nobody", "pet": "x"}, 400, "nobody"),
     ("orders/new", "new", {"account": "shut", "pet": "3"}, 400, "Account 'shut' is closed;"),
     ("orders/new", "new", {"account": "zoo", "pet": "99"}, 409, "There is no animal 99 to order."),
     ("orders/new", "new", {"account": "zoo", "pet": "1"}, 409, "Animal 1 is pending"),
@@ -74,8 +64,6 @@ FORMS = [
     ("orders/1", "approve", {"was": ""}, 400, _INCOMPLETE),
     ("orders/2", "deliver", {"ship_date": "2026-02-30T07:15"}, 400, "Expected a date and a time"),
     ("pets/3", "3", {"name": ""}, 400, "Expected 1 to 255 characters, got 0."),
-    ("pets/3", "3", {"name": "x" * 256}, 400, "Expected 1 to 255 characters, got 256."),
-    ("pets/3", "3", {"name": " "}, 400, "Expected at least one character that is not white space."),
     ("pets/3", "3", {"name": "a\x07"}, 400, "Control characters"),
     ("pets/3", "3", {"category": ""}, 400, "Choose a category, or write its number."),
     ("pets/3", "3", {"category": "Dgos"}, 400, "No category has this name."),
@@ -87,6 +75,8 @@ FORMS = [
     ("pets/3", "3", {"name": "Mia", "seen": ""}, 400, _INCOMPLETE),
     ("pets/new", "new", {"name": "", "category": "1"}, 400, "Expected 1 to 255 characters, got 0."),
     ("pets/new", "new", {"name": "Mia", "category": "Dgos"}, 400, "No category has this name."),
+    ("pets/new", "new", {"name": "Mia", "category": "1", "price": "1,000"}, 400, "an amount such as 12.50"),
+    ("pets/new", "new", {"name": "Mia", "category": "1", "note": "x" * 2_001}, 400, "2000 characters, got"),
     ("pets/new", "new", {"name": "Mia", "category": "1", "status": "gone"}, 400, "Expected one of available"),
     *(
         ("pets/new", "new", {"name": "Mia", "category": "1", "once": mark}, 400, _INCOMPLETE)
@@ -94,10 +84,8 @@ FORMS = [
     ),
     ("categories", "categories", {"id": "2", "name": ""}, 400, "Expected 1 to 100 characters, got 0."),
     ("categories", "categories", {"id": "2", "name": "x" * 101}, 400, "1 to 100 characters, got 101."),
-    ("categories", "categories", {"id": "", "name": "Cats"}, 400, _INT64),
     ("categories", "categories", {"id": "9223372036854775808", "name": "Cats"}, 400, _INT64),
     ("categories", "categories", {"id": "1", "name": "Cats"}, 409, "Category 1 is called Dogs now. To"),
-    ("categories/1", "1", {"name": "x" * 101}, 400, "1 to 100 characters, got 101."),
     ("categories/1", "1", {"name": "Cats", "was": ""}, 400, _INCOMPLETE),
     ("categories/1/remove", "remove", {"was": ""}, 400, _INCOMPLETE),
     ("people/add", "add", {"name": "a b", "role": "staff"}, 400, "use 1 to 64 letters"),
@@ -119,7 +107,6 @@ ADDRESSES = [
     ("accounts?state=gone", 400, "Choose one of active, suspended, closed."),
     ("accounts?plan=gold", 400, "Choose one of free, pro, business, enterprise."),
     ("accounts/1/keys?before=x", 400, _FIRST_PAGE),
-    ("accounts/1/keys?before=0", 400, _FIRST_PAGE),
     ("bans?after=x", 400, _FIRST_PAGE),
     ("orders?state=lost", 400, "choose one of the lists"),
     ("orders?first=last", 400, "which orders come first"),
@@ -130,7 +117,6 @@ ADDRESSES = [
     ("pets?q=a%00b", 400, "Control characters"),
     (f"pets?q={'x' * 256}", 400, "Expected 1 to 255 characters, got 256."),
     ("pets?after=x", 400, _FIRST_PAGE),
-    ("pets?after=0", 400, _FIRST_PAGE),
     ("journal?about=dog:7", 400, "Nothing is called 'dog:7'. Write a name, or"),
     ("journal?about=account:nobody", 404, "nobody"),
     ("journal?about=person:nobody", 404, "nobody"),
@@ -162,7 +148,7 @@ ADDRESSES = [
 ]
 _ID = re.compile(r"{\w+_id}")
 # The first one could be of something.
-NUMBERS = ("999", "x", "01", "1.0", "9223372036854775808", "9" * 5_000, "\uff11")
+NUMBERS = ("999", "01", "9223372036854775808", "9" * 5_000, "\uff11")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -195,7 +181,7 @@ async def test_a_fault_stands_in_the_form(
 
     A form that no page sends is refused as a whole.
     """
-    asked, before = await anna.get(page), content(anna.shop.path)
+    asked, before = await anna.get(page), anna.shop.fingerprint()
     form = asked.form(f"/{action}")
     if form.method == "GET":
         shown = await anna.submit(asked, form.action, **typed)
@@ -207,8 +193,8 @@ async def test_a_fault_stands_in_the_form(
         assert kept.fields.get("once") == form.fields.get("once")
         for name in set(typed) - set(kept.choices):
             assert kept.fields[name] == ("" if action == "password" else typed[name])
-    after = content(anna.shop.path)
-    assert [table for table in before if before[table] != after[table] and "tries" not in table] == []
+    if action != "password":  # which counts tries
+        assert anna.shop.fingerprint() == before
 
 
 @pytest.mark.parametrize(("address", "status", "told"), ADDRESSES)

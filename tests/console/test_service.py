@@ -6,13 +6,12 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
 from petstore.console.formats import size
 from petstore.console.service import path, short
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
+from tests.support.cases import every_case
 from tests.support.console import Visitor
 from tests.support.service import Shop
 
@@ -33,12 +32,6 @@ async def test_a_viewer_sees_the_numbers_with_unit_and_period(shop: Shop, viewer
     assert "Each chart shows the last ten minutes" in shown.text
 
 
-async def test_it_says_what_is_wrong_and_what_to_do(viewer: Visitor) -> None:
-    """Such as a database without a backup."""
-    shown = await viewer.get("service")
-    assert "There is no backup yet. Run “petstore db backup FILE”" in shown.text
-
-
 def back_up(path: Path, at: float) -> None:
     """The mark of a backup that was made at a Unix time."""
     mark = Path(f"{path}.last-backup")
@@ -57,8 +50,9 @@ async def test_the_age_of_the_last_backup(shop: Shop, viewer: Visitor) -> None:
 
 
 async def test_the_facts_of_the_program_and_its_database(viewer: Visitor) -> None:
-    """Kind and name, schema, size and room, workers, and how requests are counted."""
+    """Kind and name, schema, size and room, workers, how requests are counted, what is wrong."""
     text = (await viewer.get("service")).text
+    assert "There is no backup yet. Run “petstore db backup FILE”" in text
     for said in ("Kind SQLite", "Schema version", "Free on its disk", "Last backup none", "Version 1."):
         assert said in text
     assert "in memory, by this service alone" in text
@@ -86,7 +80,7 @@ async def test_callers_of_the_deprecated_operation_and_the_days_left(shop: Shop,
     assert "ends on 2030-12-05 00:00:00 UTC, in 1,420 days" in shown.text
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("values", "expected"),
     [
         ([], ""),
@@ -101,7 +95,7 @@ def test_a_line_from_nothing_to_the_highest_value(values: list[float | None], ex
     assert path(values) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("value", "expected"),
     [(0, "0"), (0.04, "0.04"), (0.123, "0.1"), (3.21, "3.2"), (12.7, "13"), (1_204.4, "1,204")],
 )
@@ -110,7 +104,7 @@ def test_numbers_have_only_digits_that_mean_something(value: float, expected: st
     assert short(value) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("length", "expected"),
     [
         (0, "0 bytes"),

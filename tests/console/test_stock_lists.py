@@ -18,6 +18,7 @@ from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.http.exchange import Exchange
 from tests.console.conftest import follow
+from tests.support.cases import every_case
 from tests.support.console import Shown, Visitor
 from tests.support.jobs import carry_out
 from tests.support.journal import ACTOR, entries
@@ -253,7 +254,7 @@ class TestDay:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
+    @every_case(
         ("content", "file", "fields", "message"),
         [
             (b"", "stock.csv", {}, "The file is empty."),
@@ -332,7 +333,7 @@ class TestRefusals:
         shown = await staff.send_file("stock", "list", LIST, fields, file="stock.csv")
         assert (shown.status, await kept(shop)) == (400, 0)
 
-    @pytest.mark.parametrize("size", [10, 600_000], ids=["at once", "while it is kept"])
+    @every_case("size", [10, 600_000])  # at once, and while it is kept
     async def test_two_lists_in_a_form(self, shop: Shop, staff: Visitor, size: int) -> None:
         """Are not joined to one: nothing is kept, and the page says what to do."""
         parts = [("list", f'; filename="{name}"', "x" * size) for name in ("a.csv", "b.jsonl")]
@@ -363,7 +364,7 @@ class TestRefusals:
         assert (await staff.post("stock", {}, headers=[kind])).status == 403
         assert await kept(shop) == 0
 
-    @pytest.mark.parametrize("charset", ["undefined", '"\0"', "unicode_escape", "utf-16"])
+    @every_case("charset", ["undefined", '"\0"', "unicode_escape", "utf-16"])
     async def test_a_form_in_another_charset(self, shop: Shop, staff: Visitor, charset: str) -> None:
         """No browser names one: whatever it does to the parser, the answer is a page with 400."""
         csrf = "csrf", "", token(await staff.get("stock")) + r"\ud800"

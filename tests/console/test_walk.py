@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
-import apsw
 import pytest
 
 from petstore.console.app import VIEWS
@@ -162,15 +159,6 @@ def named(view: View) -> str:
     return f"{view.method} {view.path}"
 
 
-def content(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the database."""
-    with closing(apsw.Connection(str(path))) as connection:
-        tables = [
-            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        ]
-        return {name: list(connection.execute(f'SELECT * FROM "{name}"')) for name in tables}
-
-
 async def asks(visitor: Visitor, view: View, **fields: str) -> Shown:
     if view.method == "GET":
         return await visitor.get(address_of(view), follow=False)
@@ -223,13 +211,13 @@ async def test_a_lesser_role_is_refused(shop: Shop, role: Role) -> None:
     """403 with a valid token too, before the page's own code: also for things that do not exist."""
     visitor = await Visitor(shop).sign_in_as(role, f"lesser-{role}")
     token = await token_of(visitor)
-    before = content(shop.path)
+    before = shop.fingerprint()
     for view in VIEWS:
         least = LEAST[view.method, view.path]
         if least is not None and not role.includes(least):
             shown = await asks(visitor, view, csrf=token)
             assert (shown.status, f"takes the role {least}" in shown.text) == (403, True), named(view)
-    assert content(shop.path) == before
+    assert shop.fingerprint() == before
 
 
 async def token_of(visitor: Visitor, page: str = "me") -> str:
@@ -262,20 +250,20 @@ async def assert_nothing_changes(shop: Shop, visitor: Visitor, token: str | None
     """Whatever the visitor sends with this token, or without one; a stranger sends what needs no session."""
     stranger, fields = Visitor(shop), {} if token is None else {"csrf": token}
     await stranger.get("sign-in")
-    before = content(shop.path)
+    before = shop.fingerprint()
     for view in VIEWS:
         if view.method == "POST":
             shown = await asks(stranger if view.role is None else visitor, view, **fields)
             assert shown.status == 403, named(view)
             assert "Load its page again" in shown.text, named(view)
-    assert content(shop.path) == before
+    assert shop.fingerprint() == before
 
 
 async def test_another_sites_form_is_refused_with_the_right_token(shop: Shop) -> None:
     """By Sec-Fetch-Site, and by Origin of older browsers: 403 for each action, and nothing changes."""
     visitor = await Visitor(shop).sign_in_as("operator", "crossed")
     token = await token_of(visitor)
-    before = content(shop.path)
+    before = shop.fingerprint()
     for headers in (
         [("sec-fetch-site", "cross-site")],
         [("sec-fetch-site", "same-site")],  # another host below the same domain
@@ -288,4 +276,4 @@ async def test_another_sites_form_is_refused_with_the_right_token(shop: Shop) ->
                 sent = [*headers, *(() if view.reads_form else (_MULTIPART,))]
                 shown = await visitor.post(address_of(view), {"csrf": token}, headers=sent, follow=False)
                 assert (shown.status, "Another site" in shown.text) == (403, True), named(view)
-    assert content(shop.path) == before
+    assert shop.fingerprint() == before

@@ -6,6 +6,7 @@ Without a Chromium these tests skip and say so; where CI is set they fail.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import pytest
@@ -36,9 +37,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def reader(browser: Browser, server: Server) -> Iterator[WatchedPage]:
     """One page for all that is only read: its process starts once, and knows axe from then on."""
-    context = browser.new_context(viewport=DESKTOP)
-    yield WatchedPage(context.new_page(), server.base_url)
-    context.close()
+    with browser.new_context(viewport=DESKTOP) as context:
+        yield WatchedPage(context.new_page(), server.base_url)
 
 
 OpenPage = Callable[..., WatchedPage]
@@ -47,15 +47,11 @@ OpenPage = Callable[..., WatchedPage]
 @pytest.fixture
 def open_page(browser: Browser, server: Server) -> Iterator[OpenPage]:
     """Makes pages: `open_page("dark")`, and with other options of a context, `java_script_enabled=False`."""
-    opened: list[WatchedPage] = []
+    with ExitStack() as stack:
 
-    def make(scheme: Literal["light", "dark"] = "light", **options: Any) -> WatchedPage:
-        options = {"viewport": DESKTOP, **options}
-        context = browser.new_context(color_scheme=scheme, **options)
-        watched = WatchedPage(context.new_page(), server.base_url)
-        opened.append(watched)
-        return watched
+        def make(scheme: Literal["light", "dark"] = "light", **options: Any) -> WatchedPage:
+            options = {"viewport": DESKTOP, "color_scheme": scheme, **options}
+            context = stack.enter_context(browser.new_context(**options))
+            return WatchedPage(context.new_page(), server.base_url)
 
-    yield make
-    for watched in opened:
-        watched.page.context.close()
+        yield make

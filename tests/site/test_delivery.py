@@ -172,7 +172,7 @@ class TestStreaming:
 class TestCaching:
     """A page is sent once, and then only when it has changed."""
 
-    @pytest.mark.parametrize("path", CHANGING)
+    @every_case("path", CHANGING)
     async def test_a_reader_who_has_it_gets_304(self, shop: Shop, path: str) -> None:
         """With the same headers and no body; the compressed and the plain bytes have tags of their own."""
         tags = set()
@@ -191,7 +191,7 @@ class TestCaching:
             assert (await shop.call("GET", path, [*headers, ("if-none-match", '"old"')])).status == 200
         assert len(tags) == 2
 
-    @pytest.mark.parametrize("path", CHANGING)
+    @every_case("path", CHANGING)
     async def test_it_is_compressed_for_who_takes_that(self, shop: Shop, path: str) -> None:
         """To less than half; both are the same text."""
         plain = await shop.call("GET", path, [BROWSER])
@@ -215,7 +215,7 @@ class TestCaching:
 class TestRedirects:
     """A slash too many."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("path", "target"),
         [("/docs/", "../docs"), ("/docs/guide/", "../guide"), ("/docs/errors/", "../errors")],
     )
@@ -361,7 +361,7 @@ class TestCost:
 class TestErrors:
     """The pages of errors: for browsers; other clients get JSON (tests/api/test_site.py)."""
 
-    @pytest.mark.parametrize(
+    @every_case(
         ("method", "path", "status", "root"),
         [
             ("GET", "/nothing", 404, "./"), ("GET", "/docs/x/y", 404, "../../"), ("GET", "//", 404, "../"),

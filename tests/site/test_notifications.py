@@ -106,9 +106,7 @@ class TestShown:
         )
         assert len(others) == len(kinds_for("account"))
 
-    @pytest.mark.parametrize(
-        "query", ["?off=nothing", "?off=order.created", "?on=key.banned", "?", "?off=", "?a=b"]
-    )
+    @every_case("query", ["?off=nothing", "?off=order.created", "?on=key.banned", "?", "?off=", "?a=b"])
     async def test_another_query_shows_the_list(self, shop: Shop, contact: Contact, query: str) -> None:
         """A kind that was there once is asked for by old mail."""
         answer = await shop.call("GET", page_of(contact, query), [BROWSER])
@@ -128,7 +126,7 @@ class TestShown:
             assert "form-action 'self'" in other
             assert headers["content-security-policy"] == other
 
-    @pytest.mark.parametrize("prefix", ["", "/shop/pets"])
+    @every_case("prefix", ["", "/shop/pets"])
     async def test_its_links(self, shop: Shop, contact: Contact, prefix: str) -> None:
         """They hold below a proxy's prefix, lead somewhere, and none but the forms names the contact."""
         path = page_of(contact)
@@ -252,12 +250,12 @@ class TestRefused:
         for method, query in (("GET", ""), ("POST", "?off=key.banned")):
             await self.refused(shop, method, page_of(contact, query), 404)
 
-    @pytest.mark.parametrize("path", [SWITCHES, f"{SWITCHES}/", f"{SWITCHES}/a/b"])
+    @every_case("path", [SWITCHES, f"{SWITCHES}/", f"{SWITCHES}/a/b"])
     async def test_404_beside_it(self, shop: Shop, path: str) -> None:
         """There is no list of contacts."""
         await self.refused(shop, "GET", path, 404)
 
-    @pytest.mark.parametrize(
+    @every_case(
         "query",
         [
             "", "?off=", "?off=nothing", "?off=order.created", "?KEY=key.banned", "?off=%FF", "?off=<script>",
@@ -271,7 +269,7 @@ class TestRefused:
         for kind in KINDS:
             assert (kind.name in answer.json()["message"]) == (kind.to == "account")
 
-    @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
+    @every_case("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
     async def test_405(self, shop: Shop, contact: Contact, method: str) -> None:
         """Three methods are taken."""
         answer = await self.refused(shop, method, page_of(contact, "?off=key.banned"), 405)
