@@ -202,21 +202,6 @@ class TestDocuments:
         assert document.get("externalDocs", {}).get("url") == documentation
         assert document["info"]["contact"].get("url") == documentation
 
-    async def test_the_configured_servers(self, tmp_path: Path, clock: ManualClock) -> None:
-        """Production and staging, as the specification's table of environments has them."""
-        urls = {
-            "base_url": "https://api.example.com/v1",
-            "staging_base_url": "https://staging.example.com/v1",
-        }
-        async with open_shop(tmp_path, clock, **urls) as shop:
-            servers = (await shop.call("GET", "/openapi.json")).json()["servers"]
-            assert servers == [
-                {"url": urls["base_url"], "description": "Production"},
-                {"url": urls["staging_base_url"], "description": "Staging"},
-            ]
-            start = await shop.call("GET", "/", HTML)
-            assert b"https://api.example.com/v1/pets" in start.body
-
     async def test_tools_on_other_origins_may_read_them(self, shop: Shop) -> None:
         """The document holds nothing secret."""
         for path in DOCUMENTS:
