@@ -6,7 +6,7 @@ Who may do what stands here once; tests of the pages do not repeat it.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -25,6 +25,8 @@ from tests.support.journal import ACTOR
 from tests.support.service import Shop, open_shop
 
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+# A form, and one with a file: each kind is refused in one place.
+_SOME = [view for view in VIEWS if view.path in ("/people/add", "/stock")]
 _MULTIPART = ("content-type", "multipart/form-data; boundary=b")
 
 
@@ -225,7 +227,7 @@ async def token_of(visitor: Visitor, page: str = "me") -> str:
     return (await visitor.get(page)).forms[0].fields["csrf"]
 
 
-@pytest.mark.parametrize("token", [None, "", "x", "0" * 96], ids=["none", "empty", "short", "wrong"])
+@pytest.mark.parametrize("token", [None, "0" * 96], ids=["none", "wrong"])
 async def test_without_a_forms_token_nothing_changes(shop: Shop, token: str | None) -> None:
     """Each action, by an operator, with a token that is missing or wrong: 403, with what to do."""
     visitor = await Visitor(shop).sign_in_as("operator")
@@ -234,7 +236,7 @@ async def test_without_a_forms_token_nothing_changes(shop: Shop, token: str | No
 
 async def test_a_token_is_of_its_session_alone(shop: Shop) -> None:
     """Neither a colleague's token is taken, nor the same person's of another session, nor that of the page on
-    which they signed in."""
+    which they signed in, nor a part of one."""
     visitor = Visitor(shop)
     before_session = await token_of(visitor, "sign-in")
     await visitor.sign_in_as("operator", "olga")
@@ -242,16 +244,18 @@ async def test_a_token_is_of_its_session_alone(shop: Shop) -> None:
     elsewhere, sign_ins = Visitor(shop), shop.store.sign_ins
     attempt = await sign_ins.take_try("olga", "127.0.0.1")
     elsewhere.cookies["petstore-session"] = await sign_ins.accept(attempt, "127.0.0.1", None)
-    for token in (before_session, await token_of(colleague), await token_of(elsewhere)):
-        await assert_nothing_changes(shop, visitor, token)
+    for token in (before_session, await token_of(colleague), await token_of(elsewhere), "", "x"):
+        await assert_nothing_changes(shop, visitor, token, _SOME)
 
 
-async def assert_nothing_changes(shop: Shop, visitor: Visitor, token: str | None) -> None:
+async def assert_nothing_changes(
+    shop: Shop, visitor: Visitor, token: str | None, views: Iterable[View] = VIEWS
+) -> None:
     """Whatever the visitor sends with this token, or without one; a stranger sends what needs no session."""
     stranger, fields = Visitor(shop), {} if token is None else {"csrf": token}
     await stranger.get("sign-in")
     before = shop.fingerprint()
-    for view in VIEWS:
+    for view in views:
         if view.method == "POST":
             shown = await asks(stranger if view.role is None else visitor, view, **fields)
             assert shown.status == 403, named(view)
@@ -271,7 +275,7 @@ async def test_another_sites_form_is_refused_with_the_right_token(shop: Shop) ->
         [("origin", "null")],
         [("origin", "http://[")],
     ):
-        for view in VIEWS:
+        for view in VIEWS if headers[0][1] in ("cross-site", "null") else _SOME:
             if view.method == "POST":
                 sent = [*headers, *(() if view.reads_form else (_MULTIPART,))]
                 shown = await visitor.post(address_of(view), {"csrf": token}, headers=sent, follow=False)
