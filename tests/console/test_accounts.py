@@ -133,21 +133,17 @@ class TestAccount:
 class TestChanges:
     """Each by a form of its own, in the person's name."""
 
-    async def test_plan(self, shop: Shop, operator: Visitor) -> None:
-        """The page shows the present use; it acts on the next request."""
+    async def test_plan_and_name(self, shop: Shop, operator: Visitor) -> None:
+        """A plan's page shows the present use; it acts on the next request. The number stays."""
         account_id = await add(shop)
         asked = await operator.get(f"accounts/{account_id}/plan")
         assert "minute 60 0 60" in asked.text
         shown = await operator.submit(asked, "/plan", plan="pro")
         assert "zoo has the plan pro, from its next request on." in shown.text
-        assert (await shop.store.accounts.find("zoo")).plan == PRO
-
-    async def test_name(self, shop: Shop, operator: Visitor) -> None:
-        """The number stays."""
-        account_id = await add(shop)
-        asked = await operator.get(f"accounts/{account_id}/rename")
-        assert "The account is called den." in (await operator.submit(asked, "/rename", name="den")).text
-        assert (await shop.store.accounts.find("den")).id == account_id
+        shown = await operator.fill(f"accounts/{account_id}/rename", "/rename", name="den")
+        assert "The account is called den." in shown.text
+        den = await shop.store.accounts.find("den")
+        assert (den.id, den.plan) == (account_id, PRO)
 
     async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, operator: Visitor) -> None:
         """A plan and a name that another operator has changed meanwhile are replaced at the second try."""

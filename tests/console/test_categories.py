@@ -25,17 +25,12 @@ async def dogs(shop: Shop) -> None:
 
 
 async def test_everybody_sees_them(viewer: Visitor) -> None:
-    """With a link to the animals of each; a viewer has no form."""
+    """With a link to the animals of each; its number leads to what happened to it. A viewer has no form."""
     shown = await viewer.get("categories")
     assert "Number Name Animals 1 Dogs" in shown.text
     assert shown.links["Dogs"].endswith("pets?category=1")
     assert [form.buttons for form in shown.forms] == [[], ["Sign out"]]
     assert "Rename" not in shown.links
-
-
-async def test_everybody_reads_what_happened_to_one(viewer: Visitor) -> None:
-    """The number leads there; who may not rename it sees no form."""
-    shown = await viewer.get("categories")
     shown = await follow(viewer, shown, "1")
     assert "Dogs · Category 1" in shown.text
     assert "Category named name: Dogs" in shown.text

@@ -79,7 +79,7 @@ class TestIssue:
         assert_refused(shown, 409, "This form has expired.")
         assert await shop.store.keys.keys("1") == keys
 
-    @pytest.mark.parametrize("year", [1970, 2000, 2100])
+    @pytest.mark.parametrize("year", [1970, 2100])
     async def test_whatever_the_clock_says(self, shop: Shop, year: int) -> None:
         """A machine may start years ago: its forms are complete."""
         shop.clock.set_seconds(round((year - 1_970) * 365.25 * 86_400) + 1)
@@ -120,8 +120,9 @@ class TestRotation:
     """`/console/keys/1/rotate`."""
 
     async def test_the_new_key_is_shown_once(self, shop: Shop, operator: Visitor) -> None:
-        """Both work for the overlap; a second sending replaces nothing."""
-        form = await operator.get("keys/1/rotate")
+        """Both work for the overlap. Who sends the form again, or has another page open, is told so and gets no
+        second successor, which would end with the old key."""
+        form, other = [await operator.get("keys/1/rotate") for _ in range(2)]
         assert form.form("/rotate").fields["overlap"] == "1d"
         shown = await operator.submit(form, "/rotate", overlap="2h")
         (secret,) = secrets_in(shown.text)
@@ -131,7 +132,11 @@ class TestRotation:
         assert (await key_of(shop, 1)).expires_at_ms == shop.clock.now_ms() + 2 * HOUR_MS
         again = await operator.submit(form, "/rotate", overlap="2h")
         assert (again.status, secrets_in(again.text)) == (409, [])
+        second = await operator.submit(other, "/rotate")
+        assert_refused(second, 409, "Key 1 was replaced by key 2 on 2027-01-15; rotate that one")
+        assert secrets_in(second.text) == []
         assert len(await shop.store.keys.keys("1")) == 2
+        assert (await key_of(shop, 2)).expires_at_ms is None
 
     async def test_a_key_that_has_ended(self, shop: Shop, operator: Visitor) -> None:
         """It is not replaced; the page says what to do instead."""
@@ -140,15 +145,6 @@ class TestRotation:
         shown = await operator.submit(form, "/rotate")
         assert_refused(shown, 409, "Key 1 is revoked; issue a new key instead.")
         assert "Issue a new key" in (await operator.get("keys/1/rotate")).links
-
-    async def test_the_second_of_two_is_told_of_the_first(self, shop: Shop, operator: Visitor) -> None:
-        """Who has another page open gets no second successor, which would end with the old key."""
-        forms = [await operator.get("keys/1/rotate") for _ in range(2)]
-        shown = [await operator.submit(form, "/rotate") for form in forms]
-        assert [page.status for page in shown] == [200, 409]
-        assert "Key 1 was replaced by key 2 on 2027-01-15; rotate that one" in shown[1].text
-        assert secrets_in(shown[1].text) == []
-        assert (await key_of(shop, 2)).expires_at_ms is None
 
 
 class TestRevocation:

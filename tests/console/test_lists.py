@@ -58,7 +58,7 @@ class TestPages:
         [
             ("pets", range(1, 121)), ("pets?order=oldest&status=available", range(61, 121)),
             ("pets?q=p&status=available&order=oldest", range(61, 121)), ("orders", range(1, 61)),
-            ("orders?state=all&account=1&first=newest", range(1, 61)),
+            ("orders?state=all&account=1&first=oldest", range(1, 61)),
         ],
     )  # fmt: skip
     async def test_back_the_way_one_came(self, shop: Shop, staff: Visitor, list_: str, found: range) -> None:

@@ -24,15 +24,11 @@ class Servers:
         self.servers = servers
         self.key = next(server.key for server in servers if server.key)
 
-    def command(self, *words: str) -> str:
-        """What a command prints, run beside the servers as an operator does."""
-        done = run(*words, settings=self.servers[0].settings)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     def link_for(self, name: str, role: str) -> str:
-        """Add a person; the one-time link, on the first server."""
-        found = _LINK.search(self.command("people", "add", name, "--role", role))
+        """Add a person beside the servers, as an operator does; the one-time link, on the first server."""
+        done = run("people", "add", name, "--role", role, settings=self.servers[0].settings)
+        assert done.returncode == 0, done.stderr
+        found = _LINK.search(done.stdout)
         assert found is not None
         parts = urlsplit(found[0])
         return f"{self.servers[0].base_url}{parts.path}" + (f"?{parts.query}" if parts.query else "")
