@@ -120,8 +120,8 @@ class TestRotation:
     """`/console/keys/1/rotate`."""
 
     async def test_the_new_key_is_shown_once(self, shop: Shop, operator: Visitor) -> None:
-        """Both work for the overlap. Who sends the form again, or has another page open, is told so and gets no
-        second successor, which would end with the old key."""
+        """Both work for the overlap. Who sends the form again, or has another page open, is told so, and gets
+        no second successor, which would end with the old key."""
         form, other = [await operator.get("keys/1/rotate") for _ in range(2)]
         assert form.form("/rotate").fields["overlap"] == "1d"
         shown = await operator.submit(form, "/rotate", overlap="2h")

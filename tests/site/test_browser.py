@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.site.conftest import OpenPage
+from tests.site.test_site import PAGES
 from tests.support.browser import (
     DESKTOP,
     LOOKS,
@@ -24,11 +25,6 @@ from tests.support.browser import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
-PAGES = (
-    "/", "/docs", "/docs/quickstart", "/docs/guide", "/docs/clients", "/docs/clients/python",
-    "/docs/clients/typescript", "/docs/reference", "/docs/events", "/docs/errors", "/docs/changelog",
-    "/docs/deprecation", "/docs/changelog-operators", "/docs/search?q=retry", "/status",
-)  # fmt: skip
 _PAPER: dict[Literal["light", "dark"], str] = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 23, 29)"}
 _GROUND = "getComputedStyle(document.body).backgroundColor"
 _TEXT = """

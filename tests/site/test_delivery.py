@@ -24,11 +24,11 @@ from petstore.web.delivery import ChunkMaker, Streamed
 from petstore.web.slots import Slots
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
+from tests.support.console import BROWSER
 from tests.support.server import Server
 from tests.support.service import Shop, open_shop, settle
 from tests.support.waiting import PATIENCE_SECONDS
 
-BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 CHANGING = ("/", "/docs", "/docs/guide", "/docs/reference", "/openapi.json", "/openapi.yaml")
 
 

@@ -18,10 +18,10 @@ from petstore.transactions.contacts import Contacts
 from tests.support.answers import check_error
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
+from tests.support.console import BROWSER
 from tests.support.journal import ACTOR
 from tests.support.service import Answer, Shop, open_shop, outsider
 
-BROWSER = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 ADDRESS = "anna.o'neill@example.com"
 OFF, ON = "off", "on"
 

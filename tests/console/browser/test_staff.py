@@ -53,6 +53,7 @@ def test_a_day(open_desk: OpenDesk) -> None:
 def _show_from_memory(desk: Desk) -> None:
     """As a browser does that keeps pages; Playwright's does not. It is hidden, and loaded again."""
     heading = desk.page.get_by_role("heading", level=1)
+    desk.page.wait_for_load_state()  # a script hides it
     desk.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
     expect(heading).to_be_hidden()
     desk.page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))")
