@@ -13,10 +13,11 @@ from petstore.core.errors import Unavailable
 from tests.console.conftest import OTHER, PASSWORD, assert_refused, invited, signs_in
 from tests.support.backends import execute_in_file
 from tests.support.cases import every_case
+from tests.support.clock import ManualClock
 from tests.support.console import Visitor
 from tests.support.journal import written
 from tests.support.service import Pairs, Shop, open_shop
-from tests.support.sign_ins import compared
+from tests.support.sign_ins import COMPARED, compared, replicas, storm
 
 ELSEWHERE = "198.51.100.9"
 
@@ -299,6 +300,15 @@ async def test_without_a_password_a_hash_is_computed_too() -> None:
     assert seen == ["of nobody"]
     for stored, password in (("not a hash", "of nobody"), (None, ""), (None, "\x00"), (None, "x" * 10_000)):
         assert not await passwords.verify(stored, password)
+
+
+async def test_a_storm_of_wrong_passwords(tmp_path: Path) -> None:
+    """The bound holds exactly, one hash for each compared password, and who knows theirs gets in. `python -m
+    verification.torture signins` makes greater ones, at replicas too."""
+    async with replicas(f"sqlite:///{tmp_path}/petstore.db", ManualClock(), 1) as services:
+        seen = await storm(services, 400, 1)
+    assert seen.faults() == []
+    assert (seen.statuses, seen.hashes) == ({403: COMPARED, 429: 400 - COMPARED}, COMPARED + 3)
 
 
 async def test_a_crowd_is_refused_before_it_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
