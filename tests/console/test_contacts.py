@@ -177,7 +177,7 @@ async def test_without_a_mail_server_the_block_says_so(
 ) -> None:
     """With the setting; with a server it says nothing of it."""
     assert _NO_SERVER in (await (await Visitor(shop).sign_in_as("viewer")).get("me")).text
-    mail = {"smtp_url": "smtps://mail.example", "mail_from": "petstore@example.com"}
-    async with open_shop(tmp_path_factory.mktemp("mail"), **mail) as sending:
+    folder, server = tmp_path_factory.mktemp("mail"), "smtps://mail.example"
+    async with open_shop(folder, smtp_url=server, mail_from="petstore@example.com") as sending:
         shown = await (await Visitor(sending).sign_in_as("viewer")).get("me")
         assert ("No address gets mail." in shown.text, _NO_SERVER in shown.text) == (True, False)

@@ -33,9 +33,9 @@ Clients add a new animal.
 Clients read one animal by its identifier. This operation is deprecated.
     api/test_get_pet.py::TestGetPet200::test_the_animal
 Production | {base_url}
-    site/test_site.py::TestDocuments::test_the_configured_servers
+    api/test_stages.py::test_the_contract_has_both_addresses
 Staging | {staging_base_url}
-    site/test_site.py::TestDocuments::test_the_configured_servers
+    api/test_stages.py::test_the_contract_has_both_addresses
     api/test_stages.py::test_a_key_of_the_other_stage
     e2e/test_stages.py::TestBoth::test_nothing_that_is_made_at_one_is_seen_at_the_other
 The base address ends with the version segment `/v1`.
