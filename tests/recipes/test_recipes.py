@@ -2,7 +2,7 @@
 
 A recipe is `NAME.diff`, which touches just the files that the recipe names, and `NAME.py`, tests of what was
 added. NEXT in the name of a migration, and in it, is the number after the newest. To mend a diff that no
-longer applies: `git apply --3way`, then `git diff`.
+longer applies: `git apply --3way`, then `git diff -U1`, with more lines where one fits two places.
 """
 
 from __future__ import annotations
