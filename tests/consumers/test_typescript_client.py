@@ -18,6 +18,7 @@ import pytest
 from petstore.core.keys import Access
 from petstore.http.exchange import Exchange
 from tests.architecture.sources import ROOT
+from tests.docs.documents import fences
 from tests.http.kit import serving
 from tests.support.browser import running_browser
 from tests.support.clock import ManualClock
@@ -129,9 +130,17 @@ def test_operations_in_node(place: Path, server: Server) -> None:
     assert run_program(place, "operations.mjs", BASE=server.base_url, KEY=server.key) == "all done\n"
 
 
-def test_a_network_that_loses_requests_and_answers_adds_nothing_twice(place: Path, server: Server) -> None:
-    """15 % of connections break before the request, 20 % after the service's answer. A follower goes on."""
-    assert run_program(place, "losses.mjs", BASE=server.base_url, KEY=server.key) == "added once\n"
+def test_a_network_that_loses_requests_and_answers_adds_nothing_twice(server: Server, tmp_path: Path) -> None:
+    """15 % of connections break before the request, 20 % after the service's answer. A follower goes on. The
+    client is the one that the page's line installs, without an index of packages."""
+    program("npm")
+    shutil.copytree(PROGRAMS, tmp_path, dirs_exist_ok=True)
+    page = server.request("GET", "/docs/clients.md").body.decode()
+    line = next(code for language, code in fences(page) if language == "sh" and code.startswith("npm "))
+    nobody = {"npm_config_registry": "http://127.0.0.1:1", "npm_config_cache": str(tmp_path / "cache")}
+    installed = run_tool(["sh", "-c", line], tmp_path, **nobody)
+    assert installed.returncode == 0, installed.stderr
+    assert run_program(tmp_path, "losses.mjs", BASE=server.base_url, KEY=server.key) == "added once\n"
 
 
 def test_what_may_have_taken_place_is_repeated_only_where_it_is_safe(place: Path) -> None:

@@ -1,1 +1,0 @@
-"""Programs as developers write them from the served pages."""
