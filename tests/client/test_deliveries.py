@@ -59,7 +59,7 @@ def test_an_event_arrives_and_is_verified(petstore: Petstore, receiver: Receiver
     for headers, body in receiver.got:
         StandardWebhook(made.secret).verify(body, headers)
 
-    petstore.webhooks.redeliver(made.id, events[1].id)
+    assert petstore.webhooks.redeliver(made.id, events[1].id) == events[1].id
     wait_for(lambda: len(receiver.got) == 3, "the event again")
     headers, body = receiver.got[2]
     assert (verify(body, headers, made.secret), body) == (events[1], receiver.got[1][1])

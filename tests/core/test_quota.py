@@ -1,9 +1,8 @@
-"""The arithmetic of the two windows: tables with the sum beside each row, then properties for any history."""
+"""The arithmetic of the two windows, with the sum beside each row; test_quota_model.py has any history."""
 
 from __future__ import annotations
 
 import copy
-from math import ceil
 
 import pytest
 from hypothesis import given, settings
@@ -40,9 +39,6 @@ class Key:
         for _ in range(times):
             decision = decide(self.used, self.ban, self.caller, self.policy, now_ms)
         return decision
-
-    def with_plan(self, per_minute: int, per_day: int) -> None:
-        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, per_day))
 
 
 def offsets(decision: Decision) -> tuple[int, int]:
@@ -164,87 +160,6 @@ def test_it_shows_what_the_next_request_finds(
     assert [w.remaining - decision.allowed for w in seen] == [w.remaining for w in decision.windows]
     assert [w.reset_at for w in seen] == [w.reset_at for w in decision.windows]
     assert [w.seconds for w in seen] == [w.seconds for w in WINDOWS]
-
-
-# (milliseconds to the next request, may be negative where clocks step)
-_gaps = st.one_of(st.integers(0, 3_000), st.integers(20_000, 70_000), st.sampled_from((1_000, 60_000)))
-_steps = st.one_of(_gaps, _gaps, st.sampled_from((-30_000, -DAY_MS, DAY_MS, -1, -61_000, 3_600_000)))
-_limits = st.tuples(st.integers(1, 6), st.integers(1, 20))
-
-
-class TestProperties:
-    """For any history of one account."""
-
-    @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
-    @settings(max_examples=75, deadline=None)
-    def test_within_a_window_remaining_falls_by_one_and_the_reset_stands(
-        self, limits: tuple[int, int], gaps: list[int]
-    ) -> None:
-        """I10: Remaining never rises, Reset is constant, in the future and within the window's length."""
-        key = Key(*limits, BanPolicy(minimum_rejections=10**6))
-        now_ms = NOON
-        last: dict[str, Window] = {}
-        for gap in gaps:
-            now_ms += gap
-            decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
-            for window in decision.windows:
-                assert 0 < window.reset_at * 1_000 - now_ms <= window.seconds * 1_000
-                before = last.get(window.name)
-                if before is not None and now_ms < before.reset_at * 1_000:
-                    assert window.reset_at == before.reset_at
-                    assert window.remaining == before.remaining - decision.allowed
-                else:
-                    assert window.remaining == window.limit - decision.allowed
-                last[window.name] = window
-
-    @given(limits=_limits, gaps=st.lists(_gaps, max_size=60))
-    @settings(max_examples=75, deadline=None)
-    def test_a_retry_after_retry_after_succeeds(self, limits: tuple[int, int], gaps: list[int]) -> None:
-        """I10: Retry-After = ceil(reset - now) >= 1, and neither earlier nor later is needed."""
-        key = Key(*limits, BanPolicy(minimum_rejections=10**6))
-        now_ms = NOON
-        for gap in gaps:
-            now_ms += gap
-            decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
-            if decision.allowed:
-                assert decision.retry_after_seconds == 0
-                continue
-            until_ms = decision.binding.reset_at * 1_000 - now_ms
-            assert decision.retry_after_seconds == ceil(until_ms / 1_000) >= 1
-            for wait_ms, passes in ((until_ms, True), (until_ms - 1, False)):
-                records = copy.copy(key.used), copy.copy(key.ban)
-                again = decide(*records, key.caller, key.policy, now_ms + wait_ms)
-                assert again.allowed is passes
-
-    @given(
-        events=st.lists(st.tuples(_steps, st.integers(1, 5), st.none() | _limits), max_size=60),
-    )
-    @settings(max_examples=100, deadline=None)
-    def test_never_more_than_the_limit_and_never_fewer(
-        self, events: list[tuple[int, int, tuple[int, int] | None]]
-    ) -> None:
-        """I7, with clock steps and plan changes: between two resets that clients were told, never more is
-        admitted than the limit in force, and a refusal has one of the limits used up."""
-        key = Key(3, 8, BanPolicy(minimum_rejections=10**6))
-        now_ms = NOON
-        told: dict[str, int] = {}
-        admitted = {"minute": 0, "day": 0}
-        for step, times, plan in events:
-            now_ms += step
-            if plan is not None:
-                key.with_plan(*plan)
-            for _ in range(times):
-                decision = decide(key.used, key.ban, key.caller, key.policy, now_ms)
-                for window in decision.windows:
-                    if now_ms >= told.get(window.name, 0):
-                        admitted[window.name] = 0
-                    told[window.name] = window.reset_at * 1_000
-                    admitted[window.name] += decision.allowed
-                used_up = [w.name for w in decision.windows if admitted[w.name] >= w.limit]
-                if decision.allowed:
-                    assert all(admitted[w.name] <= w.limit for w in decision.windows)
-                else:
-                    assert decision.binding.name in used_up
 
 
 class TestAddressBucket:

@@ -1,4 +1,4 @@
-"""quota.decide against the model of the documented rules, for any history (invariant I8)."""
+"""quota.decide against the model of the documented rules, for any history (I7, I8, I10)."""
 
 from __future__ import annotations
 

@@ -181,7 +181,6 @@ Errors use the Error shape (code, message, status) unless noted.
     api/test_limits.py::TestTooMany429::test_the_minute
 Specific values of the `code` field: not shown.
     gap: Errors | Values of `code`
-    core/test_errors.py::test_the_codes_are_those_of_the_interface
     api/test_document.py::TestErrors::test_the_list_of_codes
     docs/test_errors.py::test_each_code_has_an_entry
 Body of a 429 response: not shown.
@@ -209,7 +208,7 @@ Enterprise | Custom | Custom
     api/test_limits.py::TestTooMany429::test_the_minute
 3. When a request exceeds the limit, the response is 429 Too Many Requests, and the `Retry-After` header
   gives the time after which to retry.
-    core/test_quota.py::TestProperties::test_a_retry_after_retry_after_succeeds
+    core/test_quota.py::TestTables::test_retry_after_is_the_seconds_to_the_reset_rounded_up
     api/test_limits.py::TestTooMany429::test_the_minute
 4. Clients are to back off exponentially.
     api/test_bans.py::TestBegin::test_a_client_that_backs_off_is_served
