@@ -120,16 +120,6 @@ def test_a_kept_connection_has_the_deadline_of_the_call_that_reads(kind: str) ->
             petstore.with_options(seconds=9).categories.list()
 
 
-@pytest.mark.parametrize("left", [0.5, 9.0, 40.0])
-def test_silence_is_bounded_by_what_is_left(left: float) -> None:
-    """And by the timeout."""
-    clock = ManualClock()
-    silence = Silence(30.0, clock.monotonic() + left, clock.monotonic)
-    assert silence == pytest.approx(min(left, 30))
-    clock.advance(left)
-    assert not silence.now()
-
-
 @pytest.mark.parametrize("opened", ["connect_tcp", "start_tls"])
 def test_each_step_is_watched_with_tls_and_without(opened: str) -> None:
     """Each takes what the steps before it left. TLS has a stream of its own on that of the connection."""

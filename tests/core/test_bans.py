@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from petstore.core.durations import DAY_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon
 from petstore.core.limits.decision import Decision
@@ -116,17 +115,6 @@ class TestObedience:
                 if not decision.allowed:
                     waits_until[key] = moment + decision.retry_after_seconds * 1_000
             now_ms += max(arrivals)
-
-    def test_polling_by_the_day_is_no_ban_when_retry_after_is_obeyed(self) -> None:
-        """The day is used up: one 429, then silence until midnight."""
-        caller = Caller(1, 1, (60, 3))
-        used, ban = AccountWindows(), BanState()
-        moment = START
-        for _ in range(30):
-            decision = decide(used, ban, caller, _STRICT, moment)
-            assert not decision.banned
-            moment += max(1, decision.retry_after_seconds) * 1_000
-        assert moment - START > 5 * DAY_MS
 
 
 def test_a_pardon_forgets_everything() -> None:

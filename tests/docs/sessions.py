@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
+from tests.support.machine import program
 from tools.servers.petstore import PROGRAM, environment
 
 _SESSION_SECONDS = 150
@@ -91,12 +89,8 @@ def _matches_response(expected: list[str], printed: list[str]) -> bool:
 
 def terminal(folder: Path, **settings: str) -> dict[str, str]:
     """The environment of a terminal with the program on its path. Skips where there is no bash or curl."""
-    missing = [tool for tool in ("bash", "curl") if shutil.which(tool) is None]
-    if missing:
-        message = f"sessions in documents need {' and '.join(missing)}, which this machine does not have"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    for tool in ("bash", "curl"):
+        program(tool)
     kept = environment(settings)
     path = f"{PROGRAM.parent}{os.pathsep}{kept['PATH']}"
     return kept | {"PATH": path, "LC_ALL": "C.UTF-8", "HOME": str(folder)}

@@ -23,6 +23,7 @@ import pytest
 from tests.docs.documents import ROOT, fences, text_of
 from tests.docs.sessions import matches
 from tests.support.loops import answering
+from tests.support.receiver import receiving
 from tests.support.samples import run_bash, run_node, run_python
 from tests.support.server import Server, running_server
 from tools.servers.petstore import run
@@ -138,21 +139,11 @@ def filled(text: str, server: Server, hook: str) -> str:
     return text
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_arguments: object) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
 def hook() -> Iterator[str]:
     """The address of a receiver that takes everything."""
-    with answering(ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)) as receiver:
-        yield f"http://127.0.0.1:{receiver.server_port}/hook"
+    with receiving() as receiver:
+        yield receiver.address
 
 
 @pytest.mark.e2e
@@ -339,6 +330,7 @@ console.log(found.size);
 
 @pytest.mark.e2e
 @pytest.mark.xdist_group("docs-samples")
+@pytest.mark.parametrize("server", ["by path"], indirect=True)
 @pytest.mark.parametrize(
     ("language", "opening", "driver", "expected"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
@@ -11,7 +10,6 @@ import socket
 import subprocess
 import tempfile
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ import pytest
 from petstore.core.clock import SystemClock
 from petstore.ops.worker_metrics import metrics_directory
 from tests.support.cluster import age_of
-from tests.support.loops import answering
+from tests.support.receiver import receiving
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
 from tools.servers.petstore import PROGRAM, environment
@@ -126,18 +124,6 @@ def test_the_process_is_the_worker(server: Server) -> None:
     assert age == pytest.approx(age_of(worker), abs=5)
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    """Answers as the path says: /204."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(int(self.path[1:]))
-        self.end_headers()
-
-    def log_message(self, *_arguments: object) -> None:
-        """Nothing."""
-
-
 @pytest.mark.slow
 def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
     """By what came of them, with how the webhooks do; the counts go on when that process is another one."""
@@ -148,21 +134,16 @@ def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
     def webhooks(state: str) -> float:
         return sample(server, f'petstore_webhooks{{state="{state}"}}')
 
-    def add_webhook(status: int) -> int:
-        body = json.dumps({"url": f"http://127.0.0.1:{receiver.server_port}/{status}"}).encode()
-        headers = {"Content-Type": "application/json"}
-        return int(server.request("POST", "/v1/webhooks", headers=headers, body=body).json()["id"])
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), _Receiver)
-    with answering(listening) as receiver, running_server(tmp_path) as server:
-        good, bad = add_webhook(204), add_webhook(500)
+    with receiving() as receiver, running_server(tmp_path) as server, server.client() as client:
+        good = client.webhooks.create(receiver.address)
+        bad = client.webhooks.create(f"{receiver.address}2")
         for number in range(3):
-            server.post({"name": f"Animal {number}", "categoryId": 1})
+            client.pets.create(name=f"Animal {number}", category_id=1)
         wait_for(lambda: deliveries("delivered") >= 3 and deliveries("failed") >= 3, "the deliveries")
         wait_for(lambda: (webhooks("healthy"), webhooks("failing")) == (1, 1), "a look at the store")
         before = deliveries("delivered")
         os.kill((set(server.children()) - set(server.workers())).pop(), signal.SIGKILL)
-        server.request("POST", f"/v1/webhooks/{good}/test")
+        client.webhooks.test(good.id)
         wait_for(lambda: deliveries("delivered") > before, "a delivery of the next process")
-        assert server.request("DELETE", f"/v1/webhooks/{bad}").status == 204
+        client.webhooks.delete(bad.id)
         wait_for(lambda: webhooks("failing") == 0, "a look at the store")

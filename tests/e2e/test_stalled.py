@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import signal
 import time
@@ -14,7 +12,7 @@ import apsw
 import pytest
 
 from tests.support.server import Server, running_server
-from tests.support.stalled import DOCUMENT, StalledClient, held_connections, stalled_clients
+from tests.support.stalled import DOCUMENT, held_connections, stalled_clients
 from tests.support.waiting import pause, wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-stalled")]
@@ -38,46 +36,11 @@ def descriptors(server: Server) -> int:
 
 
 @pytest.fixture(scope="module")
-def patient(folder: Path) -> Iterator[Server]:
-    """With a deadline of two seconds."""
-    with running_server(folder, answer_timeout="2s") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """With 62 slots."""
     folder = tmp_path_factory.mktemp("small")
     with running_server(folder, prefix=FEW_DESCRIPTORS, answer_timeout="5s") as running:
         yield running
-
-
-class TestDeadline:
-    """PETSTORE_ANSWER_TIMEOUT."""
-
-    def test_a_client_that_takes_nothing_is_cut_off(self, patient: Server) -> None:
-        """After the deadline its connection is reset, its descriptor free again, and the log says so. To ask
-        for more is not to read; an idle connection, whose answers were taken, may stay as long as ever."""
-        idle = StalledClient(patient.port, "/healthz", requests=1)
-        wait_for(idle.is_answered, "the answer")
-        began = time.monotonic()
-        clients = [StalledClient(patient.port, target, requests=60) for target in ("/docs/guide", DOCUMENT)]
-        asking = StalledClient(patient.port, "/healthz", requests=60)
-        looks = itertools.count()
-
-        def are_ended() -> bool:
-            if next(looks) % 10 == 0:
-                with contextlib.suppress(OSError):
-                    asking.ask("/healthz")
-            return all(client.is_ended() for client in (*clients, asking))
-
-        wait_for(are_ended, "the resets")
-        assert time.monotonic() - began > 1.9
-        wait_for(lambda: held_connections(patient.port) == {idle.port}, "their descriptors")
-        wait_for(lambda: "ended connections whose clients took nothing" in patient.log, "the line")
-        assert not idle.is_ended()
-        for client in (*clients, asking, idle):
-            client.close()
 
 
 class TestSlots:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 import signal
 import threading
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.backends import execute_in_file
-from tests.support.cluster import Client
 from tests.support.raw import RawConnection
 from tests.support.server import Server, issue_key, running_server
 from tests.support.waiting import wait_for
@@ -76,42 +74,6 @@ class TestSigterm:
             assert answer.status == 408
             idle.close()
         assert query(tmp_path, "SELECT count(*) FROM pets") == [(0,)]
-
-    def test_under_load_every_answer_is_whole_and_true(self, tmp_path: Path) -> None:
-        """Four clients add animals without a pause: each 201 is stored, each other request is not or once."""
-        key = issue_key(tmp_path / "petstore.db")
-        added: list[str] = []
-        odd: list[object] = []
-        enough = threading.Event()
-
-        def add(server: Server, number: int) -> None:
-            client = Client(server.port, key)
-            for count in range(100_000):
-                name = f"{number}-{count}"
-                try:
-                    answer = client.add(name)
-                    document = answer.json()
-                except (OSError, http.client.HTTPException):
-                    return
-                if answer.status != 201 or document["name"] != name:
-                    odd.append(document)
-                added.append(name)
-                if len(added) > 100:
-                    enough.set()
-
-        with running_server(tmp_path) as server:
-            clients = [threading.Thread(target=add, args=(server, number)) for number in range(4)]
-            for client in clients:
-                client.start()
-            wait_for(enough.is_set, "the load")
-            assert server.terminate() == 0
-            for client in clients:
-                client.join()
-        names = [str(row[0]) for row in query(tmp_path, "SELECT name FROM pets")]
-        assert odd == []
-        assert len(names) == len(set(names))
-        assert set(added) <= set(names)
-        assert len(names) - len(added) <= len(clients)
 
     def test_counters_are_exact_after_it(self, tmp_path: Path) -> None:
         """Requests, refusals and calls of the deprecated operation; Remaining goes on where it was."""
