@@ -78,13 +78,6 @@ def test_what_is_no_tag_is_refused(scripted: Scripted, tag: str) -> None:
     assert script.requests == []
 
 
-def test_a_change_of_a_seen_state_is_repeated(scripted: Scripted) -> None:
-    """It takes place only in that state, so it can't undo what somebody else did."""
-    petstore, script = scripted(DROPPED, answer(200, PET, {"ETag": '"new"'}))
-    assert petstore.pets.update(7, name="Rex", if_match=TAG).etag == '"new"'
-    assert [request.headers["if-match"] for request in script.requests] == [TAG, TAG]
-
-
 @pytest.mark.parametrize("number", range(4))
 def test_a_412_after_a_lost_answer_is_of_unknown_outcome(scripted: Scripted, number: int) -> None:
     """The lost try may be what changed the tag. One that was not sent is not."""

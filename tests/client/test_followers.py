@@ -19,8 +19,7 @@ from tests.support.waiting import wait_for
 pytestmark = pytest.mark.e2e
 
 # Follows from a stored bookmark, writes down each event, then stores the bookmark.
-PROGRAMS = {
-    "sync": """
+PROGRAM = """
 import sys
 from pathlib import Path
 from petstore_client import Petstore
@@ -31,23 +30,7 @@ with Petstore(address, key) as petstore, open(seen, "a") as lines:
     for event in follow:
         print(event.data["name"], file=lines, flush=True)
         Path(place).write_text(follow.after)
-""",
-    "async": """
-import asyncio, sys
-from pathlib import Path
-from petstore_client import AsyncPetstore
-
-address, key, place, seen = sys.argv[1:]
-async def main():
-    async with AsyncPetstore(address, key) as petstore:
-        follow = petstore.events.follow(after=Path(place).read_text(), types=["pet.created"])
-        with open(seen, "a") as lines:
-            async for event in follow:
-                print(event.data["name"], file=lines, flush=True)
-                Path(place).write_text(follow.after)
-asyncio.run(main())
-""",
-}
+"""
 
 
 def waiting(server: Server) -> int:
@@ -57,7 +40,7 @@ def waiting(server: Server) -> int:
 
 
 @pytest.mark.slow
-def test_a_follower_misses_nothing_over_a_kill_of_the_server_and_of_itself(kind: str, tmp_path: Path) -> None:
+def test_a_follower_misses_nothing_over_a_kill_of_the_server_and_of_itself(tmp_path: Path) -> None:
     """It goes on by itself when the server is back; a new process goes on from the stored bookmark, and sees
     at most the events of the last page again. All are in their order."""
     key = issue_key(tmp_path / "petstore.db")
@@ -77,7 +60,7 @@ def test_a_follower_misses_nothing_over_a_kill_of_the_server_and_of_itself(kind:
 
     def started() -> subprocess.Popen[bytes]:
         arguments = [server.base_url, key, str(place), str(lines)]
-        return subprocess.Popen([sys.executable, "-c", PROGRAMS[kind], *arguments])
+        return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments])
 
     program = started()
     try:

@@ -1,4 +1,4 @@
-"""Waits for events over real connections: stops, clients that go, and the forms of HTTP."""
+"""Waits for events over real connections: stops, and clients that go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,8 @@ import pytest
 
 from petstore.api.events import RETRY_SECONDS
 from tests.e2e.test_metrics import sample
-from tests.support.postgres import fresh_database
 from tests.support.raw import RawAnswer, RawConnection
 from tests.support.server import Server, issue_key, running_server
-from tests.support.valkey import emptied_url
 from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e-event-waits")]
@@ -29,21 +27,15 @@ WAIT = "/v1/events?after=now&wait=120"
 
 
 @contextmanager
-def serving(backend: str, folder: Path, **settings: str) -> Iterator[tuple[Server, list[str]]]:
-    """A server on SQLite, or with two workers on PostgreSQL and Valkey, and keys for all waiters."""
-    with ExitStack() as opened:
-        url = f"sqlite:///{folder}/petstore.db"
-        if backend != "sqlite":
-            url = opened.enter_context(fresh_database())
-            settings |= {"valkey_url": emptied_url(), "workers": "2"}
-        keys = keys_in(url)
-        server = opened.enter_context(running_server(folder, database_url=url, **settings))
+def serving(folder: Path) -> Iterator[tuple[Server, list[str]]]:
+    """A server, and keys for all waiters."""
+    keys = keys_in(folder / "petstore.db")
+    with running_server(folder) as server:
         server.key = keys[0]
-        wait_for(lambda: len(server.workers()) == int(settings.get("workers", "1")), "all workers")
         yield server, keys
 
 
-def keys_in(database: Path | str) -> list[str]:
+def keys_in(database: Path) -> list[str]:
     """Of as many new accounts as all waiters need."""
     return [issue_key(database, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
 
@@ -88,10 +80,9 @@ def types_of(answer: Any) -> list[str]:
 class TestStops:
     """Everybody is answered at once, with a bookmark."""
 
-    @pytest.mark.parametrize(("backend", "drain"), [("sqlite", "1s"), ("postgres", "0s")])
-    def test_sigterm(self, tmp_path: Path, backend: str, drain: str) -> None:
+    def test_sigterm(self, tmp_path: Path) -> None:
         """A stop does not wait for the waits: it ends in order long before them, by one signal or more."""
-        with serving(backend, tmp_path, drain=drain) as (server, keys):
+        with serving(tmp_path) as (server, keys):
             waiters = begin(server, keys)
             server.process.send_signal(signal.SIGTERM)
             server.process.send_signal(signal.SIGTERM)
@@ -101,7 +92,7 @@ class TestStops:
 
     def test_sighup(self, tmp_path: Path) -> None:
         """The next worker goes on from the bookmarks; test_cluster.py has several."""
-        with serving("sqlite", tmp_path) as (server, keys):
+        with serving(tmp_path) as (server, keys):
             waiters = begin(server, keys)
             server.process.send_signal(signal.SIGHUP)
             (bookmark,) = assert_answered(waiters)
@@ -114,7 +105,7 @@ class TestStops:
 
     def test_a_killed_parent(self, tmp_path: Path) -> None:
         """Its worker ends by itself, and answers before."""
-        with serving("sqlite", tmp_path) as (server, keys):
+        with serving(tmp_path) as (server, keys):
             waiters = begin(server, keys)
             (orphan,) = server.workers()
             server.process.kill()
@@ -164,30 +155,3 @@ class TestClientsThatGo:
             with RawConnection(server.port) as next_one:
                 next_one.send(head(server.key))
                 await_waiting(server, 1)
-
-
-class TestForms:
-    """What a connection does besides."""
-
-    def test_a_request_behind_a_waiting_one_is_answered_after_it(self, server: Server) -> None:
-        """In the order of HTTP: pipelined ones wait too."""
-        with RawConnection(server.port) as connection:
-            connection.send(head(server.key) + head(server.key, "/v1/pets?limit=1"))
-            await_waiting(server, 1)
-            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
-            assert types_of(connection.read()) == ["pet.created"]
-            assert connection.read().json()[0]["id"] == 1
-
-    @pytest.mark.parametrize(("version", "lines"), [("1.0", ()), ("1.1", ("Connection: close",))])
-    def test_a_wait_may_be_the_last_of_its_connection(
-        self, server: Server, version: str, lines: tuple[str, ...]
-    ) -> None:
-        """It is answered whole, with its length, and the connection ends."""
-        with RawConnection(server.port) as connection:
-            connection.send(head(server.key, WAIT, *lines, version=version))
-            await_waiting(server, 1)
-            assert server.post({"name": "Rex", "categoryId": 1}).status == 201
-            answer = connection.read()
-            assert types_of(answer) == ["pet.created"]
-            assert answer.headers["connection"] == "close"
-            assert connection.is_closed_by_server()
