@@ -145,12 +145,29 @@ def test_each_step_is_watched_with_tls_and_without(opened: str) -> None:
         watch(f"connection.{opened}.started", begun)
 
 
-def test_every_step_of_a_request_has_the_deadline(scripted: Scripted) -> None:
-    """Waiting for a connection, opening it, writing and reading."""
+@pytest.mark.parametrize(
+    ("call", "more"),
+    [
+        (lambda petstore: petstore.categories.list(), 0),
+        (lambda petstore: petstore.events.list(wait=100), 100),
+        (lambda petstore: petstore.webhooks.test(3), 20),
+    ],
+    ids=["usual", "events", "test"],
+)
+def test_every_step_of_a_request_has_its_time(scripted: Scripted, call: Any, more: int) -> None:
+    """The client's time limits; an answer also as long as the service may hold it back."""
+    next_page = {"Link": '</v1/events?after=b-1>; rel="next"'}
+    petstore, script = scripted(answer(202 if more == 20 else 200, [], next_page), timeout=7, seconds=9)
+    call(petstore)
+    limits = script.requests[0].extensions["timeout"]
+    assert limits == {"pool": 7, "connect": 7, "write": 7, "read": 7 + more}
+
+
+def test_seconds_are_a_deadline_too(scripted: Scripted) -> None:
+    """Where they are less than the timeout."""
     petstore, script = scripted(answer(200, []), seconds=7)
     petstore.categories.list()
-    given = script.requests[0].extensions["timeout"]
-    assert given == {"pool": 7, "connect": 7, "write": 7, "read": 7}
+    assert set(script.requests[0].extensions["timeout"].values()) == {7}
 
 
 def test_no_call_begins_its_try_in_its_last_second(scripted: Scripted) -> None:
@@ -184,6 +201,7 @@ def test_an_endless_answer_is_cut(kind: str, status: bytes, error: type[Exceptio
     assert server.cut == 1
 
 
+@pytest.mark.parametrize("kind", ["async"])
 def test_a_small_answer_does_not_fill_the_memory(kind: str) -> None:
     """Its bound holds after decompression, piece by piece: 64 KB stand for 64 MiB."""
     packing = zlib.compressobj(9, wbits=31)

@@ -78,14 +78,6 @@ def test_events_without_a_bookmark_are_no_answer(scripted: Scripted, headers: di
         petstore.events.list()
 
 
-def test_an_answer_may_take_as_long_as_it_may_be_held_back(scripted: Scripted) -> None:
-    """Beside the client's own time limits, which bound everything else."""
-    petstore, script = scripted(told(after=1))
-    petstore.with_options(timeout=7, seconds=9).events.list(wait=100)
-    limits = script.requests[0].extensions["timeout"]
-    assert limits == {"pool": 7, "connect": 7, "write": 7, "read": 107}
-
-
 def test_a_follower_goes_from_page_to_page(scripted: Scripted) -> None:
     """`now` becomes a bookmark at once, since a lost connection would lose events. Its requests wait as long
     as it says, and ask for whole pages of its types."""

@@ -347,16 +347,6 @@ def test_an_interrupt_in_any_line_holds_up_no_other_call(place: str, monkeypatch
     assert script.clock.monotonic() == script.times[0]
 
 
-def test_a_call_that_gives_up_its_turn_lets_the_next_one_go(scripted: Scripted) -> None:
-    """Its place in the queue is not kept."""
-    petstore, script = scripted(failure(429, "rate_limited", retry_after="9"), answer(200, []))
-    for seconds in (5, 5):
-        with pytest.raises(RateLimited):
-            petstore.with_options(seconds=seconds).categories.list()
-    assert petstore.categories.list() == []
-    assert script.waits == [9]
-
-
 def test_the_log_has_a_line_for_each_wait_of_a_call(
     scripted: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -333,15 +333,6 @@ def test_errors_pass_between_processes() -> None:
         pickle.dumps(Petstore(ADDRESS, KEY))
 
 
-def test_the_log_tells_why_a_call_waits(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
-    """A program that stands still for a minute can be understood."""
-    caplog.set_level("INFO", logger="petstore_client")
-    petstore, _ = scripted(answer(200, [PET], left=0, reset=40))
-    petstore.pets.get(7)
-    petstore.pets.get(7)
-    assert caplog.messages == ["listPets waited 40.0 s: the limit"]
-
-
 def test_the_log_tells_each_repetition(scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
     """However short its pause; one line for all that it waited for."""
     caplog.set_level("INFO", logger="petstore_client")

@@ -148,13 +148,6 @@ def test_a_repeated_removal_that_finds_nothing_took_place(scripted: Scripted) ->
         petstore.webhooks.delete(3)
 
 
-def test_a_test_may_take_as_long_as_the_service_waits(scripted: Scripted) -> None:
-    """20 seconds beside the client's own."""
-    petstore, script = scripted(PENDING)
-    petstore.with_options(timeout=7, seconds=9).webhooks.test(3)
-    assert script.requests[0].extensions["timeout"] == {"pool": 7, "connect": 7, "write": 7, "read": 27}
-
-
 def test_the_limit_of_tests_holds_up_no_other_call(scripted: Scripted) -> None:
     """It is no limit of the key, which has calls left; the test itself waits as it is asked."""
     refused = failure(429, "rate_limited", retry_after="40")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -61,19 +60,6 @@ class TestSigterm:
             assert server.process.wait() == 0
             assert '"event":"stopped"' in server.log.splitlines()[-1]
         assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
-
-    def test_a_request_that_never_ends_does_not_hold_it_up(self, tmp_path: Path) -> None:
-        """The deadline for bodies, here a second, ends it: 408, nothing stored."""
-        with running_server(tmp_path, body_timeout="1s") as server:
-            connection = begin_post(server)
-            idle = RawConnection(server.port)
-            began = time.monotonic()
-            assert server.terminate() == 0
-            assert time.monotonic() - began < 10
-            answer = connection.read()
-            assert answer.status == 408
-            idle.close()
-        assert query(tmp_path, "SELECT count(*) FROM pets") == [(0,)]
 
     def test_counters_are_exact_after_it(self, tmp_path: Path) -> None:
         """Requests, refusals and calls of the deprecated operation; Remaining goes on where it was."""
