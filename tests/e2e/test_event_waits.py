@@ -40,10 +40,9 @@ def keys_in(database: Path) -> list[str]:
     return [issue_key(database, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
 
 
-def head(key: str, target: str = WAIT, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
+def head(key: str, target: str = WAIT) -> bytes:
     """A request."""
-    fields = (f"{method} {target} HTTP/{version}", "Host: a", f"Authorization: Bearer {key}", *lines)
-    return "\r\n".join([*fields, "", ""]).encode()
+    return f"GET {target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
 
 
 def begin(server: Server, keys: list[str]) -> list[RawConnection]:

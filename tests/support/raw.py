@@ -84,12 +84,12 @@ class RawConnection:
         return bool(received)
 
 
-def exchange(port: int, *parts: bytes, method: str = "GET", end: bool = False) -> RawAnswer:
+def exchange(port: int, *parts: bytes, end: bool = False) -> RawAnswer:
     """One request in one or more parts on a connection of its own, and its final answer."""
     with RawConnection(port) as connection:
         connection.send(*parts)
         if end:
             connection.end()
-        while (answer := connection.read(method)).status < 200:
+        while (answer := connection.read()).status < 200:
             pass
         return answer

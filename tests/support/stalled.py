@@ -39,17 +39,7 @@ class StalledClient:
         self.socket.settimeout(20)
         self.socket.connect(("127.0.0.1", port))
         self.port: int = self.socket.getsockname()[1]
-        self.ask(target, requests)
-
-    def ask(self, target: str, requests: int = 1) -> None:
-        """Send more requests. Raises OSError when the server has ended the connection."""
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * requests)
-
-    def is_ended(self) -> bool:
-        """Whether the server has ended it."""
-        poll = select.poll()
-        poll.register(self.socket, 0)
-        return bool(poll.poll(0))
 
     def is_answered(self) -> bool:
         """Whether the beginning of an answer has come; it stays where it is."""
@@ -65,9 +55,9 @@ class StalledClient:
 
 
 @contextlib.contextmanager
-def stalled_clients(port: int, count: int = 1, target: str = DOCUMENT) -> Iterator[list[StalledClient]]:
+def stalled_clients(port: int, count: int = 1) -> Iterator[list[StalledClient]]:
     """Some of them for the length of a block."""
-    clients = [StalledClient(port, target) for _ in range(count)]
+    clients = [StalledClient(port) for _ in range(count)]
     try:
         yield clients
     finally:
