@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,33 +26,26 @@ from tests.docs.documents import text_of
 from tests.support.receiver import Receiver, receiving
 from tests.support.server import Server, running_server
 from tests.support.waiting import wait_for
+from tools.servers.child import Child
 from tools.servers.ports import free_port
 
 SECRET = "whsec_" + "a" * 43 + "="
 EVENT = Event("evt_7f_1", "pet.created", datetime(2026, 11, 22, 21, 45, 43, 45_000, UTC), {"name": "Søren"})
 
 
-class Listening:
+class Listening(Child):
     """The program as a process, and what it has printed."""
 
     def __init__(self, folder: Path, server: Server | None, *arguments: str, **variables: str) -> None:
-        self.lines = folder / f"lines-{len(list(folder.glob('lines-*')))}"
+        lines = folder / f"lines-{len(list(folder.glob('lines-*')))}"
+        super().__init__(
+            "petstore-listen", [sys.executable, "-m", "petstore_client.listen", *arguments], lines
+        )
         url, key = (server.base_url, server.key) if server else ("", "")
-        with self.lines.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "petstore_client.listen", *arguments],
-                env=os.environ | {"PETSTORE_URL": url, "PETSTORE_KEY": key} | variables,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-
-    @property
-    def said(self) -> str:
-        return self.lines.read_text()
+        self.start(os.environ | {"PETSTORE_URL": url, "PETSTORE_KEY": key} | variables)
 
     def wait_for(self, text: str) -> None:
-        wait_for(lambda: text in self.said or self.process.poll() is not None, text)
-        assert text in self.said
+        self.wait_until(lambda: text in self.said)
 
     def end(self, number: int) -> str:
         """Its last line, after a signal at which it ends well."""
@@ -69,8 +61,7 @@ def listening(folder: Path, server: Server | None, *arguments: str, **variables:
     try:
         yield program
     finally:
-        program.process.kill()
-        program.process.wait()
+        program.kill()
 
 
 @pytest.fixture

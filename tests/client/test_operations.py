@@ -18,14 +18,12 @@ from petstore_client import (
     Page,
     Pet,
     Petstore,
-    errors,
 )
 from petstore_client._sync.resources import Pets
 from petstore_client.calls import OPERATIONS
 
 from petstore.api.openapi.document import OpenApiDocument
 from petstore.core import pets
-from petstore.core.errors import BY_CODE
 from petstore.core.fields import fields_of, published
 from tests.client.kit import Scripted, Served, answer
 
@@ -39,11 +37,6 @@ def test_the_client_has_every_operation_of_the_contract() -> None:
         if isinstance(operation, dict) and "operationId" in operation
     }
     assert contract == OPERATIONS
-
-
-def test_each_error_of_the_service_has_a_class() -> None:
-    """By its code."""
-    assert errors.BY_CODE.keys() == BY_CODE.keys()
 
 
 def test_an_animal_has_the_same_public_members_everywhere() -> None:

@@ -1,44 +1,8 @@
-"""Usage as it is counted between two batches."""
+"""Batches of usage that are added up; tests/api/test_usage_sums.py counts them."""
 
 from __future__ import annotations
 
-from petstore.core.durations import DAY_MS
-from petstore.core.limits.usage import DailyUsage, UsageChanges, UsageMeter
-
-NOON = 20_000 * DAY_MS + DAY_MS // 2
-
-
-def test_requests_refusals_and_deprecated_calls_are_counted_apart() -> None:
-    """A refused call of the deprecated operation is both a refusal and such a call."""
-    meter = UsageMeter()
-    meter.count(1, 10, NOON, allowed=True, deprecated=False)
-    meter.count(1, 11, NOON + 1, allowed=True, deprecated=True)
-    meter.count(1, 10, NOON + 2, allowed=False, deprecated=True)
-    meter.count(1, 10, NOON + 3, allowed=False, deprecated=False)
-    assert meter.drain() == UsageChanges(
-        {(1, 20_000): DailyUsage(20_000, requests=2, refused=2, deprecated=2)},
-        {10: NOON + 3, 11: NOON + 1},
-    )
-
-
-def test_accounts_and_utc_days_are_counted_apart() -> None:
-    """A millisecond before midnight is the day before."""
-    meter = UsageMeter()
-    midnight = 20_001 * DAY_MS
-    meter.count(1, 10, midnight - 1, allowed=True, deprecated=False)
-    meter.count(1, 10, midnight, allowed=True, deprecated=False)
-    meter.count(2, 20, midnight, allowed=True, deprecated=False)
-    assert sorted(meter.drain().daily) == [(1, 20_000), (1, 20_001), (2, 20_001)]
-
-
-def test_a_batch_is_drained_once() -> None:
-    """What was handed over is not counted again, nor changed afterwards."""
-    meter = UsageMeter()
-    meter.count(1, 10, NOON, allowed=True, deprecated=False)
-    first = meter.drain()
-    assert meter.drain() == UsageChanges()
-    meter.count(1, 10, NOON, allowed=True, deprecated=False)
-    assert first.daily[1, 20_000].requests == 1
+from petstore.core.limits.usage import DailyUsage, UsageChanges
 
 
 def test_batches_that_could_not_be_written_add_up() -> None:
