@@ -84,7 +84,7 @@ def test_the_curl_of_the_page_brings_each_error_about(tmp_path: Path) -> None:
         source += f"{line.rstrip()} -s\necho\n"
     key = issue_key(tmp_path / "petstore.db")
     with running_server(tmp_path, stage="staging") as server:
-        output = run_bash(source, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": key})
+        output = run_bash(source, {"PETSTORE_URL": f"{server.base_url}/v1", "PETSTORE_KEY": key}).succeeded()
     statuses = map(int, re.findall(r"^HTTP/1.1 (\d+)", output, re.M))
     found = list(zip(re.findall(r'"code":"(\w+)"', output), statuses, strict=True))
     assert found == [(code, error.status) for code, error in BY_CODE.items()]

@@ -78,7 +78,10 @@ def play(chosen: Sequence[Sample], folder: Path, environment: Mapping[str, str])
     """
     run, tell = _RUNNERS[chosen[0].language]
     source = "".join(f"{tell}\n{sample.code}\n" for sample in chosen)
-    _, *printed = re.split(rf"^{_MARK}$", run(source, environment, folder=folder), flags=re.M)
+    finished = run(source, environment, folder=folder)
+    _, *printed = re.split(rf"^{_MARK}$", finished.output, flags=re.M)
+    at = chosen[max(len(printed) - 1, 0)].line
+    assert finished.code == 0, f"the sample of line {at} failed:\n{finished.errors}{finished.output[-2000:]}"
     return [[line for line in text.splitlines() if line.strip()] for text in printed]
 
 

@@ -13,7 +13,7 @@ import pytest
 from petstore.core.keys import Access, mint
 from tests.support.backends import in_store
 from tests.support.journal import ACTOR
-from tests.support.samples import run_bash, run_node, run_python
+from tests.support.samples import Finished, run_bash, run_node, run_python
 from tests.support.server import Server, issue_key, running_server
 from tools.servers.ports import free_port
 
@@ -31,7 +31,7 @@ ORDER = (
 EVENT = "evt_9f86d081884c_1207"
 MORE_THAN_A_PAGE = 25
 # How each language runs, says that the next sample begins, and keeps the names of one sample to itself.
-LANGUAGES: dict[str, tuple[Callable[..., str], str, Callable[[str], str]]] = {
+LANGUAGES: dict[str, tuple[Callable[..., Finished], str, Callable[[str], str]]] = {
     "curl": (run_bash, "printf '\\n@@ %s\\n' {}", str),
     "Python": (run_python, 'print("@@ {}")', str),
     "requests": (run_python, 'print("@@ {}")', str),
@@ -82,7 +82,7 @@ def test_every_sample_does_what_it_says(language: str, server: Server, tmp_path:
     samples["redeliver"] = samples["redeliver"].replace(EVENT, event["id"])
     run, tell, kept = LANGUAGES[language]
     source = "".join(f"{tell.format(name)}\n{kept(samples[name])}\n" for name in ORDER)
-    output = run(source, {"PETSTORE_KEY": server.key}, folder=tmp_path)
+    output = run(source, {"PETSTORE_KEY": server.key}, folder=tmp_path).succeeded()
     _, *parts = re.split(r"^@@ (\w+)$", output, flags=re.M)
     printed = dict(zip(parts[::2], parts[1::2], strict=True))
     last = 'rel="next"' if language == "curl" else f"Animal {MORE_THAN_A_PAGE}"
