@@ -255,7 +255,8 @@ _CURSORS = [
 _BOOKMARKS = [
     "", "NOW", "now%20", "0", "evt_000000000000_1", "000000000000-0", "000000000000-0-0-0", "00000000000-0-0",
     "00000000000G-0-0", "00000000000A-0-0", "000000000000--1-0", "000000000000-0-+1",
-    "000000000000-0-%EF%BC%91", f"000000000000-{'9' * 20}-0", "000000000000-0-0%0A", "A" * 4_000,
+    "000000000000-0-%EF%BC%91", f"000000000000-{'9' * 20}-0", f"000000000000-0-{2**63}",
+    "000000000000-0-0%0A", "A" * 4_000,
 ]  # fmt: skip
 _NOUNS = {PETS: "animal", ORDERS: "order", WEBHOOKS: "webhook"}
 _EVENT_IDS = [
@@ -323,12 +324,12 @@ OWN: dict[str, list[tuple[int, str, list[Call]]]] = {
     ],
     "createWebhook": [(422, "", [repeated(WEBHOOKS, {"url": URL, "types": ["pet.*"]})])],
     **{
-        name: [(404, "There is no webhook ", webhook(name, MISSING, FOREIGN_WEBHOOK, MAX))]
+        name: [(404, "There is no webhook ", webhook(name, FOREIGN_WEBHOOK, MISSING, MAX))]
         for name in ("getWebhook", "updateWebhook", "deleteWebhook", "rotateWebhookSecret", "listDeliveries")
     },
     **{
         name: [
-            (404, "There is no webhook ", webhook(name, MISSING, FOREIGN_WEBHOOK, MAX)),
+            (404, "There is no webhook ", webhook(name, FOREIGN_WEBHOOK, MISSING, MAX)),
             (409, f"Webhook {DISABLED} is disabled: enable it first.", webhook(name, DISABLED)),
         ]
         for name in ("testWebhook", "redeliver")

@@ -162,19 +162,6 @@ class TestListDeliveries:
         [found] = (await shop.ask("GET", f"{HOOK}/deliveries")).json()
         assert found["nextAt"] is None
 
-    async def test_304_and_head(self, shop: Shop) -> None:
-        """The tag is that of the page and its Link, and HEAD has the headers of GET."""
-        await add(shop)
-        answer = await shop.ask("GET", f"{HOOK}/deliveries")
-        known = [("if-none-match", answer.headers["etag"])]
-        assert (await shop.ask("GET", f"{HOOK}/deliveries", known)).status == 304
-        head = await shop.ask("HEAD", f"{HOOK}/deliveries")
-        assert (head.status, head.body, head.headers["content-length"]) == (200, b"", "2")
-        for name in ("etag", "link", "cache-control"):
-            assert head.headers[name] == answer.headers[name]
-        await note(shop, delivered("evt_000000000000_1"))
-        assert (await shop.ask("GET", f"{HOOK}/deliveries", known)).status == 200
-
 
 async def test_redeliver_takes_what_the_account_sees(store_of_each: Shop) -> None:
     """202 each time, and the event is to be sent again once. Another account's order is no event."""

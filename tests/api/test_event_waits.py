@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from petstore.api.events import RETRY_SECONDS
 from petstore.core.limits.plans import FREE
 from petstore.core.staging import Content
 from petstore.http.exchange import Exchange
@@ -41,17 +40,24 @@ async def used(shop: Shop, key: str) -> int:
 class TestKeys:
     """The key as it is at the end."""
 
-    async def test_one_that_expires_meanwhile_gets_no_event(self, store_of_each: Shop) -> None:
-        """401, as for any request after that moment."""
+    async def test_one_that_is_good_no_more_gets_no_event(self, store_of_each: Shop) -> None:
+        """As for any request after that moment: revoked, of a suspended account, or expired."""
         shop = store_of_each
+        revoked, key_id = await shop.open_account("leaked", "free")
+        suspended, _ = await shop.open_account("late", "free")
         await shop.store.accounts.add("a", FREE, ACTOR)
         issued = await shop.store.keys.issue("a", "test", ACTOR, expires_at_ms=shop.clock.now_ms() + 1_000)
-        waiting = await begin(shop, f"{await now(shop)}&{LONG}", issued.secret)
+        start = f"{await now(shop)}&{LONG}"
+        waiting = [await begin(shop, start, key) for key in (revoked, suspended, issued.secret)]
+        await shop.store.keys.revoke(key_id, ACTOR)
+        await shop.store.accounts.suspend("late", ACTOR)
         shop.clock.advance(1)
         await shop.post({"name": "Rex", "categoryId": 1})
-        answer = await waiting
-        assert (answer.status, answer.code) == (401, "unauthorized")
-        assert "expired" in answer.json()["message"]
+        answers = [await each for each in waiting]
+        assert [(answer.status, answer.code) for answer in answers] == [
+            (401, "unauthorized"), (403, "account_suspended"), (401, "unauthorized"),
+        ]  # fmt: skip
+        assert "expired" in answers[2].json()["message"]
 
     async def test_one_that_is_banned_meanwhile_gets_no_event(self, store_of_each: Shop) -> None:
         """Unless the operator has lifted the ban before the end."""
@@ -83,12 +89,16 @@ class TestKeys:
         assert await used(shop, large) == 3
 
 
-async def test_other_data_end_a_wait(store_of_each: Shop) -> None:
-    """410 at once: the bookmark is of what the store had before, and no event would follow it."""
+@pytest.mark.parametrize("restored", [False, True])
+async def test_other_data_end_a_wait(store_of_each: Shop, restored: bool) -> None:
+    """410 at once, with what to do: the bookmark is of what the store had before a restore or other data, and
+    no event would follow it."""
+    store = store_of_each.store
     waiting = await begin(store_of_each, f"{await now(store_of_each)}&{LONG}")
-    await store_of_each.store.staging.fill(Content(), ACTOR)
+    await (store.events.note_restore(ACTOR) if restored else store.staging.fill(Content(), ACTOR))
     answer = await waiting
     assert (answer.status, answer.code) == (410, "events_gone")
+    assert "after=now" in answer.json()["message"]
 
 
 async def test_a_commit_that_wakes_many_leaves_the_store_to_others(tmp_path: Path) -> None:
@@ -126,15 +136,6 @@ class TestClients:
             assert "retry-after" not in answer.headers
             assert len(waits) == 0
         await until(lambda: asyncio.all_tasks() == before)
-
-    async def test_who_comes_during_a_stop_is_told_to_come_later(self, shop: Shop) -> None:
-        """Or a client that waits again and again would use up its day meanwhile; who waited may come at
-        once."""
-        start = f"{await now(shop)}&{LONG}"
-        waiting = await begin(shop, start)
-        shop.application.begin_drain()
-        assert "retry-after" not in (await waiting).headers
-        assert (await shop.ask("GET", start)).headers["retry-after"] == str(RETRY_SECONDS)
 
     async def test_a_stop_leaves_no_look_at_the_store(self, shop: Shop) -> None:
         """Which is closed next."""
