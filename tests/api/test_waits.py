@@ -110,15 +110,6 @@ async def test_a_commit_during_a_pause_is_looked_for_after_it(
     other.cancel()
 
 
-async def test_an_end_answers_who_waits(store: Store, waits: Waits, page: EventPage) -> None:
-    """And who begins to wait later."""
-    waiting = await begin(waits, page)
-    waits.end()
-    assert await waiting == page
-    assert await (await begin(waits, page)) == page
-    assert len(waits) == 0
-
-
 async def test_an_outage_of_the_store_ends_no_wait(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,6 @@ from tests.api.world import (
     ENABLED,
     EVENTS,
     FOREIGN,
-    FOREIGN_WEBHOOK,
     ORDERS,
     PLACED,
     RESERVED,
@@ -189,27 +188,6 @@ async def test_a_success_without_a_change_has_no_entry(world: World) -> None:
             answer = await world.ask(call)
             assert answer.status in (200, 201, 204), (str(call), answer.body)
             assert world.fingerprint() == was, str(call)
-
-
-async def test_the_webhook_of_another_account_is_not_found(world: World) -> None:
-    """404 by every operation on a webhook, with a key of any level that may do it, and it is in no list. Its
-    own account finds it."""
-    rows = [row for row in TABLE if row.path is not None and row.path.startswith(WEBHOOKS)]
-    assert len(rows) == 9
-    was = world.fingerprint()
-    documents = {"PATCH": {"url": "https://other.example"}}
-    for row in rows:
-        target = str(row.path).replace("{webhookId}", str(FOREIGN_WEBHOOK)).replace("{eventId}", "{event}")
-        for level in ("write", "manage") if "{" in str(row.path) else ():
-            answer = await world.ask(Call(row.method, target, documents.get(row.method), level))
-            assert (answer.status, answer.code) == (404, "not_found"), (row.name, level)
-            assert answer.json()["message"] == f"There is no webhook {FOREIGN_WEBHOOK}."
-    for level in ("write", "manage"):
-        listed = await world.ask(Call("GET", WEBHOOKS, None, level))
-        assert FOREIGN_WEBHOOK not in [each["id"] for each in listed.json()]
-    assert world.fingerprint() == was
-    [listed] = (await world.ask(Call("GET", WEBHOOKS, None, "other"))).json()
-    assert listed == (await world.ask(Call("GET", f"{WEBHOOKS}/{FOREIGN_WEBHOOK}", None, "other"))).json()
 
 
 async def test_the_order_of_another_account_is_not_found(world: World) -> None:

@@ -70,7 +70,7 @@ id | integer, format int64 | yes | Unique identifier, assigned by the service on
 The client never supplies `id`.
     api/test_refusals.py::test_refused
 Pets: A JSON array of Pet objects.
-    api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
+    api/test_list_pets.py::TestListPets200::test_id_reads_one_animal
 code | string | yes | Machine-readable error code
     api/test_document.py::TestErrors::test_codes_stand_at_their_status
 message | string | yes | Human-readable description
@@ -99,7 +99,7 @@ limit | integer | no | Minimum 1, maximum 100, default 20. Maximum number of ani
 status | PetStatus | no | Returns only animals with that availability status
     api/test_list_pets.py::TestListPets200::test_status_filters
 200 | Pets (array of Pet)
-    api/test_list_pets.py::TestListPets200::test_the_body_is_a_bare_array_of_whole_animals
+    api/test_list_pets.py::TestListPets200::test_id_reads_one_animal
 401 | Error
     api/test_refusals.py::test_refused
 Page navigation parameters other than limit, and any response fields that carry page position: not shown.
