@@ -383,29 +383,27 @@ class TestHeaders:
     def test_of_each_response(self) -> None:
         """The limits in both dialects, the request id and the rest, and what the status asks for."""
         for place, response in responses():
-            self.check(place, response)
-
-    def check(self, place: str, response: dict[str, Any]) -> None:
-        """One of them."""
-        declared = {name for name, h in response["headers"].items() if contract.resolve(h).get("required")}
-        assert declared >= {
-            "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy",
-            "RateLimit", "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
-        }, place  # fmt: skip
-        method, path, status = place.split()
-        codes = contract.codes_of(response)
-        always_retried = status in ("429", "503") or codes == {"idempotency_key_in_use"}
-        assert ("Retry-After" in declared) == always_retried, place
-        assert ("WWW-Authenticate" in declared) == (status == "401"), place
-        deprecated = documented()[path, method].get("deprecated", False)
-        if int(status) < 400:
-            assert ({"Deprecation", "Sunset", "Link"} <= declared) == deprecated, place
-        elif deprecated:
-            assert {"Deprecation", "Sunset"} <= set(response["headers"]) - declared, place
-        assert ("help" in str(contract.resolve(response["headers"].get("Link", {})))) == (
-            int(status) >= 400
-        ), place
-        assert ("Location" in declared) == (status == "201"), place
+            declared = {
+                name for name, h in response["headers"].items() if contract.resolve(h).get("required")
+            }
+            assert declared >= {
+                "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy",
+                "RateLimit", "X-Request-Id", "Cache-Control", "X-Content-Type-Options",
+            }, place  # fmt: skip
+            method, path, status = place.split()
+            codes = contract.codes_of(response)
+            always_retried = status in ("429", "503") or codes == {"idempotency_key_in_use"}
+            assert ("Retry-After" in declared) == always_retried, place
+            assert ("WWW-Authenticate" in declared) == (status == "401"), place
+            deprecated = documented()[path, method].get("deprecated", False)
+            if int(status) < 400:
+                assert ({"Deprecation", "Sunset", "Link"} <= declared) == deprecated, place
+            elif deprecated:
+                assert {"Deprecation", "Sunset"} <= set(response["headers"]) - declared, place
+            assert ("help" in str(contract.resolve(response["headers"].get("Link", {})))) == (
+                int(status) >= 400
+            ), place
+            assert ("Location" in declared) == (status == "201"), place
 
     def test_every_example_satisfies_its_schema(self) -> None:
         """Bodies and headers that the document shows are what it declares."""
