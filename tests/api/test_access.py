@@ -66,12 +66,3 @@ class TestSuspension:
         await shop.store.accounts.suspend("shop", ACTOR)
         await shop.store.keys.revoke(key_id, ACTOR)
         assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401
-
-    async def test_closing_revokes(self, shop: Shop) -> None:
-        """The next request of each key is 401 and says so."""
-        key, _ = await shop.open_account("shop")
-        assert (await shop.ask("GET", "/v1/pets", key=key)).status == 200
-        await shop.store.accounts.close("shop", ACTOR)
-        answer = await shop.ask("GET", "/v1/pets", key=key)
-        assert answer.status == 401, answer.json()["message"]
-        assert "was revoked" in answer.json()["message"]

@@ -74,18 +74,16 @@ class TestTestWebhook:
         answer = await asked
         assert (answer.status, answer.json()) == (202, {"eventId": event_id})
 
-    async def test_202_at_a_stop(self, store_of_each: Shop) -> None:
+    async def test_202_at_a_stop(self, shop: Shop) -> None:
         """Nobody waits for what this process can't bring any more."""
-        shop = store_of_each
         await add(shop)
         asked, event_id = await self.asking(shop)
         shop.application.begin_drain()
         answer = await asked
         assert (answer.status, answer.json()) == (202, {"eventId": event_id})
 
-    async def test_429_for_the_eleventh_within_a_minute(self, store_of_each: Shop) -> None:
+    async def test_429_for_the_eleventh_within_a_minute(self, shop: Shop) -> None:
         """Of all webhooks of an account, and of no other; Retry-After says when the next one is possible."""
-        shop = store_of_each
         other, _ = await shop.open_account("other")
         for key in (None, None, other):
             await add(shop, key=key)
@@ -163,9 +161,8 @@ class TestListDeliveries:
         assert found["nextAt"] is None
 
 
-async def test_redeliver_takes_what_the_account_sees(store_of_each: Shop) -> None:
+async def test_redeliver_takes_what_the_account_sees(shop: Shop) -> None:
     """202 each time, and the event is to be sent again once. Another account's order is no event."""
-    shop = store_of_each
     other, _ = await shop.open_account("other")
     for name in ("Rex", "Mia"):
         await shop.post({"name": name, "categoryId": 1})

@@ -1,6 +1,7 @@
 """The operations on webhooks: what each answers, and where a secret is shown.
 
-What is refused for its form, its key or its account: refusals.py.
+What is refused for its form, its key or its account: refusals.py. On each store:
+storage/contract/test_webhooks.py.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import pytest
 from petstore.core.events import Bookmark
 from petstore.core.moments import iso_moment
 from petstore.core.webhooks import MOST
-from tests.api.test_events import after, store_of_each
+from tests.api.test_events import after
 from tests.api.world import EVENTS, URL, WEBHOOKS
 from tests.ops.test_access_log import Log, log
 from tests.support.journal import ACTOR
 from tests.support.service import Answer, Pairs, Shop, open_shop, outsider
 
-__all__ = ["log", "store_of_each"]
+__all__ = ["log"]
 
 HOOK = f"{WEBHOOKS}/1"
 DAY_SECONDS = 86_400
@@ -51,9 +52,8 @@ async def goes_on_after(shop: Shop) -> Bookmark:
 class TestCreateWebhook:
     """POST /webhooks."""
 
-    async def test_201(self, store_of_each: Shop) -> None:
+    async def test_201(self, shop: Shop) -> None:
         """All members in the documented order, with the secret last; where it is read, as it is then."""
-        shop = store_of_each
         answer = await add(shop)
         created_at = iso_moment(shop.clock.now_ms())
         assert answer.status == 201
@@ -86,9 +86,8 @@ class TestCreateWebhook:
         members["types"] = list(dict.fromkeys(members.get("types", ["*"])))
         assert answer.json().items() >= {**members}.items()
 
-    async def test_409_by_plan(self, store_of_each: Shop) -> None:
+    async def test_409_by_plan(self, shop: Shop) -> None:
         """One more than the plan has; a repeated request is none, and a removed webhook makes room."""
-        shop = store_of_each
         key, _ = await shop.open_account("small")
         named = [("idempotency-key", "k")]
         for number in range(MOST["free"]):
@@ -127,9 +126,9 @@ class TestCreateWebhook:
 class TestReplay:
     """POST /webhooks with Idempotency-Key."""
 
-    async def test_it_shows_the_secret_again(self, store_of_each: Shop) -> None:
+    async def test_it_shows_the_secret_again(self, shop: Shop) -> None:
         """The same answer, marked, and one webhook; after a change and a rotation what is true then."""
-        shop, named = store_of_each, [("idempotency-key", "k")]
+        named = [("idempotency-key", "k")]
         first = await add(shop, named)
         again = await add(shop, named)
         assert (again.status, again.body) == (201, first.body)
@@ -142,9 +141,9 @@ class TestReplay:
         assert (later["types"], later["secret"]) == (["pet.*"], secret)
         assert len((await shop.ask("GET", WEBHOOKS)).json()) == 1
 
-    async def test_one_that_was_removed_is_a_conflict(self, store_of_each: Shop) -> None:
+    async def test_one_that_was_removed_is_a_conflict(self, shop: Shop) -> None:
         """Its secret is gone, and it is not made again."""
-        shop, named = store_of_each, [("idempotency-key", "k")]
+        named = [("idempotency-key", "k")]
         await add(shop, named)
         await shop.ask("DELETE", HOOK)
         answer = await add(shop, named)
@@ -189,9 +188,8 @@ class TestSecrets:
                 [(kept,)] = connection.execute("SELECT secrets FROM webhooks").fetchall()
         assert secret.removeprefix("whsec_")[:-1] not in str(kept)
 
-    async def test_former_ones_end_a_day_after_they_were_replaced(self, store_of_each: Shop) -> None:
+    async def test_former_ones_end_a_day_after_they_were_replaced(self, shop: Shop) -> None:
         """Five sign at once: a sixth is 409, and possible when one has ended."""
-        shop = store_of_each
         secrets = {(await add(shop)).json()["secret"]}
         for _ in range(4):
             answer = await shop.ask("POST", f"{HOOK}/secret")
@@ -215,9 +213,8 @@ class TestSecrets:
 class TestReading:
     """GET /webhooks and /webhooks/{webhookId}."""
 
-    async def test_the_list_is_all_of_the_account(self, store_of_each: Shop) -> None:
+    async def test_the_list_is_all_of_the_account(self, shop: Shop) -> None:
         """Ascending, a bare array, without Link."""
-        shop = store_of_each
         other, _ = await shop.open_account("other")
         for key in (None, other, None):
             await add(shop, key=key)
@@ -231,9 +228,8 @@ class TestReading:
 class TestUpdateWebhook:
     """PATCH /webhooks/{webhookId}."""
 
-    async def test_what_is_not_sent_stays(self, store_of_each: Shop) -> None:
+    async def test_what_is_not_sent_stays(self, shop: Shop) -> None:
         """Each member alone; the answer is what is read afterwards, with its tag."""
-        shop = store_of_each
         expected = without_secret(await add(shop, types=["pet.*"], description="x"))
         for document in (
             {"url": "https://other.example"},
@@ -248,13 +244,11 @@ class TestUpdateWebhook:
             read = await shop.ask("GET", HOOK)
             assert (read.json(), read.headers["etag"]) == (expected, answer.headers["etag"])
 
-    @pytest.mark.parametrize("media_type", ["application/json", "application/merge-patch+json"])
-    async def test_if_match(self, store_of_each: Shop, media_type: str) -> None:
+    async def test_if_match(self, shop: Shop) -> None:
         """The tag of a GET, once: 412 for who comes second. So with DELETE."""
-        shop = store_of_each
         await add(shop)
         tag = (await shop.ask("GET", HOOK)).headers["etag"]
-        match, kind = ("if-match", tag), ("content-type", media_type)
+        match, kind = ("if-match", tag), ("content-type", "application/merge-patch+json")
         key = ("authorization", f"Bearer {shop.key}")
         changed = await shop.call("PATCH", HOOK, [key, kind, match], b'{"enabled":false}')
         assert changed.status == 200
@@ -269,9 +263,8 @@ class TestUpdateWebhook:
         assert (await shop.ask("DELETE", HOOK, [("if-match", tag)])).status == 204
         assert (await shop.ask("DELETE", HOOK, [("if-match", "*")])).status == 404
 
-    async def test_after_says_where_it_goes_on(self, store_of_each: Shop) -> None:
+    async def test_after_says_where_it_goes_on(self, shop: Shop) -> None:
         """A bookmark of the feed, and what is there now."""
-        shop = store_of_each
         await shop.post({"name": "Rex", "categoryId": 1})
         bookmark = after(await shop.ask("GET", f"{EVENTS}?limit=1")).partition("after=")[2]
         await add(shop)
@@ -282,9 +275,8 @@ class TestUpdateWebhook:
         assert (await change(shop, {"after": "now"})).status == 200
         assert (await goes_on_after(shop)).position >= begun.position
 
-    async def test_410_for_one_whose_place_is_gone(self, store_of_each: Shop) -> None:
+    async def test_410_for_one_whose_place_is_gone(self, shop: Shop) -> None:
         """After a restore one that was disabled begins only where it is told to; nothing changes else."""
-        shop = store_of_each
         await add(shop)
         await change(shop, {"enabled": False})
         await shop.store.events.note_restore(ACTOR)

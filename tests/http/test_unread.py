@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.http.kit import serving
+from tests.support.cases import every_case
 from tests.support.service import Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 JSON = ("content-type", "application/json")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("method", "target", "more", "status"),
     [
         ("POST", "/v1/pets", [("authorization", "Bearer wrong"), JSON], 401),
@@ -52,8 +53,8 @@ async def test_the_body_of_any_answer_is_read_away(
         assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize("target", ["/v1/nothing", "/nothing"])
-@pytest.mark.parametrize("framing", ["content-length: 65537", "transfer-encoding: chunked"])
+@every_case("target", ["/v1/nothing", "/nothing"])
+@every_case("framing", ["content-length: 65537", "transfer-encoding: chunked"])
 async def test_a_body_that_is_not_read_ends_the_connection(
     shared_shop: Shop, target: str, framing: str
 ) -> None:

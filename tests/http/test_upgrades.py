@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.http.kit import Later, Peer, Reader, get, ok, post
+from tests.http.kit import Peer, Reader, get, ok, post
 
 LENGTH = b"Content-Length: %d\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -44,22 +44,3 @@ async def test_with_an_empty_body_and_one_that_is_left() -> None:
     peer = Peer()
     peer.send(post(OFFER + LENGTH % 0, b"/1"), post(OFFER + LENGTH % 3, b"/2", b"abc"), get(b"/3"))
     assert peer.written == ok(b"/1") + ok(b"/2") + ok(b"/3")
-
-
-@pytest.mark.parametrize(
-    "framing",
-    [
-        b"Transfer-Encoding: gzip\r\n",
-        CHUNKED + b"Transfer-Encoding: gzip\r\n",
-        b"Transfer-Encoding: xchunked\r\n",
-    ],
-)
-async def test_with_a_body_of_unknown_length(application: Later, peer: Peer, framing: bytes) -> None:
-    """Nothing is read as its body, or as a request after it."""
-    peer.send(post(OFFER + framing, b"/1", get(b"/evil")), get(b"/evil"))
-    if application.seen:
-        with pytest.raises(EOFError):
-            await application.last.more()
-        application.answer()
-    assert b"connection: close\r\n" in await peer.answers()
-    assert (b"/evil") not in [path for _, path in application.asked]

@@ -311,41 +311,30 @@ async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
     assert application.stopped
 
 
-async def test_the_counters_are_read_when_the_turn_has_come(
+async def test_the_counters_alone_are_read_after_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker before saves them with its last step, while the next one is already there."""
-    order: list[str] = []
-    load = SqliteCounters.load
-
-    async def noted(counters: SqliteCounters, *times: int) -> LimiterState:
-        order.append("counters")
-        return await load(counters, *times)
-
-    monkeypatch.setattr(SqliteCounters, "load", noted)
-    settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db"})
-    found = await build(settings, await_turn=lambda: order.append("turn"))
-    await found.stop()
-    assert order == ["turn", "counters"]
-
-
-async def test_all_else_is_made_before_the_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the worker before has ended, connections wait: what staging documents takes 0.1 s to read."""
+    """The worker before saves them with its last step. When it has ended, connections wait: all else is made
+    before, such as what staging documents, which takes 0.1 s to read."""
     documented_messages.cache_clear()
     order: list[object] = []
-    make = service._serve
+    make, load = service._serve, SqliteCounters.load
 
     def made(*parts: Any) -> service.Service:
         order.append("made")
         return make(*parts)
 
+    async def loaded(counters: SqliteCounters, *times: int) -> LimiterState:
+        order.append("counters")
+        return await load(counters, *times)
+
     monkeypatch.setattr(service, "_serve", made)
-    settings = config.load(
-        {"PETSTORE_DATABASE_URL": f"sqlite:///{tmp_path}/petstore.db", "PETSTORE_STAGE": "staging"}
-    )
+    monkeypatch.setattr(SqliteCounters, "load", loaded)
+    url = f"sqlite:///{tmp_path}/petstore.db"
+    settings = config.load({"PETSTORE_DATABASE_URL": url, "PETSTORE_STAGE": "staging"})
     found = await build(settings, await_turn=lambda: order.append(documented_messages.cache_info().currsize))
     await found.stop()
-    assert order == ["made", 1]
+    assert order == ["made", 1, "counters"]
 
 
 async def serve_until(

@@ -159,7 +159,7 @@ A missing or invalid key yields 401 with an Error body.
     api/test_refusals.py::test_refused
 How keys are issued or revoked: not shown.
     gap: Authentication | How keys are issued or revoked
-    api/test_authentication.py::TestKeyLife::test_issued
+    api/test_authentication.py::TestKeyLife::test_expired
     api/test_authentication.py::TestKeyLife::test_revoked
 
 # Events
