@@ -1,44 +1,12 @@
-"""403: a level of key beside the cache of pages, and suspended accounts."""
+"""403 of suspended accounts. Which operation needs which level: refusals.py has those above a key's level,
+test_walks.py those within."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
-from petstore.api.operations import operations
-from petstore.api.pipeline.routing import Operation
-from petstore.core.keys import Access
-from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.service import Shop, open_shop
+from tests.support.service import Shop
 
 SOME = ("GET", "/v1/pets"), ("POST", "/v1/pets"), ("GET", "/v1/nothing"), ("PUT", "/v1/pets")
-
-
-class TestLevels:
-    """Which operation needs which: refusals.py has those above a key's level, test_walks.py those within."""
-
-    async def test_a_page_that_is_kept_is_not_for_everybody(
-        self, tmp_path: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The level is checked before a page is answered from memory: a list that needed `manage`."""
-        table = operations
-
-        def stricter(*handlers: Any) -> list[Operation]:
-            rows = table(*handlers)
-            fields = {name: getattr(rows[0], name) for name in rows[0].__struct_fields__}
-            return [Operation(**{**fields, "access": Access.MANAGE}), *rows[1:]]
-
-        monkeypatch.setattr("petstore.wiring.service.operations", stricter)
-        monkeypatch.setattr(
-            "tests.support.service.check_answer", lambda *_: None
-        )  # the contract knows of none
-        async with open_shop(tmp_path, clock) as shop:
-            writer, _ = await shop.open_account("writer")
-            for _ in range(3):
-                assert (await shop.ask("GET", "/v1/pets")).status == 200
-                assert (await shop.ask("GET", "/v1/pets", key=writer)).code == "forbidden"
 
 
 class TestSuspension:

@@ -5,8 +5,6 @@ What a store does with a tag: storage/contract/test_preconditions.py.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.api.test_change_pet import order
@@ -14,7 +12,7 @@ from tests.api.test_deliveries import delivered, note
 from tests.api.world import URL
 from tests.support.cases import every_case
 from tests.support.journal import ACTOR
-from tests.support.service import Answer, Pairs, Shop, open_shop
+from tests.support.service import Answer, Pairs, Shop
 
 KNOWN = [
     "/v1/pets", "/v1/pets?id=1", "/v1/pets/1", "/v1/categories", "/v1/store/orders",
@@ -198,12 +196,3 @@ class TestPreconditionFailed412:
         for headers in ([("if-match", '"a"')], [("if-match", "bare"), ("if-none-match", "*")]):
             assert (await rex.post({"name": "Mia", "categoryId": 2}, headers)).status == 201
             assert (await rex.ask("GET", "/v1/categories", [headers[0]])).status == 200
-
-
-async def test_a_browser_may_ask_and_see(tmp_path: Path) -> None:
-    """A page of an allowed origin sees the tag of a 304 too."""
-    async with open_shop(tmp_path, cors_origins="https://shop.example") as shop:
-        headers = [("origin", "https://shop.example"), ("if-none-match", await tag_of(shop, "/v1/pets"))]
-        answer = await shop.ask("GET", "/v1/pets", headers)
-        assert answer.status == 304
-        assert "ETag" in answer.headers["access-control-expose-headers"]

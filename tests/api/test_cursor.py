@@ -87,21 +87,6 @@ def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQu
             read(cursor, other)
 
 
-@given(_queries)
-@settings(max_examples=50, deadline=None)
-def test_one_cursor_is_the_beginning_of_any_list(query: PageQuery) -> None:
-    """The contract's example, which belongs to no filter."""
-    assert read(START, query) == 0
-
-
-@given(st.text(max_size=20))
-@settings(max_examples=75, deadline=None)
-def test_garbage_is_refused(text: str) -> None:
-    """Any text that was not given out, whatever it is made of."""
-    with pytest.raises(InvalidParameter, match="follow the Link header"):
-        read(text, PageQuery())
-
-
 @given(st.integers(1, INT64_MAX), st.integers(0, 15), st.sampled_from("ABab01-_"))
 @settings(max_examples=75, deadline=None)
 def test_a_changed_cursor_is_refused(after_id: int, place: int, character: str) -> None:

@@ -121,13 +121,3 @@ async def test_upgrade(shop: Shop) -> None:
     await shop.store.accounts.set_plan("a", PRO, ACTOR)
     answer = await take(shop, key)
     assert (answer.status, trio(answer)[:2]) == (200, (300, 239))
-
-
-async def test_both_windows_survive_a_restart(shop: Shop) -> None:
-    """The minute and the day go on where they were."""
-    key, _ = await shop.open_account("a", "enterprise", 10, 100)
-    first = await take(shop, key, 4)
-    await shop.restart()
-    answer = await take(shop, key)
-    assert answer.headers["ratelimit"].startswith('"minute";r=5;t=60, "day";r=95;')
-    assert trio(answer)[2] == trio(first)[2]

@@ -81,7 +81,7 @@ async def test_refused(world: World, operation: str) -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 async def test_refused_by_postgresql(on_postgres: World, name: str) -> None:
-    """The first request of each row that asks the store, where the counters are in Valkey."""
+    """The first request of each row that asks the store, where the counters are in Valkey (I9)."""
     was = on_postgres.fingerprint()
     for row in rows():
         if row.operation == name and row.status in (401, 403, 404, 409, 412, 422, 429):

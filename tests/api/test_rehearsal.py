@@ -284,7 +284,7 @@ async def test_a_rehearsal_changes_no_counters(staging: Shop) -> None:
     rows nor metrics that wake an operator know of them (seed in the message)."""
     seed = random.randrange(10**6)
     chance, was = random.Random(seed), staging.fingerprint()
-    for asked in range(1, 301):
+    for asked in range(1, 151):
         name = chance.choice(list(GOOD))
         await rehearse(staging, name, chance.choice(sorted({*codes_of(name)} - {*ERRORS_OF_WRITES})))
         if not asked % 50:

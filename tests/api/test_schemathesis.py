@@ -31,7 +31,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
     from tests.support import fuzzing
 
     door = fuzzing.Door()
-    schema = fuzzing.schema_of(fuzzing.config(10, deterministic=True), door)
+    schema = fuzzing.schema_of(fuzzing.config(6, deterministic=True), door)
     with fuzzing.service_behind(door, "postgres+valkey", tmp_path_factory.mktemp("schemathesis")) as behind:
         yield schema, behind
 
@@ -49,10 +49,10 @@ def test_links(tmp_path: Path) -> None:
     from tests.support import fuzzing
 
     door = fuzzing.Door()
-    schema = fuzzing.schema_of(fuzzing.config(10, deterministic=True), door)
+    schema = fuzzing.schema_of(fuzzing.config(6, deterministic=True), door)
     with fuzzing.service_behind(door, "sqlite", tmp_path) as behind:
         fuzzing.chain_of(schema, behind).run(
             settings=hypothesis.settings(
-                max_examples=10, stateful_step_count=8, derandomize=True, database=None, deadline=None
+                max_examples=6, stateful_step_count=8, derandomize=True, database=None, deadline=None
             )
         )

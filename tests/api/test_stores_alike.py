@@ -239,7 +239,7 @@ def test_the_same_requests_get_the_same_answers(backends: tuple[asyncio.Runner, 
     days: on a SQLite file, on PostgreSQL, and on PostgreSQL with counters in Valkey."""
     runner, services = backends
 
-    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(histories)
     def check(history: list[tuple[Any, ...]]) -> None:
         runner.run(services.play(history))

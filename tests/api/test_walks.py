@@ -212,6 +212,7 @@ async def test_the_order_of_another_account_is_not_found(world: World) -> None:
     assert world.fingerprint() == was
 
 
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 async def test_what_staff_write_down_is_theirs(world: World) -> None:
     """No answer of any operation has it, no event tells of its change, no client takes it away."""
     asked = Call("GET", f"{EVENTS}?limit=100", None, "manage")

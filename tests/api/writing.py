@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.service import Answer, Pairs, Shop
+from tests.support.service import Answer, Shop
 from tools.exchanges import Feed
 
 
@@ -11,17 +11,12 @@ class Writing:
 
     def __init__(self, shop: Shop, name: str) -> None:
         self.shop = shop
-        self.name = name
         self.method, self.path, self.status = {
             "createPet": ("POST", "/v1/pets", 201),
             "updatePet": ("PATCH", "/v1/pets/1", 200),
         }[name]
 
-    async def send(self, headers: Pairs, body: bytes | Feed) -> Answer:
-        """One request with the shop's key."""
-        key = ("authorization", f"Bearer {self.shop.key}")
-        return await self.shop.call(self.method, self.path, [key, *headers], body)
-
     async def send_json(self, body: bytes | Feed, *headers: tuple[str, str]) -> Answer:
-        """One request with a body of the type `application/json`."""
-        return await self.send([("content-type", "application/json"), *headers], body)
+        """One request with the shop's key and a body of the type `application/json`."""
+        sent = [("authorization", f"Bearer {self.shop.key}"), ("content-type", "application/json"), *headers]
+        return await self.shop.call(self.method, self.path, sent, body)

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from pathlib import Path
-from typing import TypeGuard
 
+from tests.planted.bugs import ROOT
+from tests.planted.test_bugs import in_file
 from tests.spec.table import ROWS
-
-ROOT = Path(__file__).parents[2]
-
-
-def names(file: str) -> set[str]:
-    """`file::Class::test` or `file::test` of every test in a file below tests/."""
-    path = ROOT / "tests" / file
-    if not path.is_file():
-        return set()
-    found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef):
-            found |= {f"{file}::{node.name}::{part.name}" for part in node.body if is_test(part)}
-        elif is_test(node):
-            found.add(f"{file}::{node.name}")
-    return found
-
-
-def is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Whether pytest collects a statement as a test."""
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
 
 
 class TestTable:
@@ -36,15 +14,8 @@ class TestTable:
 
     def test_each_sentence_has_tests_that_exist(self) -> None:
         """A test that was renamed or removed is named here, with the sentence that would lose it."""
-        existing = {
-            file: names(file) for row in ROWS for file in (test.partition("::")[0] for test in row.tests)
-        }
-        lost = [
-            (row.words, test)
-            for row in ROWS
-            for test in row.tests
-            if test not in existing[test.partition("::")[0]]
-        ]
+        named = [(row.words, *test.split("::", 1)) for row in ROWS for test in row.tests]
+        lost = [each for each in named if each[2] not in in_file(f"tests/{each[1]}")]
         assert not lost, "Name the tests that hold these sentences now."
         assert all(row.tests for row in ROWS)
 
