@@ -80,12 +80,6 @@ class TestTag:
         await rex.restart()
         assert [await tag_of(rex, target) for target in KNOWN] == tags
 
-    async def test_a_removed_animal_takes_its_tag_with_it(self, rex: Shop) -> None:
-        """The empty list of its `id` is another representation."""
-        tag = await tag_of(rex, "/v1/pets?id=1")
-        await rex.ask("DELETE", "/v1/pets/1")
-        assert (await rex.ask("GET", "/v1/pets?id=1", [("if-none-match", tag)])).body == b"[]"
-
 
 class TestNotModified304:
     """`If-None-Match`."""

@@ -73,7 +73,7 @@ class TestOptions204:
         assert (await shop.call("OPTIONS", "/v1/pets?" + "x" * 9_000)).status == 414
 
 
-@pytest.mark.parametrize("name", ["x-http-method-override", "x-http-method", "x-method-override", "_method"])
+@every_case("name", ["x-http-method-override", "x-http-method", "x-method-override", "_method"])
 async def test_override_headers_are_not_read(shop: Shop, name: str) -> None:
     """The method is the request's own."""
     before = shop.pets()
@@ -83,9 +83,7 @@ async def test_override_headers_are_not_read(shop: Shop, name: str) -> None:
     assert shop.pets() == before
 
 
-@pytest.mark.parametrize(
-    "path", ["/V1/pets", "//v1/pets", "/v1pets", "/pets", "/v2/pets", "/v1%2Fpets", "/./v1/pets"]
-)
+@every_case("path", ["/V1/pets", "//v1/pets", "/v1pets", "/pets", "/v2/pets", "/v1%2Fpets", "/./v1/pets"])
 async def test_outside_the_interface(shop: Shop, path: str) -> None:
     """What does not begin with /v1/ is the site's 404, with the Error body and without limits."""
     answer = await shop.ask("GET", path)

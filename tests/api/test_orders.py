@@ -126,9 +126,9 @@ class TestPlaceOrder201:
         assert again.headers["idempotency-replayed"] == "true"
         assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "approved")]
 
-    @pytest.mark.parametrize("reference", ["PO-4711", " \u202e\u2028 <b>", "x" * 255, "\U0001f415" * 255])
-    async def test_a_reference_comes_back_as_it_was_sent(self, shop: Shop, reference: str) -> None:
+    async def test_a_reference_comes_back_as_it_was_sent(self, shop: Shop) -> None:
         """From every operation that shows the order, in its event, and after the quantity."""
+        reference = " \u202e\u2028 <b>".ljust(255, "\U0001f415")
         await add_pets(shop, 1)
         answer = await shop.send("POST", ORDERS, {"petId": 1, "reference": reference})
         assert (answer.status, answer.json()) == (201, shown(1, 1, reference=reference))

@@ -43,10 +43,10 @@ class FakeProcess(Process):
 class Service(SignalPipe):
     """A supervisor, and all that surrounds it: its job, its processes and the signals that it receives."""
 
-    timeouts = Timeouts(stop_seconds=1, replaced_seconds=1, heartbeat_seconds=30)
+    timeouts: Timeouts
     has_background = False
 
-    def __init__(self, events: list[Any], *, overlap: bool = True) -> None:
+    def __init__(self, events: list[Any], *, overlap: bool) -> None:
         self.clock = ManualClock()
         self.events = events
         self.processes: list[FakeProcess] = []
@@ -151,25 +151,25 @@ class Service(SignalPipe):
         return [event["message"] for event in self.events if event["log_level"] != "info"]
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    """With two workers that have started and do not serve yet."""
+def started(stop_seconds: float, heartbeat_seconds: float, *, overlap: bool) -> Iterator[Service]:
     with capture_logs() as events:
-        made = Service(events)
+        made = Service(events, overlap=overlap)
+        made.timeouts = Timeouts(stop_seconds, stop_seconds, heartbeat_seconds)
         made.supervisor.start_workers()
         yield made
         made.close()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """With two workers that have started and do not serve yet."""
+    yield from started(1, 30, overlap=True)
 
 
 @pytest.fixture
 def alone() -> Iterator[Service]:
     """The same without overlap, where a worker may take two minutes to stop."""
-    with capture_logs() as events:
-        made = Service(events, overlap=False)
-        made.timeouts = Timeouts(stop_seconds=120, replaced_seconds=120, heartbeat_seconds=300)
-        made.supervisor.start_workers()
-        yield made
-        made.close()
+    yield from started(120, 300, overlap=False)
 
 
 class TestDeath:
