@@ -130,23 +130,14 @@ class TestKept:
         assert place.names() == LATER
 
     @pytest.mark.parametrize(
-        "content", [b"no database at all, " * 500, b"SQLite format 3\x00" + b"\xff" * 8_192]
+        "damage", [b"no database at all, " * 500, b"SQLite format 3\x00" + b"\xff" * 8_192, 18, 47]
     )
-    def test_a_file_that_cannot_be_read_goes_aside_as_it_is(self, place: Place, content: bytes) -> None:
-        """The very time when a restore is needed."""
-        place.path.write_bytes(content)
-        restored = place.restore()
-        assert place.names() == BACKED_UP
-        assert restored.kept is not None
-        assert Path(restored.kept).read_bytes() == content
-
-    @pytest.mark.parametrize("place_of_byte", [18, 47])
-    def test_so_does_one_whose_header_says_that_sqlite_is_too_old(
-        self, place: Place, place_of_byte: int
-    ) -> None:
-        """A flipped bit: the file is read-only then, or its format is unknown."""
-        content = bytearray(place.path.read_bytes())
-        content[place_of_byte] |= 64
+    def test_a_file_that_cannot_be_used_goes_aside_as_it_is(self, place: Place, damage: bytes | int) -> None:
+        """The very time when a restore is needed. A number: where a flipped bit makes the header say that
+        SQLite is too old, so that the file is read-only, or of an unknown format."""
+        content = bytearray(place.path.read_bytes() if isinstance(damage, int) else damage)
+        if isinstance(damage, int):
+            content[damage] |= 64
         place.path.write_bytes(content)
         kept = place.restore().kept
         assert place.names() == BACKED_UP
@@ -281,22 +272,21 @@ class TestInterrupted:
         place.restore()
         assert place.names() == BACKED_UP
 
-    def test_the_disk_fails(self, place: Place) -> None:
-        """Told as what it is."""
+    @pytest.mark.parametrize(
+        ("fault", "error", "said"),
+        [(apsw.IOError, StoreUnavailable, "disk"), (apsw.FullError, OperatorError, "nothing was restored")],
+    )
+    def test_the_disk_fails(
+        self, place: Place, fault: type[apsw.Error], error: type[Exception], said: str
+    ) -> None:
+        """Told as what it is. A full one gets no fuller: what was kept of a database that is still there
+        would leave no room for the next try."""
         with mounted_disk() as disk:
-            disk.fail("write", apsw.IOError, suffix="shop.db-wal", times=1_000)
-            with pytest.raises(StoreUnavailable, match="disk"):
+            disk.fail("write", fault, suffix="shop.db-wal", times=1_000)
+            with pytest.raises(error, match=said):
                 place.restore()
         assert place.names() == LATER
-
-    def test_a_full_disk_gets_no_fuller(self, place: Place) -> None:
-        """What was kept of a database that is still in its place would leave no room for the next try."""
-        with mounted_disk() as disk:
-            disk.fail("write", apsw.FullError, suffix="shop.db-wal", times=1_000)
-            with pytest.raises(OperatorError, match="nothing was restored"):
-                place.restore()
-        assert place.names() == LATER
-        assert not list(place.path.parent.glob("*.before-restore-*"))
+        assert any(place.path.parent.glob("*.before-restore-*")) is (fault is not apsw.FullError)
 
     @pytest.mark.parametrize("there", ["sound", "damaged"])
     def test_no_room_for_the_first_copy(self, place: Place, there: str) -> None:

@@ -217,14 +217,6 @@ class TestRestore:
         assert (await restored.pets.add(NewPet("next", 1), ACTOR)).pet.id == 4
         await restored.close()
 
-    async def test_a_damaged_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
-        """The database stays as it is."""
-        bad = path.with_name("bad.db")
-        bad.write_bytes(b"SQLite format 3\x00" + b"\xff" * 8_192)
-        with pytest.raises(OperatorError, match="damaged and was not restored"):
-            upkeep.restore(str(path), str(bad), ACTOR, ManualClock(), 1_000)
-        assert len(pets_in(path)) == 1
-
     async def test_a_newer_backup_is_refused(self, store: SqliteStore, path: Path) -> None:
         """This program could not serve it."""
         backup = path.with_name("backup.db")
@@ -279,16 +271,3 @@ class TestLock:
             for name in (path, link):
                 with beside_it(name, ".lock").open() as lock, pytest.raises(BlockingIOError):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_a_migration_does_not_wait_out_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where that one writes for longer than the busy timeout: nothing has changed."""
-    migrate(str(path), 1_000)
-    before = read_file(str(path), 1_000).version
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
-    knowing(monkeypatch)("CREATE TABLE late (a)")
-    with pytest.raises(StoreUnavailable, match="held up by process"):
-        migrate(str(path), 1)
-    other.close()
-    assert read_file(str(path), 1_000).version == before
