@@ -75,18 +75,6 @@ class TestForgetting:
 class TestAddresses:
     """Failed authentications by client address."""
 
-    def test_each_address_has_its_own_window(self, clock: ManualClock) -> None:
-        """One used up, the other not."""
-        limiter = AddressLimiter(clock, 2)
-        assert [limiter.charge("192.0.2.1").allowed for _ in range(3)] == [True, True, False]
-        assert limiter.charge("192.0.2.2").allowed
-        assert limiter.peek("192.0.2.1").binding.remaining == 0
-
-    def test_a_look_remembers_nothing(self, clock: ManualClock) -> None:
-        """An address that never failed has the whole window."""
-        limiter = AddressLimiter(clock, 2)
-        assert [limiter.peek("192.0.2.1").binding.remaining for _ in range(3)] == [2, 2, 2]
-
     def test_the_number_of_remembered_addresses_is_bounded(
         self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -19,7 +19,6 @@ from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS, Version
 from petstore.limiter.valkey.joint import _KEYS_MAX
-from petstore.limiter.valkey.lease import Token
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url
@@ -124,22 +123,20 @@ class TestOneCall:
 class TestLeftOpen:
     """Nobody is told anything but None, and nothing is taken."""
 
-    async def test_another_keyring(self, replica: Replica) -> None:
-        """The Caller may be outdated."""
-        version = await known(replica)
-        async with replica.publisher.changing(keyring=True):
-            pass
+    @pytest.mark.parametrize("what", ["another keyring", "emptied", "a forgotten script"])
+    async def test_what_take_finds_out(self, replica: Replica, replicas: Replicas, what: str) -> None:
+        """The Caller may be outdated; the store has to be read first; the script is sent again by `take`."""
+        version, client = await known(replica), Client(replicas.url)
+        if what == "another keyring":
+            async with replica.publisher.changing(keyring=True):
+                pass
+        elif what == "emptied":
+            client("DEL", "{petstore}:windows:1")
+        else:
+            client("SCRIPT", "FLUSH")
         assert await replica.together(CALLER, version, 3) == [None] * 3
         assert (await replica.take(CALLER)).remaining[0] == 58
-
-    async def test_an_emptied_server(self, replica: Replica, replicas: Replicas) -> None:
-        """The store has to be read first."""
-        version = await known(replica)
-        assert isinstance(version, Token)
-        client = Client(replicas.url)
-        client("DEL", "{petstore}:windows:1")
-        assert await replica.together(CALLER, version, 3) == [None] * 3
-        assert (await replica.take(CALLER)).remaining[0] == 58
+        assert replica.watch.reasons == []
 
     async def test_a_version_of_another_lease(self, replica: Replica, clock: ManualClock) -> None:
         """It is not even asked about."""
@@ -172,11 +169,3 @@ class TestLeftOpen:
         assert await replica.together(CALLER, version, 2) == [None] * 2
         assert (await replica.take(CALLER)).remaining[0] == 57
         assert left(await replica.together(CALLER, version, 2)) == [56, 55]
-
-    async def test_a_forgotten_script(self, replica: Replica, replicas: Replicas) -> None:
-        """It is sent again by `take`."""
-        version = await known(replica)
-        Client(replicas.url)("SCRIPT", "FLUSH")
-        assert await replica.together(CALLER, version, 2) == [None] * 2
-        assert (await replica.take(CALLER)).remaining[0] == 58
-        assert replica.watch.reasons == []

@@ -36,19 +36,6 @@ async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
     return decision
 
 
-async def test_a_ban_holds_everywhere(replicas: Replicas, clock: ManualClock) -> None:
-    """And a pardon lifts it everywhere."""
-    one, other = await replicas.open(2, policy=BUSY), await replicas.open(2, policy=BUSY)
-    caller = Caller(1, 1, (1, 1_000))
-    banned = await ban(one, clock, caller)
-    assert banned.ban_began
-    assert (await other.take(caller)).banned
-    clock.advance(61)
-    assert (await other.take(caller)).allowed
-    await ban(other, clock, caller)
-    assert not (await one.take(Caller(1, 1, (2, 1_000), pardoned_at_ms=clock.now_ms()))).banned
-
-
 class TestRecovery:
     """What is missing in Valkey comes from the counter store; nothing is handed out twice."""
 

@@ -247,31 +247,25 @@ class TestTheBound:
 
         asyncio.run(run())
 
-    async def test_restored_counts_are_added_to_later_ones(self, clock: NowClock) -> None:
-        """A request took the counts along and failed, while others were admitted some seconds later."""
+    @pytest.mark.parametrize(("seconds", "together"), [(5, 4), (120, 1)])
+    async def test_restored_counts_are_added_to_those_of_their_window(
+        self, clock: NowClock, seconds: int, together: int
+    ) -> None:
+        """A request took the counts along and failed, while another was admitted some seconds later: on the
+        same day, or after midnight, where those of yesterday are not today's."""
         fallback = FallbackLimiter(clock, NO_BANS, PROCESSES)
-        first_ms = clock.ms - clock.ms % 1_000
+        clock.ms += DAY_MS - clock.ms % DAY_MS - 60_000
         for _ in range(3):
             fallback.take(CALLER)
-        pending = fallback.pending.pop(1, None)
+        pending, opened_ms = fallback.pending.pop(1, None), clock.ms
         assert pending is not None
-        clock.advance(5)
+        clock.advance(seconds)
         fallback.take(CALLER)
         fallback.restore_pending(1, pending)
-        assert fallback.pending.pop(1, None) == AccountWindows.of(first_ms, 4, clock.ms // 86_400_000, 4)
+        opened_ms = opened_ms if together > 1 else clock.ms
+        restored = AccountWindows.of(opened_ms, together, clock.ms // DAY_MS, together)
+        assert fallback.pending.pop(1, None) == restored
         assert 1 not in fallback.pending
-
-    async def test_restored_counts_of_yesterday_are_not_todays(self, clock: NowClock) -> None:
-        """Between taking them along and the failure midnight passed: of today there is the one request."""
-        fallback = FallbackLimiter(clock, NO_BANS, PROCESSES)
-        clock.ms += DAY_MS - clock.ms % DAY_MS - 120_000
-        fallback.take(CALLER)
-        pending = fallback.pending.pop(1, None)
-        assert pending is not None
-        clock.advance(120)
-        fallback.take(CALLER)
-        fallback.restore_pending(1, pending)
-        assert fallback.pending.pop(1, None) == AccountWindows.of(clock.ms, 1, clock.ms // DAY_MS, 1)
 
     async def test_pending_counts_open_their_window_where_they_were_admitted(
         self, server: ValkeyServer, clock: NowClock

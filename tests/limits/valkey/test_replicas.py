@@ -7,7 +7,6 @@ that die or are replaced: tests/e2e/test_cluster.py, with processes.
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -19,17 +18,15 @@ import pytest
 
 from petstore import config
 from petstore.core.clock import SystemClock
-from petstore.core.errors import PetNotFound
 from petstore.core.keys import Access
-from petstore.core.limits.plans import resolve_plan
-from petstore.core.pets import NewPet, PetChange, PetStatus
+from petstore.core.pets import NewPet
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.scripts import Script
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of, store_for_command
 from petstore.wiring.application import Application
 from tests.support.journal import ACTOR
-from tests.support.postgres import fresh_database, run
+from tests.support.postgres import fresh_database
 from tests.support.service import Answer, Shop
 from tests.support.stock import stock_row
 from tests.support.valkey import Client, ValkeyServer
@@ -176,17 +173,6 @@ class TestReadYourWrite:
         await asyncio.gather(*(write(shop, name) for shop in pair.shops for name in "ab"))
         await asyncio.gather(*readers)
 
-    async def test_a_replayed_answer_is_an_acknowledgement_too(self, pair: Pair) -> None:
-        """The retry through the other replica: from then on both show the animal, once."""
-        sent = ({"name": "Rex", "categoryId": 1}, [("idempotency-key", "order-1")])
-        first = await pair.one.post(*sent)
-        await pair.settled()
-        again = await pair.other.post(*sent)
-        assert (again.status, again.headers["idempotency-replayed"]) == (201, "true")
-        assert again.json() == first.json()
-        for shop in pair.shops:
-            assert names(await shop.ask("GET", "/v1/pets")) == ["Rex"]
-
     async def test_a_change_and_a_removal_through_one(self, pair: Pair) -> None:
         """Both keep the page: from the 200 and the 204 on neither answers from it."""
         for number in range(4):
@@ -225,53 +211,6 @@ class TestReadYourWrite:
             assert (await writer.ask("DELETE", f"/v1/store/orders/{order_id}")).status == 204
             assert await statuses() == [[*before, "available"]] * 2
 
-    async def test_changes_and_a_removal_at_once(self, pair: Pair) -> None:
-        """Through both replicas and a command: the journal has an order that explains every answer."""
-        pet_id = (await pair.one.post({"name": "Rex", "categoryId": 1})).json()["id"]
-        async with command(pair.settings, []) as store:
-
-            async def by_command(number: int) -> int:
-                try:
-                    await store.pets.change(pet_id, PetChange(name=f"c{number}"), f"cli:{number}")
-                except PetNotFound:
-                    return 404
-                return 200
-
-            async def by_request(number: int) -> int:
-                change = {"name": f"r{number}", "status": ("sold", "available")[number % 2]}
-                return (await pair.shops[number // 2 % 2].patch(pet_id, change)).status
-
-            async def remove() -> int:
-                return (await pair.other.ask("DELETE", f"/v1/pets/{pet_id}")).status
-
-            requests = [work(number) for number in range(12) for work in (by_request, by_command)]
-            answers = await asyncio.gather(*requests[:14], remove(), *requests[14:])
-            entries = "SELECT before, after FROM journal WHERE subject = 'pet' ORDER BY id"
-            told = [
-                [json.loads(text) if text else {} for text in row]
-                for row in run(pair.settings.database_url, entries)
-            ]
-        assert set(answers) <= {200, 204, 404}
-        assert len(told) == 1 + answers.count(200) + answers.count(204)
-        pet: dict[str, object] = {}
-        for before, after in told:
-            assert {name: pet.get(name) for name in before} == before
-            pet.update(after)
-        assert told[-1][1] == {}
-        assert names(await pair.one.ask("GET", "/v1/pets")) == []
-
-    async def test_a_change_by_the_command_line(self, pair: Pair) -> None:
-        """It tells Valkey as a replica does, and has nothing to wait for."""
-        said: list[str] = []
-        await pair.one.post({"name": "Rex", "categoryId": 1})
-        async with command(pair.settings, said) as store:
-            for status in (PetStatus.PENDING, PetStatus.SOLD, PetStatus.AVAILABLE):
-                await pair.settled()
-                await store.pets.change(1, PetChange(status=status), "staff")
-                for shop in pair.shops:
-                    assert (await shop.ask("GET", "/v1/pets")).json()[0]["status"] == status
-        assert said == []
-
 
 class TestKeys:
     """What becomes of a key acts on its next request, on every replica."""
@@ -294,6 +233,7 @@ class TestKeys:
                     await change(name, ACTOR)
                     for shop in (*pair.shops, *pair.shops):
                         assert (await shop.ask("GET", "/v1/pets", key=secret)).status == status
+        assert said == []
 
     async def test_no_request_passes_after_a_suspension(self, pair: Pair) -> None:
         """Callers through both replicas, all the while: those that begin after the acknowledgement are
@@ -332,19 +272,6 @@ class TestKeys:
         for shop in pair.shops:
             answer = await shop.call("GET", "/v1/pets")
             assert (answer.status, answer.headers["ratelimit-policy"]) == (401, '"address";q=300;w=60')
-
-    async def test_a_plan_that_was_changed(self, pair: Pair) -> None:
-        """The next request has the new limits; what is used stays used."""
-        secret, _ = await pair.one.open_account("growing")
-        for shop in (*pair.shops, *pair.shops):
-            assert (await shop.ask("GET", "/v1/pets", key=secret)).headers["x-ratelimit-limit"] == "60"
-        await pair.other.store.accounts.set_plan("growing", resolve_plan("pro"), ACTOR)
-        left = []
-        for shop in pair.shops:
-            answer = await shop.ask("GET", "/v1/pets", key=secret)
-            assert answer.headers["x-ratelimit-limit"] == "300"
-            left.append(int(answer.headers["x-ratelimit-remaining"]))
-        assert left == [295, 294]
 
 
 async def test_after_the_death_of_a_writer_the_others_read_the_store(

@@ -27,8 +27,6 @@ from tests.support.postgres import by_way_of, fresh_database, place_of, run
 from tests.support.proxy import open_proxy
 from tests.support.schemas import migrate
 from tests.support.server import running_server
-from tools.servers import petstore
-from tools.servers.ports import free_port
 
 _LOCKS = (
     "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database"
@@ -86,18 +84,6 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
         assert run(url, "SELECT count(*) FROM pets") == [(100,)]
         for store in stores:
             await store.close()
-
-
-async def test_a_store_does_without_prepared_statements_in_sessions_too() -> None:
-    """As the contract does in transaction mode."""
-    with fresh_database() as url:
-        options = PostgresOptions(prepared=False)
-        store = await asyncio.to_thread(
-            backend_for(pooled(url, "session"), postgres=options).open, ManualClock()
-        )
-        created = await store.pets.add(NewPet("Rex", 1), ACTOR)
-        assert await store.pets.get(created.pet.id) == created.pet
-        await store.close()
 
 
 async def test_the_types_of_arrays_are_looked_up_in_one_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,22 +144,6 @@ def test_what_cannot_work_names_the_setting_to_change(
                 works[what]()
             assert str(refused.value) == (
                 f"PETSTORE_DATABASE_URL leads to {reason}. Set PETSTORE_DATABASE_PREPARED=off."
-            )
-        assert run(url, _LOCKS) == [(0,)]
-
-
-@pytest.mark.e2e
-def test_what_cannot_work_ends_with_the_setting_to_change(tmp_path: Path) -> None:
-    """Exit code 78, since no repetition mends it, and one line; each command on the sessions of the one
-    before, in which no lock is left."""
-    with fresh_database() as url:
-        settings = {"database_url": pooled(url, ignoring=True), "port": str(free_port())}
-        for command in (["serve"], ["db", "migrate"], ["accounts", "list"]):
-            done = petstore.run(*command, settings=settings, cwd=tmp_path)
-            assert (done.returncode, done.stdout) == (78, "")
-            assert done.stderr == (
-                "petstore: PETSTORE_DATABASE_URL leads to PgBouncer in transaction mode, where prepared"
-                " statements get lost. Set PETSTORE_DATABASE_PREPARED=off.\n"
             )
         assert run(url, _LOCKS) == [(0,)]
 

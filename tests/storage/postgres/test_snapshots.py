@@ -58,6 +58,7 @@ class TestSharing:
         self, database: Database, source: SnapshotVersions
     ) -> None:
         """A hundred requests: none gets the answer to the question from before it came."""
+        assert source.known() == NO_VERSIONS
         first = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
         later = [asyncio.create_task(source.current()) for _ in range(100)]
@@ -122,16 +123,6 @@ class TestSharing:
         assert await asyncio.gather(*(shared.answer(number) for number in (2, 3, 3))) == [5, 5, 5]
         assert await shared.answer(4) == 4
         silent.cancel()
-
-    async def test_nothing_is_known_before_the_first_answer(
-        self, database: Database, source: SnapshotVersions
-    ) -> None:
-        """Then what was said last."""
-        assert source.known() == NO_VERSIONS
-        asking = asyncio.create_task(source.current())
-        await until(lambda: database.asked == 1)
-        database.answer("1:1:")
-        assert await asking == source.known() == of("1:1:")
 
 
 class TestRealSnapshots:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,12 @@ from petstore.storage.store import Store
 from tests.support import machine
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import PostgresServer, by_way_of, fresh_database, place_of
+from tests.support.postgres import by_way_of, fresh_database, place_of
 from tests.support.proxy import open_proxy
 from tests.support.rights import without_rights
-from tools.servers import Unusable
 from tools.servers.petstore import run
-from tools.servers.postgres import give_to_nobody
 
 HERE = "IP:127.0.0.1"
-Speaking = Callable[[Path], AbstractAsyncContextManager[str]]
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +32,6 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, address in (("mine", HERE), ("others", HERE), ("elsewhere", "DNS:db.example")):
         machine.make_certificate(folder / f"{name}.pem", folder / f"{name}.key", address)
     return {path.stem: path for path in folder.glob("*.pem")}
-
-
-@asynccontextmanager
-async def own_tls(certificate: Path) -> AsyncIterator[str]:
-    """PostgreSQL itself, where it was built with TLS."""
-    server = PostgresServer("ssl=on", tcp=True)
-    for source, name in ((certificate, "server.crt"), (certificate.with_suffix(".key"), "server.key")):
-        target = server.folder / "data" / name
-        shutil.copy(source, target)
-        target.chmod(0o600)
-        give_to_nobody(target)
-    try:
-        try:
-            server.start()
-        except Unusable:
-            if "not supported by this build" in server.child.said:
-                pytest.skip("This PostgreSQL was built without TLS.")
-            raise
-        yield server.url(tcp=True)
-    finally:
-        server.drop()
 
 
 @asynccontextmanager
@@ -75,15 +50,11 @@ async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
     return await asyncio.to_thread(backend_for(asked).open, ManualClock())
 
 
-@pytest.mark.parametrize("speaking", [own_tls, proxys_tls])
-async def test_the_right_certificate_is_spoken_to(speaking: Speaking, certificates: dict[str, Path]) -> None:
+async def test_the_right_certificate_is_spoken_to(certificates: dict[str, Path]) -> None:
     """sslmode=verify-full, with the root that signed it: every connection of the pool is encrypted."""
-    async with speaking(certificates["mine"]) as url:
+    async with proxys_tls(certificates["mine"]) as url:
         store = await open_store(url, "verify-full", certificates["mine"])
         assert (await store.pets.add(NewPet("Rex", 1), ACTOR)).pet.name == "Rex"
-        if speaking is own_tls:
-            sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
-            assert (await store._database.fetch(sql))[0][0] is True  # type: ignore[attr-defined]
         await store.close()
 
 

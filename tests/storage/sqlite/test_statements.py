@@ -162,7 +162,7 @@ WALKS = [
 def test_what_others_have_is_not_read(
     connection: apsw.Connection, statement: Statement, arguments: tuple[object, ...], walks: list[str]
 ) -> None:
-    """However many animals, tries, bans and removed webhooks there are. Nothing is sorted but the webhooks."""
+    """However many animals, tries, bans and removed webhooks there are. Only webhooks are sorted."""
     found = steps(connection, statement.sqlite, arguments)
     assert found[: len(walks)] == walks
     assert ("USE TEMP B-TREE FOR ORDER BY" in found) is (statement is FURTHEST_BEHIND)

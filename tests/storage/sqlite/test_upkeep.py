@@ -13,19 +13,18 @@ from pathlib import Path
 import apsw
 import pytest
 
-from petstore.core.errors import ConfigurationError, OperatorError, StoreUnavailable
+from petstore.core.errors import ConfigurationError, OperatorError
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import NewPet, Pet
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import upkeep, whole_copies
 from petstore.storage.sqlite.lock import lock_for_serving
-from petstore.storage.sqlite.schema import migrate, read_file
+from petstore.storage.sqlite.schema import migrate
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.journal import ACTOR
-from tests.support.schemas import knowing
 from tests.support.waiting import until
 
 

@@ -133,8 +133,8 @@ class TestGroups:
         assert bench.names() == ["Rex"]
 
     async def test_a_failing_job_hurts_no_other(self, bench: Bench) -> None:
-        """Its own part is undone, the others are kept; each waiter has its own answer, of which only the driver's
-        errors are translated. The writer's thread goes on."""
+        """Its own part is undone, the others are kept; each waiter has its own answer, of which only the
+        driver's errors are translated. The writer's thread goes on."""
 
         def broken(connection: apsw.Connection) -> None:
             connection.execute("INSERT INTO pets (name) VALUES (NULL)")
