@@ -70,7 +70,7 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
 @pytest.mark.slow
 @telling
 @given(events=histories())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_look_says_what_is_left_and_takes_nothing(
     limiter_kind: str, tmp_path: Path, events: list[Event]
 ) -> None:

@@ -254,7 +254,7 @@ class TestKeys:
             return lambda: passed > number
 
         callers = [asyncio.create_task(call(shop)) for shop in pair.shops for _ in range(4)]
-        while suspensions < 5:
+        while suspensions < 3:
             await until(more_than(passed + 100))
             await pair.other.store.accounts.suspend("busy", ACTOR)
             suspensions, in_force = suspensions + 1, True

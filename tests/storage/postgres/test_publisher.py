@@ -12,7 +12,7 @@ from petstore.config.table import TABLE
 from petstore.core.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.plans import FREE
+from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.staging import Content
@@ -109,6 +109,23 @@ async def test_a_replayed_answer_is_an_acknowledgement_too(store: Store, publish
     publisher.take()
     assert (await store.pets.add(REX, ACTOR, KEY)).replayed
     assert publisher.take() == [("begin", "catalogue", 1), ("settle", "catalogue", 1)]
+
+
+async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publisher: Publisher) -> None:
+    """And nothing else; a change of status moves the catalogue."""
+    await store.pets.add(REX, ACTOR)
+    publisher.take()
+    for change, what in (
+        (store.accounts.add("other", FREE, ACTOR), "keyring"),
+        (store.keys.issue("shop", "test", ACTOR), "keyring"),
+        (store.accounts.set_plan("shop", PRO, ACTOR), "keyring"),
+        (store.keys.rotate(1, "test", 1_000, ACTOR), "keyring"),
+        (store.keys.pardon(1, ACTOR), "keyring"),
+        (store.keys.revoke(1, ACTOR), "keyring"),
+        (store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff"), "catalogue"),
+    ):
+        await change
+        assert [(step, told) for step, told, _ in publisher.take()] == [("begin", what), ("settle", what)]
 
 
 async def test_counters_and_the_purge_are_nobodys_business(store: Store, publisher: Publisher) -> None:

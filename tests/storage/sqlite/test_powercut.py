@@ -26,9 +26,9 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> powercut.Recording:
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost(tmp_path: Path, recording: powercut.Recording) -> None:
-    """150 cuts, with every strategy of forgetting and tearing."""
+    """60 cuts, with every strategy of forgetting and tearing."""
     assert len(recording.added) >= 60
-    for cut in powercut.choose(recording, 1, 150):
+    for cut in powercut.choose(recording, 1, 60):
         path = powercut.leave(recording, cut, tmp_path / "cut")
         assert powercut.check(recording, cut, path) == [], cut
 
@@ -39,7 +39,7 @@ def test_a_cut_while_the_file_is_made(tmp_path: Path) -> None:
     log = next(at for at, event in enumerate(recording.events) if event.name.endswith("-wal"))
     for at in range(1, log + 1):
         for strategy in powercut.STRATEGIES:
-            for seed in "12345":
+            for seed in "12":
                 cut = powercut.Cut(at, strategy, seed)
                 path = powercut.leave(recording, cut, tmp_path / "cut")
                 assert powercut.check(recording, cut, path) == [], cut
@@ -75,12 +75,11 @@ def test_the_cuts_can_lose_something(tmp_path: Path, recording: powercut.Recordi
     places.append(len(kept))
     added = [(places[at], pet_id, name) for at, pet_id, name in recording.added]
     forgetful = powercut.Recording(kept, added, recording.attempted)
-    faults = [
-        fault
+    assert any(
+        fault.startswith("lost")
         for cut in powercut.choose(forgetful, 1, 50)
         for fault in powercut.check(forgetful, cut, powercut.leave(forgetful, cut, tmp_path / "cut"))
-    ]
-    assert any(fault.startswith("lost") for fault in faults)
+    )
 
 
 async def test_every_reply_of_a_group_comes_after_its_sync(tmp_path: Path) -> None:
