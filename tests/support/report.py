@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -48,6 +50,12 @@ class Report:
             self.counts["rounds"] += 1
             yield seed
             seed += 1
+
+    def rounds_in_folders(self, seed: int, seconds: float) -> Iterator[tuple[int, Path]]:
+        """The same, each with a new folder, which ends with its round."""
+        for number in self.rounds(seed, seconds):
+            with tempfile.TemporaryDirectory(prefix="torture-") as folder:
+                yield number, Path(folder)
 
     def fault(self, text: str) -> None:
         """Keep and print it, with the seed of its round."""

@@ -74,8 +74,8 @@ class Writers:
         pet = 0
         for number in range(ACCOUNTS):
             writer = _Writer(self, number)
-            pet = writer.insist("POST", "/v1/pets", {"name": "last", "categoryId": 1}).json()["id"]
-            order = writer.insist("POST", "/v1/store/orders", {"petId": pet}).json()["id"]
+            pet = writer.insist("/v1/pets", {"name": "last", "categoryId": 1}).json()["id"]
+            order = writer.insist("/v1/store/orders", {"petId": pet}).json()["id"]
             self.note("order", order, number)
         return "pet.updated", pet
 
@@ -151,15 +151,15 @@ class _Writer:
             made = json.loads(answer.body)["id"] if kind in ("add", "order") else number
             shared.note(kind, made, self._account)
 
-    def insist(self, method: str, target: str, document: object) -> Response:
+    def insist(self, target: str, document: object) -> Response:
         """Ask until it is answered well. Raises AssertionError when it never is."""
         key = str(self._chance.getrandbits(64))
         for _ in range(1_000):
-            answer = self._send(method, target, document, key)
+            answer = self._send("POST", target, document, key)
             if answer is not None and answer.status < 300:
                 return answer
             pause(0.05)
-        raise AssertionError(f"{method} {target} is never answered well: {self._shared.faults[-1:]}")
+        raise AssertionError(f"POST {target} is never answered well: {self._shared.faults[-1:]}")
 
     def _some_members(self) -> dict[str, Any]:
         chance = self._chance

@@ -4,10 +4,8 @@ Every answer is as the document says.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -27,14 +25,11 @@ _SETTINGS = hypothesis.settings(
 
 def run(report: Report, seed: int, seconds: float) -> None:
     """Rounds of even seeds are on PostgreSQL with Valkey, the others on SQLite."""
-    for number in report.rounds(seed, seconds):
+    for number, folder in report.rounds_in_folders(seed, seconds):
         door = Door()
         schema = schema_of(config(_EXAMPLES, deterministic=False), door)
         backend = "sqlite" if number % 2 else "postgres+valkey"
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            service_behind(door, backend, Path(folder)) as behind,
-        ):
+        with service_behind(door, backend, folder) as behind:
             _play(report, schema, behind, number)
 
 

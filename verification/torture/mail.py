@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import random
 import re
-import tempfile
 import time
 from collections import Counter
-from pathlib import Path
 
 from tests.support.mail import CLOSE, CONNECT, DATA, RCPT, MailServer, Said, serving_mail
 from tests.support.report import Report
 from verification.torture.changing import Writers, keys_of_accounts
-from verification.torture.places import Place, changed_program, on_a_file, on_postgres
+from verification.torture.places import Place, changed_program, places
 
 SECONDS = 60.0
 _PEOPLE = ("anna", "otto", "zoe")
@@ -119,9 +117,6 @@ def play(
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
-    """Of two seeds one is on a file, the other on two replicas."""
-    for number in report.rounds(seed, seconds):
-        with tempfile.TemporaryDirectory(prefix="mail-") as name:
-            opened = on_a_file if number % 2 else on_postgres
-            with opened(Path(name)) as place:
-                play(place, report, number)
+    """A round from each seed."""
+    for number, place in places(report, seed, seconds):
+        play(place, report, number)

@@ -7,13 +7,11 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import apsw
 import asyncpg
@@ -24,10 +22,10 @@ from tests.support.carryover import faults, fill_first_release
 from tests.support.loops import working
 from tests.support.postgres import fresh_database
 from tests.support.report import Report
+from tools.servers.petstore import PROGRAM, environment
 
 _ANIMALS, _CHANGES = 1_000_000, 100_000
 _ADD = "INSERT INTO pets (name, category_id, status) VALUES ('added ' || {}, 1, 'sold')"
-_PROGRAM = Path(sys.executable).parent / "petstore"
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
@@ -65,8 +63,8 @@ def _migrate(report: Report, name: str, url: str, folder: str) -> int:
 
 def _petstore(folder: str, url: str, *words: str) -> tuple[int, int]:
     """Run a command: its exit code, and its largest memory in MiB."""
-    environment = {**os.environ, "PETSTORE_DATABASE_URL": url, "PETSTORE_BUSY_TIMEOUT": "60s"}
-    child = subprocess.Popen([_PROGRAM, *words], cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    settings = environment({"database_url": url, "busy_timeout": "60s"})
+    child = subprocess.Popen([PROGRAM, *words], cwd=folder, env=settings, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     return child.returncode, used.ru_maxrss // 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import random
 import subprocess
-import tempfile
 import threading
 from contextlib import ExitStack
 from functools import cache
@@ -230,9 +229,8 @@ def _program_before_events() -> Path:
 
 def run(report: Report, seed: int, seconds: float) -> None:
     """Of four seeds two are on a file, one on two replicas that began with an older program."""
-    for number in report.rounds(seed, seconds):
-        with tempfile.TemporaryDirectory(prefix="mirror-") as name, ExitStack() as stack:
-            folder = Path(name)
+    for number, folder in report.rounds_in_folders(seed, seconds):
+        with ExitStack() as stack:
             if number % 2:
                 place: Place = stack.enter_context(on_a_file(folder))
             else:

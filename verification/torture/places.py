@@ -19,6 +19,7 @@ from typing import Any
 from tests.support.backends import execute_at
 from tests.support.postgres import PostgresServer
 from tests.support.programs import Copy
+from tests.support.report import Report
 from tests.support.server import Server
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause
@@ -188,6 +189,13 @@ def start(replica: Server) -> None:
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def places(report: Report, seed: int, seconds: float) -> Iterator[tuple[int, Place]]:
+    """Of two rounds one is on a file, the other on two replicas."""
+    for number, folder in report.rounds_in_folders(seed, seconds):
+        with (on_a_file if number % 2 else on_postgres)(folder) as place:
+            yield number, place
 
 
 @contextmanager

@@ -10,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import tempfile
 import time
 from collections import Counter
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -24,7 +22,7 @@ from tests.support.loops import serving_beside
 from tests.support.report import Report
 from tests.support.waiting import pause
 from verification.torture.changing import Writers, keys_of_accounts
-from verification.torture.places import Place, changed_program, on_a_file, on_postgres
+from verification.torture.places import Place, changed_program, places
 
 SECONDS = 120.0
 _WEBHOOKS = 4
@@ -219,9 +217,6 @@ def play(
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
-    """Of two seeds one is on a file, the other on two replicas."""
-    for number in report.rounds(seed, seconds):
-        with tempfile.TemporaryDirectory(prefix="receivers-") as name:
-            opened = on_a_file if number % 2 else on_postgres
-            with opened(Path(name)) as place:
-                play(place, report, number)
+    """A round from each seed."""
+    for number, place in places(report, seed, seconds):
+        play(place, report, number)

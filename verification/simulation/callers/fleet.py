@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import random
 from collections import Counter
+from collections.abc import Iterable
 
 import msgspec
 from petstore_client import AsyncPetstore
@@ -14,7 +16,7 @@ from petstore_client.runtime import Runtime
 from petstore.core.limits.plans import FREE
 from tests.support.service import Answer
 from verification.simulation.callers.network import Network, Sent, Weather
-from verification.simulation.callers.origin import Origin
+from verification.simulation.callers.origin import Origin, with_origin
 from verification.simulation.callers.program import DEMANDS, Demand, Made, work
 from verification.simulation.virtual import EPOCH_MS, VirtualLoop
 
@@ -22,6 +24,7 @@ PROCESSES, WINDOWS = 16, 10
 LEAST_USED = 0.8  # of the quota, in each run; on average 90 %
 ADDRESS = "http://localhost/v1"
 _SECONDS = 60.0 * WINDOWS
+_DAY_SECONDS = 86_400
 
 
 MIXED = "mixed"
@@ -105,3 +108,16 @@ class Fleet:
         runtime = Runtime(clock, lambda: wall + clock(), own.random)
         async with AsyncPetstore(ADDRESS, key, transport=network, runtime=runtime) as client:
             await work(client, demand, own, self._result.made)
+
+
+def play(kinds: Iterable[str], seeds: Iterable[int]) -> dict[tuple[str, int], Result]:
+    """Each kind from each seed, one after another in one service."""
+
+    async def work(service: Origin, loop: VirtualLoop) -> dict[tuple[str, int], Result]:
+        results = {}
+        for kind, seed in itertools.product(kinds, seeds):
+            loop.leap_to((loop.time() // _DAY_SECONDS + 1) * _DAY_SECONDS + 3_600 + seed % 60 / 60)
+            results[kind, seed] = await Fleet(kind, seed, service, loop).run()
+        return results
+
+    return with_origin(work)

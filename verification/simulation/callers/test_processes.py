@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 from petstore_client.limiter import Limiter
 
-from verification.simulation.callers.fleet import KINDS
-from verification.simulation.callers.fleets import play
+from verification.simulation.callers.fleet import KINDS, play
 
 pytestmark = pytest.mark.slow
 
