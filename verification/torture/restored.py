@@ -6,7 +6,6 @@ ends with what the lists show.
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -106,6 +105,5 @@ def _told(restore: Restore, chance: random.Random, seed: int, changes: int, repo
 
 def run(report: Report, seed: int, seconds: float) -> None:
     """One way for each seed; all of them in turn."""
-    for number in report.rounds(seed, seconds):
-        with tempfile.TemporaryDirectory(prefix="restored-") as name:
-            play(list(KINDS)[number % len(KINDS)], Path(name), report, number)
+    for number, folder in report.rounds_in_folders(seed, seconds):
+        play(list(KINDS)[number % len(KINDS)], folder, report, number)

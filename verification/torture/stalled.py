@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import tempfile
 import threading
 import time
 from functools import partial
@@ -109,7 +108,7 @@ def disturb(server: Server, folder: Path, way: str, settings: dict[str, str]) ->
     return server, faults
 
 
-def round_of(report: Report, seed: int) -> None:
+def _play(report: Report, seed: int, folder: Path) -> None:
     """One server, with a disturbance in the middle."""
     chance = random.Random(seed)
     way = chance.choice(_WAYS)
@@ -119,33 +118,31 @@ def round_of(report: Report, seed: int) -> None:
         "drain": f"{chance.randrange(1, 300)}ms",
         "access_log": "off",
     }
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        key = issue_key(folder / "petstore.db")
-        server = start_server(folder, **settings)
-        server.key = key
-        adders = Adders(server)
-        try:
-            with adders.at_work():
-                clients, _ = hold(server.port, key, chance)
-                sip(clients, chance, chance.random() * 2)
-                server, faults = disturb(server, folder, way, settings)
-                newcomers, deaf = hold(server.port, key, chance)
-                clients += newcomers
-                readers = [client for client in clients if client not in deaf]
-                ends = time.monotonic() + _LONGEST_PAUSE_SECONDS + _LONGEST_ANSWER_SECONDS
-                sip(readers, chance, 2)  # until all are accepted
-                while time.monotonic() < ends and _held(server, deaf):
-                    sip(readers, chance, 0.5)
-                if left := _held(server, deaf):
-                    faults.append(f"{left} clients that read nothing are still there")
-            code = server.terminate()
-            faults += [f"the last stop ended with {code}"] if code not in (0, 3) else []
-            for client in clients:
-                client.close()
-        finally:
-            server.kill()
-        faults += _lost(folder / "petstore.db", adders.acknowledged)
+    key = issue_key(folder / "petstore.db")
+    server = start_server(folder, **settings)
+    server.key = key
+    adders = Adders(server)
+    try:
+        with adders.at_work():
+            clients, _ = hold(server.port, key, chance)
+            sip(clients, chance, chance.random() * 2)
+            server, faults = disturb(server, folder, way, settings)
+            newcomers, deaf = hold(server.port, key, chance)
+            clients += newcomers
+            readers = [client for client in clients if client not in deaf]
+            ends = time.monotonic() + _LONGEST_PAUSE_SECONDS + _LONGEST_ANSWER_SECONDS
+            sip(readers, chance, 2)  # until all are accepted
+            while time.monotonic() < ends and _held(server, deaf):
+                sip(readers, chance, 0.5)
+            if left := _held(server, deaf):
+                faults.append(f"{left} clients that read nothing are still there")
+        code = server.terminate()
+        faults += [f"the last stop ended with {code}"] if code not in (0, 3) else []
+        for client in clients:
+            client.close()
+    finally:
+        server.kill()
+    faults += _lost(folder / "petstore.db", adders.acknowledged)
     if adders.longest_pause > _LONGEST_PAUSE_SECONDS:
         faults.append(f"nobody was served for {adders.longest_pause:.1f} s")
     report.counts["acknowledged"] += len(adders.acknowledged)
@@ -167,5 +164,5 @@ def _lost(database: Path, acknowledged: dict[str, int]) -> list[str]:
 
 def run(report: Report, seed: int, seconds: float) -> None:
     """One server and what comes in the middle for each seed."""
-    for number in report.rounds(seed, seconds):
-        round_of(report, number)
+    for number, folder in report.rounds_in_folders(seed, seconds):
+        _play(report, number, folder)

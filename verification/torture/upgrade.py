@@ -26,6 +26,7 @@ from pathlib import Path
 from petstore.core.keys import KEY_PATTERN
 from tests.support.cluster import Client, Load, running_cluster, walk, workers
 from tests.support.programs import Copy, from_history
+from tests.support.report import Report
 from tests.support.server import running_server
 from tests.support.waiting import wait_for
 from tools.cluster.cluster import Cluster
@@ -63,16 +64,12 @@ class Program:
         return issued["key"], str(issued["id"])
 
 
-class Report:
+class Store(Report):
     """What was done in one store, and what of it failed."""
 
-    def __init__(self, store: str) -> None:
-        self.store = store
-        self.rows: list[tuple[str, int, int]] = []
-        self.faults: list[str] = []
+    def __init__(self) -> None:
+        super().__init__()
         self.loads: list[Load] = []
-        self.lists = 0  # begun by one program and stored by the other
-        self.mixed: list[int] = []  # admitted within a limit by replicas of two programs
 
     @contextmanager
     def load(self, port: int, key: str) -> Iterator[Load]:
@@ -82,20 +79,22 @@ class Report:
 
     @contextmanager
     def step(self, what: str, load: Load, may_fail: int = 0) -> Iterator[None]:
-        """One row: the requests answered meanwhile; `may_fail` may have died with a killed process."""
+        """Count the requests answered meanwhile; `may_fail` may have died with a killed process."""
         answered, failed = load.answered.total(), len(load.failed)
         load.wait_for_more(30)
         yield
         load.wait_for_more(30)
         new = load.failed[failed:]
-        self.rows.append((what, load.answered.total() - answered, len(new)))
-        if len(new) > may_fail:
-            self.faults += [f"{what}: {fault}" for fault in new[:3]]
+        self.counts[f"times {what}"] += 1
+        self.counts["requests meanwhile"] += load.answered.total() - answered
+        self.counts["requests failed"] += len(new)
+        for fault in new[:3] if len(new) > may_fail else ():
+            self.fault(f"{what}: {fault}")
 
     def expect(self, what: str, found: object, expected: object) -> None:
         """A fault unless they are equal."""
         if found != expected:
-            self.faults.append(f"{what}: {found}, not {expected}")
+            self.fault(f"{what}: {found}, not {expected}")
 
     def revoke(self, program: Program, ports: list[int]) -> None:
         """A key that a command has revoked is refused with the next request, whichever program serves."""
@@ -108,18 +107,18 @@ class Report:
     def finish(self, staff: Staff, stored_by: int, read_at: int, key: str) -> None:
         """A list that the other program has begun with is stored once, and its animals are read at once."""
         staff.store(stored_by)
-        self.lists += 1
+        self.counts["lists begun by one program and stored by the other"] += 1
         self.expect("animals of a list lost or doubled", staff.missing([Client(read_at, key)]), 0)
 
     def look_back(self, port: int, key: str) -> None:
         """Every animal that was acknowledged is there, and there once."""
         kept = Counter(pet["name"] for pet in walk([Client(port, key)]))
         added = [name for load in self.loads for name in load.added]
-        self.rows.append(("acknowledged animals looked up", len(added), 0))
+        self.counts["acknowledged animals looked up"] += len(added)
         self.expect("lost or doubled", len([name for name in added if kept[name] != 1]), 0)
 
 
-def try_sqlite(report: Report, before: Program, after: Program, folder: Path, seed: int) -> None:
+def try_sqlite(report: Store, before: Program, after: Program, folder: Path, seed: int) -> None:
     """One server at a time: N-1 on a file that N migrates under it, then each of them on that file."""
     chance = random.Random(seed)
     before.settings = after.settings = {"database_url": f"sqlite:///{folder}/petstore.db"}
@@ -154,7 +153,7 @@ def try_sqlite(report: Report, before: Program, after: Program, folder: Path, se
 
 
 def try_cluster(
-    report: Report, before: Program, after: Program, cluster: Cluster, seed: int, seconds: float
+    report: Store, before: Program, after: Program, cluster: Cluster, seed: int, seconds: float
 ) -> None:
     """Two replicas behind nginx: migrated under load, rolled to N and back, and mixed."""
     chance = random.Random(seed)
@@ -189,7 +188,8 @@ def try_cluster(
                         for sent_to, stored_by in (ports, ports[::-1]):
                             staff.send(sent_to)
                             report.finish(staff, stored_by, sent_to, key)
-                        report.mixed.append(_admitted(before, ports))
+                        # A release may count under other names: then each admits the whole limit.
+                        report.most(f"admitted of {_LIMIT} side by side", _admitted(before, ports))
             report.expect("admitted by replicas of one program", _admitted(before, ports), _LIMIT)
             rolls += 1
     report.look_back(ports[0], key)
@@ -216,17 +216,6 @@ def _replace(workers_now: Callable[[], list[int]], pid: int, how: signal.Signals
     wait_for(replaced, "other workers")
 
 
-def _table(reports: list[Report]) -> str:
-    """One row for each kind of step, with the sums of its repetitions."""
-    lines = [f"{'STORE':<10}  {'WHAT':<40}  {'TIMES':>5}  {'REQUESTS':>8}  {'FAILED':>6}"]
-    for report in reports:
-        for what in dict.fromkeys(what for what, _, _ in report.rows):
-            same = [(answered, failed) for name, answered, failed in report.rows if name == what]
-            sums = sum(answered for answered, _ in same), sum(failed for _, failed in same)
-            lines.append(f"{report.store:<10}  {what:<40}  {len(same):>5}  {sums[0]:>8,}  {sums[1]:>6}")
-    return "\n".join(lines)
-
-
 def main() -> int:
     """Run the campaign; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m verification.torture.upgrade", description=__doc__)
@@ -242,31 +231,23 @@ def main() -> int:
         copy.add_step()
         after = Program("N", copy.program)
         (folder / "store").mkdir()
-        reports = [Report("SQLite"), Report("PostgreSQL")]
-        with _noted(reports[0]):
-            try_sqlite(reports[0], before, after, folder / "store", arguments.seed)
-        with _noted(reports[1]), running_cluster(before.file, access_log="off", console="on") as cluster:
-            try_cluster(reports[1], before, after, cluster, arguments.seed, arguments.seconds)
-    sys.stdout.write(f"N-1 is {arguments.commit}, seed {arguments.seed}\n{_table(reports)}\n")
-    lists = ", ".join(f"{report.lists} on {report.store}" for report in reports)
-    sys.stdout.write(f"lists begun by one program and stored by the other: {lists}\n")
-    mixed = reports[1].mixed
-    # A release may count under other names in Valkey than the one before: then each admits the whole limit.
-    sys.stdout.write(
-        f"side by side a limit of {_LIMIT} admitted {min(mixed)} to {max(mixed)}\n" if mixed else ""
-    )
-    faults = [f"{report.store}: {fault}" for report in reports for fault in report.faults]
-    sys.stdout.write("".join(f"{fault}\n" for fault in faults) or "nothing was found\n")
-    return 1 if faults else 0
+        embedded, shared = Store(), Store()
+        with _noted(embedded):
+            try_sqlite(embedded, before, after, folder / "store", arguments.seed)
+        with _noted(shared), running_cluster(before.file, access_log="off", console="on") as cluster:
+            try_cluster(shared, before, after, cluster, arguments.seed, arguments.seconds)
+    sys.stdout.write(f"N-1 is {arguments.commit}, seed {arguments.seed}\n")
+    sys.stdout.write(f"SQLite: {embedded}\nPostgreSQL: {shared}\n")
+    return 1 if embedded.faults or shared.faults else 0
 
 
 @contextmanager
-def _noted(report: Report) -> Iterator[None]:
-    """What ends a part is one of its faults, so that the table is printed all the same."""
+def _noted(report: Store) -> Iterator[None]:
+    """What ends a part is one of its faults, so that the rest is printed all the same."""
     try:
         yield
     except (AssertionError, RuntimeError) as error:
-        report.faults.append(str(error))
+        report.fault(str(error))
 
 
 if __name__ == "__main__":
