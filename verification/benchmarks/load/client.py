@@ -1,25 +1,26 @@
-"""A small HTTP/1.1 client protocol for load: one connection, answers in order, bodies skipped by length."""
+"""HTTP/1.1 for load: requests as bytes, and sockets that skip the bodies of answers by their length."""
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import select
+import socket
 from collections import deque
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Iterator, Sequence
+
+_RECEIVE_BYTES = 262_144
 
 
-def request_bytes(line: str, method: str, body: str = "", accept_encoding: str = "") -> bytes:
+def request_bytes(line: str, method: str, body: str = "", headers: Sequence[str] = ()) -> bytes:
     """A request from a line of a Load, with its own body if it has one."""
     target, key, own = [*line.split(" ", 2), "", ""][:3]
     body = own or body
-    head = f"{method} {target} HTTP/1.1\r\nHost: bench\r\n"
+    lines = [f"{method} {target} HTTP/1.1", "Host: bench", *headers]
     if key:
-        head += f"Authorization: Bearer {key}\r\n"
-    if accept_encoding:
-        head += f"Accept-Encoding: {accept_encoding}\r\n"
+        lines.append(f"Authorization: Bearer {key}")
     if body:
-        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-    return (head + "\r\n" + body).encode("ascii")
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join((*lines, "", body)).encode("ascii")
 
 
 def whole_answers(received: bytes) -> tuple[list[int], bytes]:
@@ -36,32 +37,50 @@ def whole_answers(received: bytes) -> tuple[list[int], bytes]:
     return statuses, received
 
 
-class Connection(asyncio.Protocol):
-    """Calls `answered(mark, status)` for each answer, `mark` being what was given with its request."""
+class Sockets:
+    """Connections to a server. One that it closes is opened anew, and asks again for what was not answered.
 
-    def __init__(self, answered: Callable[[float, int], None]) -> None:
-        self._answered = answered
-        self._marks: deque[float] = deque()
-        self._buffer = b""
-        self._transport: asyncio.WriteTransport | None = None
+    `ready` can be read from when an answer has come.
+    """
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.WriteTransport, transport)  # uvloop's does not inherit from it
+    def __init__(self, port: int, connections: int) -> None:
+        self._port = port
+        self.ready = select.epoll()
+        self._numbers: dict[int, int] = {}  # of sockets, by file descriptor
+        self._waiting: list[deque[bytes]] = [deque() for _ in range(connections)]
+        self._received = [b""] * connections
+        self._sockets = [self._connect(number) for number in range(connections)]
 
-    @property
-    def waiting(self) -> int:
-        return len(self._marks)
+    def _connect(self, number: int) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self._port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.ready.register(connection, select.EPOLLIN)
+        self._numbers[connection.fileno()] = number
+        self._received[number] = b""
+        connection.sendall(b"".join(self._waiting[number]))
+        return connection
 
-    def send(self, data: bytes, mark: float) -> None:
-        self._marks.append(mark)
-        assert self._transport is not None
-        self._transport.write(data)
+    def send(self, number: int, request: bytes) -> None:
+        self._waiting[number].append(request)
+        with contextlib.suppress(ConnectionError):  # the next receive finds it closed
+            self._sockets[number].sendall(request)
 
-    def data_received(self, data: bytes) -> None:
-        statuses, self._buffer = whole_answers(self._buffer + data)
-        for status in statuses:
-            self._answered(self._marks.popleft(), status)
+    def answers(self, seconds: float | None = None) -> Iterator[tuple[int, int]]:
+        """Those that have come, once there is one or so long has passed: connection and status."""
+        for descriptor, _ in self.ready.poll(seconds):
+            number, received = self._numbers[descriptor], b""
+            with contextlib.suppress(ConnectionError):
+                received = self._sockets[number].recv(_RECEIVE_BYTES)
+            if not received:
+                self._sockets[number].close()
+                self._sockets[number] = self._connect(number)
+                continue
+            statuses, self._received[number] = whole_answers(self._received[number] + received)
+            for status in statuses:
+                self._waiting[number].popleft()
+                yield number, status
 
     def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
+        for connection in self._sockets:
+            connection.close()
+        self.ready.close()
