@@ -23,12 +23,11 @@ local requests = {}
 local at = 0
 function init()
   local body = %(body)s
-  local headers = {["Host"] = wrk.host .. ":" .. wrk.port}
+  local headers = wrk.headers
   for line in io.lines("%(file)s") do
     local target, key, own = line:match("^(%%S+) ?(%%S*) ?(.*)$")
     local sent = own ~= "" and own or body
     headers["Authorization"] = key ~= "" and ("Bearer " .. key) or nil
-    headers["Accept-Encoding"] = %(accept_encoding)s
     headers["Content-Type"] = sent and "application/json" or nil
     requests[#requests + 1] = wrk.format("%(method)s", target, headers, sent)
   end
@@ -50,7 +49,7 @@ class Load(msgspec.Struct, frozen=True):
     body: str = ""
     connections: int = 64
     expect: int = 200
-    accept_encoding: str = ""
+    headers: tuple[str, ...] = ()
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -67,10 +66,7 @@ def uses_wrk() -> bool:
 
 def run(load: Load, port: int, seconds: float) -> Outcome:
     """Apply the load for so long. Raises RuntimeError when answers are not what they should be."""
-    with tempfile.TemporaryDirectory() as folder:
-        lines = Path(folder) / "lines"
-        lines.write_text("\n".join(load.lines), encoding="ascii")
-        outcome = (_wrk if uses_wrk() else _bundled)(load, port, seconds, lines)
+    outcome = (_wrk if uses_wrk() else _bundled)(load, port, seconds)
     # A refused key passes once a minute; anything more is another measurement than the one asked for.
     if outcome.unexpected > (_PASSES_MAX if load.expect >= 400 else 0):
         raise RuntimeError(f"{outcome.unexpected} answers were not {load.expect}: {load.lines[0]}")
@@ -86,40 +82,23 @@ def pin() -> None:
     os.sched_setaffinity(0, cores()[1])
 
 
-def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
-    script = lines.with_suffix(".lua")
-    script.write_text(
-        _SCRIPT
-        % {
-            "file": lines,
-            "method": load.method,
-            "body": f"[[{load.body}]]" if load.body else "nil",
-            "accept_encoding": f'"{load.accept_encoding}"' if load.accept_encoding else "nil",
-        },
-        encoding="ascii",
-    )
-    command = [
-        "wrk",
-        "-t1",
-        f"-c{load.connections}",
-        f"-d{math.ceil(seconds)}s",
-        "--timeout",
-        "10s",
-        "-s",
-        str(script),
-    ]
-    # A single fixed request needs no script, which would slow the generator down.
-    if len(load.lines) == 1:
-        target, _, key = load.lines[0].partition(" ")
-        command = [*command[:-2], *(["-H", f"Authorization: Bearer {key}"] if key else [])]
-        if load.accept_encoding:
-            command += ["-H", f"Accept-Encoding: {load.accept_encoding}"]
-        if load.body:
+def _wrk(load: Load, port: int, seconds: float) -> Outcome:
+    command = ["wrk", "-t1", f"-c{load.connections}", f"-d{math.ceil(seconds)}s", "--timeout", "10s"]
+    for header in load.headers:
+        command += ["-H", header]
+    target, _, key = load.lines[0].partition(" ")
+    with tempfile.TemporaryDirectory() as folder:
+        # A single fixed request needs no script, which would slow the generator down.
+        if len(load.lines) > 1 or load.body:
+            lines, script = Path(folder) / "lines", Path(folder) / "script.lua"
+            lines.write_text("\n".join(load.lines), encoding="ascii")
+            body = f"[[{load.body}]]" if load.body else "nil"
+            script.write_text(_SCRIPT % {"file": lines, "method": load.method, "body": body}, "ascii")
             command += ["-s", str(script)]
-    else:
-        target = "/"
-    command.append(f"http://127.0.0.1:{port}{target}")
-    text = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=pin).stdout
+        elif key:
+            command += ["-H", f"Authorization: Bearer {key}"]
+        command.append(f"http://127.0.0.1:{port}{target}")
+        text = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=pin).stdout
     rate = re.search(r"Requests/sec:\s+([0-9.]+)", text)
     requests = re.search(r"([0-9]+) requests in", text)
     failed = re.search(r"Non-2xx or 3xx responses: ([0-9]+)", text)
@@ -132,17 +111,8 @@ def _wrk(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
     return Outcome(float(rate[1]), unexpected + (sum(map(int, errors.groups())) if errors else 0), seconds)
 
 
-def _bundled(load: Load, port: int, seconds: float, lines: Path) -> Outcome:
-    command = [
-        sys.executable,
-        "-m",
-        "verification.benchmarks.load.generator",
-        str(port),
-        str(seconds),
-        str(lines),
-    ]
-    options = msgspec.json.encode(load).decode()
-    done = subprocess.run(
-        [*command, options], capture_output=True, text=True, check=True, preexec_fn=pin, cwd=ROOT
-    )
+def _bundled(load: Load, port: int, seconds: float) -> Outcome:
+    command = [sys.executable, "-m", "verification.benchmarks.load.bursts", str(port), str(seconds)]
+    asked = msgspec.json.encode(load)
+    done = subprocess.run(command, input=asked, capture_output=True, check=True, preexec_fn=pin, cwd=ROOT)
     return msgspec.json.decode(done.stdout, type=Outcome)

@@ -1,15 +1,13 @@
 """Open-loop load: requests leave on schedule whether or not earlier ones were answered.
 
 Latency counts from the moment that a request was due, so that a stall is not hidden by waiting clients.
-`python -m verification.benchmarks.load.open_loop PORT SECONDS RATE LOAD`
+`python -m verification.benchmarks.load.open_loop PORT SECONDS RATE LOAD BESIDE`
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -17,7 +15,7 @@ from collections import deque
 
 import msgspec
 
-from verification.benchmarks.load.client import request_bytes, whole_answers
+from verification.benchmarks.load.client import Sockets, request_bytes
 from verification.benchmarks.load.closed import Load, pin
 from verification.benchmarks.machine import ROOT
 
@@ -27,7 +25,6 @@ _LATE_SECONDS = 0.002
 _NAP_SECONDS_MAX = 0.001
 _AWAKE_SECONDS = 0.0001  # before a request is due
 _PATIENCE_SECONDS = 60.0
-_RECEIVE_BYTES = 262_144
 
 Interval = tuple[float, float]
 
@@ -46,13 +43,15 @@ class Latency(msgspec.Struct, frozen=True):
     late: list[Interval]
 
 
-def open_loop(port: int, seconds: float, rate: float, load: Load) -> Latency:
-    """Latency of the load's first request at a steady rate, from a process on the load's core.
+def open_loop(port: int, seconds: float, rate: float, load: Load, beside: Load | None = None) -> Latency:
+    """Latency of the load's first request at a steady rate, from a process on the load's core. The
+    connections of `beside` repeat its first request meanwhile, each when it is answered.
 
     Raises subprocess.SubprocessError when answers are not what they should be, or late by a minute.
     """
     module = "verification.benchmarks.load.open_loop"
-    words = (str(port), str(seconds), str(rate), msgspec.json.encode(load).decode())
+    loads = (msgspec.json.encode(each).decode() for each in (load, beside))
+    words = (str(port), str(seconds), str(rate), *loads)
     done = subprocess.run(
         [sys.executable, "-m", module, *words],
         stdout=subprocess.PIPE,
@@ -64,35 +63,37 @@ def open_loop(port: int, seconds: float, rate: float, load: Load) -> Latency:
     return msgspec.json.decode(done.stdout, type=Latency)
 
 
-class _Run:
-    """Requests over all connections in turn. One that the server closes is opened anew, and asks again for
-    what was not answered."""
+class _Beside:
+    """What goes on beside a run: requests without pause."""
 
     def __init__(self, port: int, load: Load) -> None:
-        self._port = port
-        self._expect = load.expect
-        self._request = request_bytes(load.lines[0], load.method, load.body, load.accept_encoding)
-        self._ready = select.epoll()
-        self._sockets: list[socket.socket] = []
-        self._numbers: dict[int, int] = {}  # of sockets, by file descriptor
+        self._load = load
+        self._request = request_bytes(load.lines[0], load.method, load.body, load.headers)
+        self.sockets = Sockets(port, load.connections)
+        for number in range(load.connections):
+            self.sockets.send(number, self._request)
+
+    def go_on(self) -> None:
+        for number, status in self.sockets.answers(0):
+            _expect(status, self._load)
+            self.sockets.send(number, self._request)
+
+
+class _Run:
+    """Requests over all connections in turn."""
+
+    def __init__(self, port: int, load: Load, beside: Load | None) -> None:
+        self._load = load
+        self._request = request_bytes(load.lines[0], load.method, load.body, load.headers)
+        self._sockets = Sockets(port, load.connections)
+        self._beside = [_Beside(port, beside)] if beside else []
+        self._ready = [self._sockets.ready, *(each.sockets.ready for each in self._beside)]
         self._dues: list[deque[float]] = [deque() for _ in range(load.connections)]
-        self._received = [b""] * load.connections
         self._sent = 0
         self._waits: list[float] = []
         self._last = 0.0  # when an answer came, or the first request after it was due
         self._stalls: list[Interval] = []
         self._late: list[Interval] = []
-        for number in range(load.connections):
-            self._sockets.append(self._connect(number))
-
-    def _connect(self, number: int) -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self._port))
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._ready.register(connection, select.EPOLLIN)
-        self._numbers[connection.fileno()] = number
-        self._received[number] = b""
-        connection.sendall(self._request * len(self._dues[number]))
-        return connection
 
     def run(self, rate: float, total: int) -> Latency:
         gc.disable()  # its pauses would be the server's
@@ -107,44 +108,41 @@ class _Run:
             next_due = began + self._sent / rate if self._sent < total else now + 1
             awake = max(now, min(next_due - _AWAKE_SECONDS, now + _NAP_SECONDS_MAX))
             # epoll itself rounds up to whole milliseconds
-            select.select([self._ready], [], [], max(0.0, awake - time.monotonic()))
-            for descriptor, _ in self._ready.poll(0):
-                self._receive(self._numbers[descriptor])
+            select.select(self._ready, [], [], max(0.0, awake - time.monotonic()))
+            self._receive()
+            for each in self._beside:
+                each.go_on()
         spent = time.monotonic() - began
         self._waits.sort()
         places = {f"p{share:g}": self._waits[int(total * share / 100)] * 1_000 for share in PERCENTILES}
         return Latency(total / spent, total, places, self._stalls, self._late)
 
     def _ask(self, due: float) -> None:
-        number = self._sent % len(self._sockets)
+        number = self._sent % self._load.connections
         if self._sent == len(self._waits):
             self._last = max(self._last, due)
         self._sent += 1
         self._dues[number].append(due)
-        with contextlib.suppress(ConnectionError):  # the next receive finds it closed
-            self._sockets[number].sendall(self._request)
+        self._sockets.send(number, self._request)
 
-    def _receive(self, number: int) -> None:
-        received = b""
-        with contextlib.suppress(ConnectionError):
-            received = self._sockets[number].recv(_RECEIVE_BYTES)
-        if not received:
-            self._sockets[number].close()
-            self._sockets[number] = self._connect(number)
-            return
-        statuses, self._received[number] = whole_answers(self._received[number] + received)
-        now = time.monotonic()
-        for status in statuses:
-            if status != self._expect:
-                sys.exit(f"an answer is {status}, not {self._expect}")
+    def _receive(self) -> None:
+        for number, status in self._sockets.answers(0):
+            _expect(status, self._load)
+            now = time.monotonic()
             if now - self._last > _STALL_SECONDS:
                 self._stalls.append((self._last, now))
             self._last = now
             self._waits.append(now - self._dues[number].popleft())
 
 
+def _expect(status: int, load: Load) -> None:
+    if status != load.expect:
+        sys.exit(f"an answer to {load.lines[0].split()[0]} is {status}, not {load.expect}")
+
+
 if __name__ == "__main__":
-    port_text, seconds_text, rate_text, load_text = sys.argv[1:]
-    turn = _Run(int(port_text), msgspec.json.decode(load_text, type=Load))
+    port_text, seconds_text, rate_text, *loads = sys.argv[1:]
+    asked, asked_beside = (msgspec.json.decode(each, type=Load | None) for each in loads)
+    turn = _Run(int(port_text), asked, asked_beside)
     taken = turn.run(float(rate_text), int(float(rate_text) * float(seconds_text)))
     print(msgspec.json.encode(taken).decode())

@@ -80,7 +80,7 @@ def _measure_once(plan: Plan) -> dict[str, float]:
                 with working(partial(_post_steadily, shop.port, key)):
                     return load(shop, f"{LIST} {key}")()
 
-            in_gzip = Load((f"{LIST} {key}",), accept_encoding="gzip")
+            in_gzip = Load((f"{LIST} {key}",), headers=("Accept-Encoding: gzip",))
             # Of these, one uses up the only request of its minute.
             for server, line, expect in (
                 (top, "/", 200),

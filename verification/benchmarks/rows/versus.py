@@ -131,7 +131,8 @@ def _by_turns(
             while time.monotonic() < ends:
                 for version in order:
                     before = server(row, version).cpu_seconds()
-                    bursts[version].one()
+                    if unexpected := bursts[version].one():
+                        raise RuntimeError(f"{unexpected} answers were not {load.expect}: {row}")
                     taken[version].append(server(row, version).cpu_seconds() - before)
                 order.reverse()
         for version, seconds in taken.items():
