@@ -89,10 +89,7 @@ def test_the_audit_counts_windows_by_itself() -> None:
 
 def test_more_load_needs_more_workers() -> None:
     """The model's fleet grows with its load, and keeps less in each of its workers."""
-    small, large = (
-        model.need(model.Load(lists, lists / 1_000, 1_000.0), model.Constants())
-        for lists in (5_000.0, 50_000.0)
-    )
+    small, large = (model.need(model.Load(lists, lists / 1_000, 1_000.0)) for lists in (5_000.0, 50_000.0))
     assert small.workers < large.workers
     assert small.kept > large.kept
     assert large.valkey == pytest.approx(10 * small.valkey, rel=0.05)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from verification.benchmarks.capacity import decisions, pages, rows, statements, stock, tables
 
@@ -25,7 +26,7 @@ def main() -> None:
         "--stores", nargs="+", default=["sqlite", "postgres"], help="for stock (default: both)"
     )
     arguments = parser.parse_args()
-    measures: dict[str, Callable[[], object]] = {
+    measures: dict[str, Callable[[], Mapping[str, Any]]] = {
         "decisions": lambda: decisions.measure(60_000, 100_000),
         "statements": statements.measure,
         "stock": lambda: stock.measure(arguments.rows, arguments.stores),

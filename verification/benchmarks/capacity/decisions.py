@@ -6,6 +6,7 @@ The processor time is the server's own count of it, so a slow client or a busy n
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import libvalkey
 import msgspec
@@ -26,14 +27,6 @@ class Cost(msgspec.Struct):
     situation: str
     together: int
     microseconds: float
-
-
-class Measured(msgspec.Struct):
-    """Everything of one run. `bytes_each`: memory of an account with one key."""
-
-    server: str
-    costs: list[Cost]
-    bytes_each: float
 
 
 class _Wire:
@@ -109,7 +102,7 @@ def _cost(wires: dict[int, _Wire], situation: str, together: int, calls: list[by
     return Cost(situation, together, (wire.processor_seconds() - began) * 1e6 / done)
 
 
-def measure(decisions: int, accounts: int) -> Measured:
+def measure(decisions: int, accounts: int) -> dict[str, Any]:
     """Admissions of one account and of many, refusals, changes; one at a time, and many at once."""
     server = ValkeyServer().start()
     try:
@@ -133,6 +126,6 @@ def measure(decisions: int, accounts: int) -> Measured:
             _cost(wires, "one account, refused or banned", 64, _calls(scripts, 1, decisions, 1)),
             _cost(wires, "a change: mark and bump, each", 64, _marks(scripts, decisions)),
         ]
-        return Measured(wire.version(), costs, each)
+        return {"server": wire.version(), "bytes of an account with one key": each, "costs": costs}
     finally:
         server.drop()

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from petstore.core.versions import LEASE_SECONDS
+
 
 class Constants(msgspec.Struct, frozen=True):
     """Microseconds of processor time. Named as in decision 0022."""
@@ -52,15 +54,10 @@ class Need(msgspec.Struct, frozen=True):
 
 # How long a change is announced: two round trips to Valkey and a commit.
 MARKED_SECONDS = 0.003
-LEASE_SECONDS = 5.0
 
 
 def hits(
-    popularity: Sequence[float],
-    per_process: float,
-    changes: float,
-    marked_seconds: float = MARKED_SECONDS,
-    lease_seconds: float = LEASE_SECONDS,
+    popularity: Sequence[float], per_process: float, changes: float, marked_seconds: float = MARKED_SECONDS
 ) -> float:
     """The share of requests that find what they ask for kept, at `per_process` requests a second.
 
@@ -72,7 +69,7 @@ def hits(
         rate = per_process * share
         both = rate + changes
         if rate > 0.0:
-            within = 1 - (1 - math.exp(-both * lease_seconds)) / (both * lease_seconds)
+            within = 1 - (1 - math.exp(-both * LEASE_SECONDS)) / (both * LEASE_SECONDS)
             found += share * rate / both * within
     return found * math.exp(-changes * marked_seconds)
 
@@ -84,10 +81,9 @@ def zipf(count: int, skew: float = 1.0) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def need(load: Load, constants: Constants) -> Need:
+def need(load: Load) -> Need:
     """More workers share the requests, so each of them keeps less: the least number that is enough."""
-    shares = zipf(load.pages)
-    workers = 1
+    constants, shares, workers = Constants(), zipf(load.pages), 1
     while True:
         kept = hits(shares, load.lists / workers, load.additions)
         # A worker saves each account that it served in this second.
@@ -141,9 +137,9 @@ class Store(msgspec.Struct, frozen=True):
     additions_a_day: float = 0.0
 
 
-def gigabytes(store: Store, each: Bytes) -> dict[str, float]:
+def gigabytes(store: Store) -> dict[str, float]:
     """Of 10^9 bytes, by kind; idempotency keys are kept for a day, usage for as many days as are kept."""
-    accounts, active = store.accounts, store.accounts * store.active
+    each, accounts, active = Bytes(), store.accounts, store.accounts * store.active
     return {
         "animals": store.animals * each.animal / 1e9,
         "journal": store.animals * each.entry / 1e9,

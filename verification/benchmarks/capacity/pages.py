@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -66,14 +67,6 @@ class Pages(msgspec.Struct):
     place: str
     microseconds: str
     ratio: float | str
-
-
-class Measured(msgspec.Struct):
-    """Everything of one run. `worst`: the greatest ratio."""
-
-    animals: str
-    worst: float
-    pages: list[Pages]
 
 
 @asynccontextmanager
@@ -130,7 +123,7 @@ async def _compare(stores: dict[int, Store], kind: str, name: str, newest: bool,
     return Pages(kind, name, order, place, shown, ratio)
 
 
-async def _measure(sizes: list[int]) -> Measured:
+async def _measure(sizes: list[int]) -> dict[str, Any]:
     pages = []
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -147,10 +140,11 @@ async def _measure(sizes: list[int]) -> Measured:
                     for place in _PLACES:
                         pages.append(await _compare(stores, kind, name, newest, place))
     shown = " / ".join(f"{animals:,}" for animals in sizes)
-    return Measured(shown, max(page.ratio for page in pages if isinstance(page.ratio, float)), pages)
+    worst = max(page.ratio for page in pages if isinstance(page.ratio, float))
+    return {"animals": shown, "greatest ratio": worst, "pages": pages}
 
 
-def measure(sizes: list[int]) -> Measured:
+def measure(sizes: list[int]) -> dict[str, Any]:
     """The sizes ascending."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})  # inherited by the servers that it starts

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -64,14 +65,6 @@ class ListSize(msgspec.Struct):
     source_keys: bool
     animals: int
     bytes: float
-
-
-class Measured(msgspec.Struct):
-    """Everything of one run."""
-
-    server: str
-    lists: list[ListSize]
-    sizes: list[TableSize]
 
 
 def _import(url: str, animals: int, *, keyed: bool) -> None:
@@ -133,17 +126,17 @@ def _measure(url: str, animals: int, *, keyed: bool) -> tuple[ListSize, list[Tab
     return listed, found if keyed else sizes(tuple(_FILL), animals)
 
 
-def measure(animals: int) -> Measured:
+def measure(animals: int) -> dict[str, Any]:
     """Import a list with and without source keys into each database; as many rows of every other table."""
     settings = ("shared_buffers=512MB", "max_wal_size=512MB", "autovacuum=off", "jit=off")
-    measured = Measured(f"SQLite {apsw.sqlite_lib_version()}", [], [])
+    lists, sizes = [], []
     with PostgresServer(*settings).start() as server, tempfile.TemporaryDirectory() as temporary:
         ((version,),) = run(server.url(), "SHOW server_version")
-        measured.server = f"PostgreSQL {version}, {measured.server}"
         for keyed in (True, False):
             run(server.url(), f"CREATE DATABASE keyed_{keyed}")
             for url in (server.url(f"keyed_{keyed}".lower()), f"sqlite:///{temporary}/keyed_{keyed}.db"):
-                listed, sizes = _measure(url, animals, keyed=keyed)
-                measured.lists.append(listed)
-                measured.sizes += sizes
-    return measured
+                listed, found = _measure(url, animals, keyed=keyed)
+                lists.append(listed)
+                sizes += found
+    servers = f"PostgreSQL {version}, SQLite {apsw.sqlite_lib_version()}"
+    return {"servers": servers, "lists": lists, "sizes": sizes}

@@ -41,13 +41,6 @@ class Cost(msgspec.Struct):
     elapsed: float
 
 
-class Measured(msgspec.Struct):
-    """Everything of one run."""
-
-    server: str
-    costs: list[Cost]
-
-
 def _processor_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -81,7 +74,7 @@ def _batch(number: int) -> tuple[LimiterState, UsageChanges]:
     )
 
 
-async def _measure(url: str, count: int) -> Measured:
+async def _measure(url: str, count: int) -> dict[str, Any]:
     store = backend_for(url, postgres=PostgresOptions(connections=1)).open(SystemClock())
     connection = await asyncpg.connect(url)
     try:
@@ -117,13 +110,13 @@ async def _measure(url: str, count: int) -> Measured:
             await _cost(pid, "addition", count, lambda _: store.pets.add(new, "bench")),
             batches,
         ]
-        return Measured(str(await connection.fetchval("SHOW server_version")), costs)
+        return {"server": await connection.fetchval("SHOW server_version"), "costs": costs}
     finally:
         await connection.close()
         await store.close()
 
 
-def measure(count: int = 10_000) -> Measured:
+def measure(count: int = 10_000) -> dict[str, Any]:
     """Each statement so often."""
     with PostgresServer("jit=off").start() as server:
         return uvloop.run(_measure(server.url(), count))

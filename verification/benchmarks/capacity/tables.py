@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from verification.benchmarks.capacity import model
-from verification.benchmarks.capacity.model import Constants
 
 
 def markdown(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -35,63 +34,38 @@ def heads(members: Iterable[str]) -> list[str]:
     return [member.replace("_", " ") for member in members]
 
 
-_LOADS = (
-    model.Load(1_000, 1, 100),
-    model.Load(10_000, 10, 1_000),
-    model.Load(50_000, 50, 5_000),
-    model.Load(100_000, 100, 10_000),
-    model.Load(500_000, 500, 50_000),
-)
-_STORES = (
-    model.Store(1e6, 1e3, additions_a_day=1e3),
-    model.Store(1e7, 1e4, additions_a_day=1e4),
-    model.Store(1e8, 1e5, additions_a_day=1e5),
-    model.Store(1e9, 1e6, additions_a_day=1e6),
-)
+_LOADS = [model.Load(lists, lists / 1_000, lists / 10) for lists in (1e3, 1e4, 5e4, 1e5, 5e5)]
+_STORES = [model.Store(1_000 * count, count, additions_a_day=count) for count in (1e3, 1e4, 1e5, 1e6)]
 
 
 def of_model() -> str:
     """What loads need, and what stores take, by the constants in model.py."""
-    constants, each = Constants(), model.Bytes()
-    needs = [(load, model.need(load, constants)) for load in _LOADS]
     loads = [
-        [
-            *(load.lists, load.additions, load.accounts, need.kept),
-            *(need.workers, need.valkey, need.postgres, need.flusher),
-        ]
-        for load, need in needs
+        [load.lists, load.additions, load.accounts, *msgspec.structs.astuple(model.need(load))]
+        for load in _LOADS
     ]
-    sizes = [(store, model.gigabytes(store, each)) for store in _STORES]
+    sizes = [(store, model.gigabytes(store)) for store in _STORES]
     stores = [
         [store.animals, store.accounts, *size.values(), sum(size.values()) - size["Valkey"]]
         for store, size in sizes
     ]
     kinds = [f"{kind}, GB" for kind in sizes[0][1]]
     head = (
-        "lists/s",
-        "additions/s",
-        "accounts/s",
-        "pages kept",
-        "workers",
-        "Valkey's core",
-        "PostgreSQL cores",
-        "s to save a second",
+        *("lists/s", "additions/s", "accounts/s", "pages kept"),
+        *("workers", "Valkey's core", "PostgreSQL cores", "s to save a second"),
     )
-    return (
-        "\nmodel\n\n"
-        + markdown(head, loads)
-        + "\n"
-        + markdown(("animals", "accounts", *kinds, "PostgreSQL in all, GB"), stores)
-    )
+    tables = markdown(head, loads), markdown(("animals", "accounts", *kinds, "PostgreSQL in all, GB"), stores)
+    return "\nmodel\n\n" + "\n".join(tables)
 
 
-def of_measured(group: str, measured: Any) -> str:
-    """A table for each list that was measured, after what is measured once."""
-    values = msgspec.structs.asdict(measured)
-    rows = {name: value for name, value in values.items() if isinstance(value, list)}
-    once = "".join(f"{name}: {_text(value)}\n" for name, value in values.items() if name not in rows)
-    tables = [
-        markdown(heads(value[0].__struct_fields__), map(msgspec.structs.astuple, value))
-        for value in rows.values()
-    ]
-    return "\n".join((f"\n{group}\n", once, *tables))
+def of_measured(group: str, measured: Mapping[str, Any]) -> str:
+    """What is measured once, and a table for each list of structs."""
+    parts = [f"\n{group}\n"]
+    for name, value in measured.items():
+        if isinstance(value, list):
+            parts.append(
+                "\n" + markdown(heads(value[0].__struct_fields__), map(msgspec.structs.astuple, value))
+            )
+        else:
+            parts.append(f"{name}: {_text(value)}")
+    return "\n".join(parts)

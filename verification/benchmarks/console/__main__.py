@@ -34,11 +34,13 @@ def main() -> None:
     over = 0
     for group in arguments.groups:
         if group == "pages":
-            measured = pages.measure(size, arguments.stores, _say)
-            over += measured.over
-            print(tables.of_measured(group, measured))
+            taken = pages.measure(size, arguments.stores, _say)
+            taken.sort(key=lambda page: page.p99_ms, reverse=True)
+            over = sum(not page.within for page in taken)
+            about = {"animals": size.animals, "accounts": size.accounts, "views": len(taken), "over": over}
+            print(tables.of_measured(group, about | {"pages": taken}))
             if not arguments.dry:
-                slowest = tables.of_measured("The slowest pages", measured.slowest(_KEPT)).strip()
+                slowest = tables.of_measured("The slowest pages", about | {"pages": taken[:_KEPT]}).strip()
                 keep_section("Pages of the console", command, slowest)
         elif group == "rest":
             publish(rest.measure(plan, arguments.before), "Console", command, keep=not arguments.dry)

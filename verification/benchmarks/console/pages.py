@@ -34,21 +34,6 @@ class PageCost(msgspec.Struct):
     within: bool
 
 
-class Measured(msgspec.Struct):
-    """Everything of one run. `views`: pages that were measured; `over`: beyond 50 ms or 100 kB."""
-
-    animals: int
-    accounts: int
-    views: int
-    over: int
-    pages: list[PageCost]
-
-    def slowest(self, count: int) -> Measured:
-        """With these pages alone."""
-        slowest = sorted(self.pages, key=lambda page: page.p99_ms, reverse=True)
-        return msgspec.structs.replace(self, pages=slowest[:count])
-
-
 def _besides(reader: Reader, target: str) -> float:
     """Kilobytes of the style sheets and scripts of a page."""
     _, _, body = reader.get(target, plain=True)
@@ -78,11 +63,10 @@ def _measure(store: str, port: int, people: People, size: Size) -> Iterator[Page
         yield PageCost(store, place, median, p99, page, first, within)
 
 
-def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> Measured:
+def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> list[PageCost]:
     """Each store after the other."""
     pages: list[PageCost] = []
     for store in stores:
         with served(store, size, say) as server:
             pages += _measure(store, server.port, server.people, size)
-    over = sum(not page.within for page in pages)
-    return Measured(size.animals, size.accounts, len(pages), over, pages)
+    return pages

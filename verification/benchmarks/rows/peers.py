@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
-from http.client import HTTPConnection
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 
+from tests.support.cluster import Client
+from tests.support.server import Response
 from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
@@ -48,17 +49,9 @@ _CHANGES = {
 }
 
 
-def _ask(port: int, method: str, target: str, key: str = "", body: str = "") -> tuple[int, bytes]:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    if body:
-        headers["Content-Type"] = "application/json"
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request(method, target, body or None, headers)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
+def _ask(port: int, method: str, target: str, key: str = "", body: str = "") -> Response:
+    with closing(Client(port, key)) as client:
+        return client(method, target, json.loads(body) if body else None)
 
 
 class Shop(msgspec.Struct):
@@ -71,11 +64,11 @@ class Shop(msgspec.Struct):
     def change(self, kind: str) -> tuple[int, Any, list[Any]]:
         """The answer to a change, and what another connection reads of it then."""
         method, target, body, look = _CHANGES[kind]
-        status, answer = _ask(self.port, method, target, self.key, body)
+        answer = _ask(self.port, method, target, self.key, body)
         reader = apsw.Connection(str(self.file), flags=apsw.SQLITE_OPEN_READONLY)
         rows = reader.execute(look).fetchall()
         reader.close()
-        return status, json.loads(answer), rows
+        return answer.status, answer.json(), rows
 
     def measurement(self, kind: str, page: str, seconds: float) -> Callable[[], float]:
         if kind == "list":
@@ -87,13 +80,12 @@ class Shop(msgspec.Struct):
 
 def verify(peer: Peer, shop: Shop, page: object, changes: Mapping[str, object]) -> None:
     """Raise RuntimeError unless the peer does the job: the page, the keys, and changes that are kept."""
-    status, body = _ask(shop.port, "GET", peer.page, shop.key)
-    if status != 200 or json.loads(body) != page:
-        raise RuntimeError(f"{peer.name} answers another page: {status} {body[:200]!r}")
+    answer = _ask(shop.port, "GET", peer.page, shop.key)
+    if answer.status != 200 or answer.json() != page:
+        raise RuntimeError(f"{peer.name} answers another page: {answer.status} {answer.body[:200]!r}")
     if peer.has_keys:
         for wrong in ("", shop.key[:-1] + ("a" if shop.key[-1] != "a" else "b")):
-            status, _ = _ask(shop.port, "GET", peer.page, wrong)
-            if status != 401:
+            if (status := _ask(shop.port, "GET", peer.page, wrong).status) != 401:
                 raise RuntimeError(f"{peer.name} answers {status} without a valid key")
     for kind in _CHANGES.keys() & peer.targets.keys():
         changed = shop.change(kind)
@@ -139,7 +131,7 @@ def measure(plan: Plan) -> list[Row]:
         folder = Path(temporary)
         file = copy_of(source, folder)
         ours = Shop(stack.enter_context(servers.petstore(OURS, file)).port, file, key)
-        page = json.loads(_ask(ours.port, "GET", LIST, key)[1])
+        page = _ask(ours.port, "GET", LIST, key).json()
         changes = {kind: ours.change(kind) for kind in _CHANGES}
         peers = _start(stack, source, folder, key)
         for peer, shop in peers:

@@ -5,26 +5,26 @@ takes from `/v1`; and what a thousand webhooks cost that nothing is for.
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from statistics import geometric_mean, median, quantiles
 from typing import Any
 
-from tests.support.raw import RawAnswer, RawConnection
+from tests.support.cluster import Client
+from tests.support.server import Response
 from tools.servers.petstore import run as run_command
 from verification.benchmarks import servers
+from verification.benchmarks.capacity.stock import write_list
 from verification.benchmarks.data import copy_of, database, filling
 from verification.benchmarks.interleaved import Plan
 from verification.benchmarks.load.arrivals import Arrivals
-from verification.benchmarks.load.client import request_bytes
 from verification.benchmarks.load.closed import Load, run
 from verification.benchmarks.machine import cores
 from verification.benchmarks.report import Row
@@ -50,32 +50,23 @@ class _Shop:
     """A running service, as its account sees it."""
 
     def __init__(self, server: servers.Server, key: str) -> None:
-        self.server = server
         self.key = key
+        self._client = Client(server.port, key)
 
-    def ask(self, method: str, target: str, document: Mapping[str, Any] | None = None) -> Any:
-        """The document that comes back. Raises AssertionError for an error."""
-        return json.loads(self._ask(method, target, document).body)
-
-    def bookmark(self) -> str:
-        """That of this moment."""
-        link: str = self._ask("GET", "/v1/events?after=now", None).headers["link"]
-        return re.sub(r".*after=([^&>]+).*", r"\1", link)
-
-    def _ask(self, method: str, target: str, document: Mapping[str, Any] | None) -> RawAnswer:
-        body = json.dumps(document) if document is not None else ""
-        with RawConnection(self.server.port) as connection:
-            connection.send(request_bytes(f"{target} {self.key}", method, body))
-            answer = connection.read()
+    def ask(self, method: str, target: str, document: object = None) -> Response:
+        """Raises AssertionError for an error."""
+        answer = self._client(method, target, document)
         assert answer.status < 300, (target, answer.status, answer.body)
         return answer
 
+    def bookmark(self) -> str:
+        """That of this moment."""
+        return re.sub(r".*after=([^&>]+).*", r"\1", self.ask("GET", "/v1/events?after=now").headers["link"])
+
     def listen(self, port: int, *paths: str, types: tuple[str, ...] = ("pet.*",)) -> list[int]:
         """Webhooks to these paths of a receiver; their ids, once they are delivered to."""
-        made = [
-            self.ask("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{port}{path}", "types": types})["id"]
-            for path in paths
-        ]
+        asked = [{"url": f"http://127.0.0.1:{port}{path}", "types": types} for path in paths]
+        made = [self.ask("POST", "/v1/webhooks", document).json()["id"] for document in asked]
         time.sleep(2)
         return made
 
@@ -133,7 +124,7 @@ def _times(shop: _Shop, arrivals: Arrivals, paths: list[str], additions: int = A
     for _ in range(additions):
         time.sleep(random.uniform(*_PAUSE_SECONDS))
         began = time.perf_counter()
-        pet = shop.ask("POST", "/v1/pets", _NEW)["id"]
+        pet = shop.ask("POST", "/v1/pets", _NEW).json()["id"]
         ends = began + _ARRIVES_SECONDS
         while not all(pet in arrivals.at[path] for path in paths):
             assert time.perf_counter() < ends, "an event does not arrive"
@@ -208,10 +199,9 @@ def _switch(shop: _Shop, made: list[int], change: dict[str, Any]) -> None:
 
 def _import(file: Path, folder: Path) -> None:
     path = folder / "stock.csv"
-    rows = [f"Animal {n},{n % 9},available\n" for n in range(BACKLOG)]
-    path.write_text("name,categoryId,status\n" + "".join(rows))
-    done = run_command("pets", "import", path, settings={"database_url": f"sqlite:///{file}"}, cwd=folder)
-    assert done.returncode == 0, done.stderr
+    write_list(path, BACKLOG)
+    words = ("pets", "import", path, "--source-key", "sku")
+    run_command(*words, settings={"database_url": f"sqlite:///{file}"}, cwd=folder).check_returncode()
 
 
 def _idle(source: Path, key: str, folder: Path, plan: Plan) -> list[Row]:
