@@ -5,53 +5,49 @@ from __future__ import annotations
 import http.client
 import random
 import threading
+from functools import partial
 from pathlib import Path
 
 from tests.support.backends import execute_in_file
 from tests.support.cluster import Client, walk
 from tests.support.journal import history_faults
+from tests.support.loops import working
 from tests.support.report import Report, lost
 from tests.support.server import Server, issue_key, start_server
-from tests.support.waiting import pause
+from tests.support.waiting import pause, wait_for
 
 _CLIENTS = 3
 
 
 class Log:
-    """What the clients sent and what they were told, kept outside of the server."""
+    """What the clients sent and what they were told, kept outside of the server. No two send one name."""
 
     def __init__(self) -> None:
         self.sent: set[str] = set()
         self.acknowledged: dict[str, int] = {}
         self.unanswered: set[str] = set()
         self.odd: list[object] = []
-        self._changed = threading.Condition()
 
     def add(self, client: Client, name: str) -> bool:
         """One addition with an Idempotency-Key of its own; False when the server died over it."""
-        with self._changed:
-            self.sent.add(name)
+        self.sent.add(name)
         try:
             answer = client.add(name, idempotency_key=name)
         except (OSError, http.client.HTTPException):
-            with self._changed:
-                self.unanswered.add(name)
+            self.unanswered.add(name)
             return False
         document = answer.json()
-        with self._changed:
-            if answer.status == 201 and document["name"] == name:
-                self.acknowledged[name] = int(document["id"])
-                self.unanswered.discard(name)
-            else:
-                self.odd.append(document)
-            self._changed.notify_all()
+        if answer.status == 201 and document["name"] == name:
+            self.acknowledged[name] = int(document["id"])
+            self.unanswered.discard(name)
+        else:
+            self.odd.append(document)
         return True
 
     def wait_for_more(self, additions: int) -> None:
         """Until so many more are acknowledged."""
-        with self._changed:
-            goal = len(self.acknowledged) + additions
-            assert self._changed.wait_for(lambda: len(self.acknowledged) >= goal, 20)
+        goal = len(self.acknowledged) + additions
+        wait_for(lambda: len(self.acknowledged) >= goal, "additions")
 
     def faults(self, pets: list[dict[str, object]]) -> list[str]:
         """What is not there as it was told, and what is there more than once or was never sent."""
@@ -64,17 +60,11 @@ class Log:
         return faults
 
 
-def _start_client(server: Server, key: str, prefix: str, log: Log) -> threading.Thread:
+def _add_until_killed(server: Server, key: str, prefix: str, log: Log, over: threading.Event) -> None:
     """Adds animals without a pause until the server is gone."""
-
-    def run() -> None:
-        client, number = Client(server.port, key), 0
-        while log.add(client, f"{prefix}-{number}"):
-            number += 1
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
+    client, number = Client(server.port, key), 0
+    while not over.is_set() and log.add(client, f"{prefix}-{number}"):
+        number += 1
 
 
 def play(folder: Path, report: Report, seed: int, kills: int) -> None:
@@ -84,12 +74,11 @@ def play(folder: Path, report: Report, seed: int, kills: int) -> None:
     server = start_server(folder, access_log="off")
     try:
         for kill in range(kills):
-            clients = [_start_client(server, key, f"{kill}-{number}", log) for number in range(_CLIENTS)]
-            log.wait_for_more(chance.randint(5, 60))
-            pause(chance.uniform(0, 0.01))
-            server.kill()
-            for one in clients:
-                one.join()
+            names = [f"{kill}-{number}" for number in range(_CLIENTS)]
+            with working(*(partial(_add_until_killed, server, key, name, log) for name in names)):
+                log.wait_for_more(chance.randint(5, 60))
+                pause(chance.uniform(0, 0.01))
+                server.kill()
             server = start_server(folder, access_log="off")
             client = Client(server.port, key)
             for name in sorted(log.unanswered):

@@ -48,17 +48,9 @@ class Round:
         try:
             for _ in range(_PROCESSES):
                 self._processes.append(await self._replicas.open(policy=_POLICY))
-            steps = (
-                self._burst,
-                self._burst,
-                self._burst,
-                self._save,
-                self._put_back,
-                self._empty,
-                self._ban,
-            )
+            seldom = (self._save, self._put_back, self._empty, self._ban, self._replace)
             for _ in range(_STEPS):
-                await self._random.choice((*steps, self._replace))()
+                await self._random.choice((*[self._burst] * 3, *seldom))()
             await self._use_up()
         finally:
             await self._replicas.close()

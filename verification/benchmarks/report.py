@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -23,6 +24,16 @@ class Row(msgspec.Struct, frozen=True):
     ratio: float | None = None
     over: str = ""
     target: str = ""
+
+
+def over_one(
+    group: str, taken: Mapping[str, float], base: str, over: str, targets: Mapping[str, str] | None = None
+) -> list[Row]:
+    """Rates, with their ratios to the one named `base`, which is shown as `over`."""
+    return [
+        Row(group, name, value, "requests/s", value / taken[base], over, (targets or {}).get(name, ""))
+        for name, value in taken.items()
+    ]
 
 
 def _number(value: float) -> str:

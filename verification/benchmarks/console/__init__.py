@@ -1,1 +1,1 @@
-"""What the console costs: its pages in a large store, and what the rest of the service pays for it."""
+"""What the console costs: its pages in a large store, and what a list waits for beside them."""

@@ -1,4 +1,4 @@
-"""Pages in a large store, and what the rest of the service pays."""
+"""Pages in a large store, and what a list waits for beside their readers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from verification.benchmarks.capacity import tables
-from verification.benchmarks.console import beside, pages, rest
+from verification.benchmarks.console import beside, pages
 from verification.benchmarks.console.data import Size
 from verification.benchmarks.interleaved import Plan
 from verification.benchmarks.report import keep_section, publish
@@ -17,7 +17,7 @@ _KEPT = 20
 def main() -> None:
     """Ends with 1 when a page is slower or heavier than it may be."""
     parser = argparse.ArgumentParser(prog="python -m verification.benchmarks.console", description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=("pages", "rest", "beside"), default=["pages"])
+    parser.add_argument("groups", nargs="*", choices=("pages", "beside"), default=["pages"])
     parser.add_argument("--animals", type=int, default=1_000_000, help="default 1000000")
     parser.add_argument("--accounts", type=int, default=100_000, help="default 100000")
     parser.add_argument("--orders", type=int, default=100_000, help="default 100000")
@@ -25,7 +25,6 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", default=["sqlite", "postgres"], help="default: both")
     parser.add_argument("--seconds", type=float, default=4.0, help="length of one turn (default 4)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each (default 5)")
-    parser.add_argument("--before", metavar="COMMIT", help="rest: the program without a console beside it")
     parser.add_argument("--dry", action="store_true", help="leave verification/benchmarks/RESULTS.md alone")
     arguments = parser.parse_args()
     size = Size(arguments.animals, arguments.accounts, arguments.orders, arguments.entries)
@@ -34,7 +33,7 @@ def main() -> None:
     over = 0
     for group in arguments.groups:
         if group == "pages":
-            taken = pages.measure(size, arguments.stores, _say)
+            taken = pages.measure(size, arguments.stores)
             taken.sort(key=lambda page: page.p99_ms, reverse=True)
             over = sum(not page.within for page in taken)
             about = {"animals": size.animals, "accounts": size.accounts, "views": len(taken), "over": over}
@@ -42,17 +41,11 @@ def main() -> None:
             if not arguments.dry:
                 slowest = tables.of_measured("The slowest pages", about | {"pages": taken[:_KEPT]}).strip()
                 keep_section("Pages of the console", command, slowest)
-        elif group == "rest":
-            publish(rest.measure(plan, arguments.before), "Console", command, keep=not arguments.dry)
         else:
-            rows = beside.measure(size, arguments.stores, plan, _say)
+            rows = beside.measure(size, arguments.stores, plan)
             publish(rows, "Beside pages", command, keep=not arguments.dry)
     if over:
         sys.exit(f"{over} pages are over {pages.MOST_MS:.0f} ms (p99) or {pages.MOST_KB:.0f} kB.")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the readers are one process on the load's core.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 
 from petstore.core.limits.plans import QUOTA_MAX
 from tests.support.server import issue_key
@@ -31,13 +30,13 @@ _PAGES = (
 )  # fmt: skip
 
 
-def measure(size: Size, stores: list[str], plan: Plan, say: Callable[[str], None]) -> list[Row]:
+def measure(size: Size, stores: list[str], plan: Plan) -> list[Row]:
     """The 99th percentile of the list's time beside each page, in milliseconds; the pages by turns."""
-    return [row for store in stores for row in _measure(size, store, plan, say)]
+    return [row for store in stores for row in _measure(size, store, plan)]
 
 
-def _measure(size: Size, store: str, plan: Plan, say: Callable[[str], None]) -> list[Row]:
-    with served(store, size, say) as server:
+def _measure(size: Size, store: str, plan: Plan) -> list[Row]:
+    with served(store, size) as server:
         key = issue_key(server.url, "bench", per_minute=QUOTA_MAX, per_day=QUOTA_MAX)
         lists = Load((f"/v1/pets {key}",), connections=16)
         headers = (

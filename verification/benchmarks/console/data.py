@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
@@ -115,13 +114,12 @@ def fill_sqlite(size: Size) -> tuple[Path, People]:
     return path, people
 
 
-def fill_postgres(url: str, size: Size, say: Callable[[str], None]) -> People:
+def fill_postgres(url: str, size: Size) -> People:
     """The same in an empty database."""
 
     async def fill() -> None:
         connection = await asyncpg.connect(url)
         for sql in _statements(size, SystemClock().now_ms(), "sha256(n::text::bytea)"):
-            say(sql.split()[2])
             await connection.execute(sql)
         await connection.execute("VACUUM ANALYZE")
         await connection.close()

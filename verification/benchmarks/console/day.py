@@ -22,6 +22,7 @@ from tests.support.browser import DESKTOP, running_browser
 from tools.demo.making import make
 from tools.demo.story import DAYS
 from verification.benchmarks import servers
+from verification.benchmarks.capacity import tables
 from verification.benchmarks.console.hand import Hand
 from verification.benchmarks.console.tasks import TASKS, Day, Task
 from verification.benchmarks.report import keep_section
@@ -80,12 +81,11 @@ def measure(day: Day, tasks: tuple[Task, ...] = TASKS) -> Iterator[Taken]:
 
 def table(measured: list[Taken]) -> str:
     """Clicks, keys and loads of each task, before and now."""
-    lines = [f"{'clicks / keys / loads':<46}{'before':>12}{'now':>13}  aim"]
+    rows = []
     for taken in measured:
         aim = "" if taken.task.aim is None else f"≤{taken.task.aim}"
-        before, now = _text(taken.task.before), _text(taken.counts)
-        lines.append(f"{taken.task.name:<46}{before:>12}{now:>13}  {aim}".rstrip())
-    return "\n".join(lines)
+        rows.append((taken.task.name, _text(taken.task.before), _text(taken.counts), aim))
+    return tables.markdown(("clicks / keys / loads", "before", "now", "aim"), rows).strip()
 
 
 def _text(counts: tuple[int, int, int] | None) -> str:

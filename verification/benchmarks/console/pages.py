@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from urllib.parse import urljoin
 
 import msgspec
@@ -63,10 +63,10 @@ def _measure(store: str, port: int, people: People, size: Size) -> Iterator[Page
         yield PageCost(store, place, median, p99, page, first, within)
 
 
-def measure(size: Size, stores: list[str], say: Callable[[str], None]) -> list[PageCost]:
+def measure(size: Size, stores: list[str]) -> list[PageCost]:
     """Each store after the other."""
     pages: list[PageCost] = []
     for store in stores:
-        with served(store, size, say) as server:
+        with served(store, size) as server:
             pages += _measure(store, server.port, server.people, size)
     return pages

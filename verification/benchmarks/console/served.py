@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -50,9 +51,9 @@ class Reader:
 
 
 @contextmanager
-def served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[Served]:
+def served(store: str, size: Size) -> Iterator[Served]:
     """Once searches have their index. `store`: `sqlite`, or `postgres`, which comes with Valkey."""
-    say(f"{store}: filling")
+    print(f"{store}: filling", file=sys.stderr)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         settings = {"console": "on", "deliveries": "off"}  # its webhooks have no real secrets
@@ -65,12 +66,12 @@ def served(store: str, size: Size, say: Callable[[str], None]) -> Iterator[Serve
             database = stack.enter_context(PostgresServer(*tuning).start())
             valkey = stack.enter_context(ValkeyServer().start())
             path, url = folder / "unused", database.url()
-            people = fill_postgres(url, size, say)
+            people = fill_postgres(url, size)
             settings |= {"database_url": url, "valkey_url": valkey.url}
         server = stack.enter_context(servers.petstore("console", path, settings=settings))
-        say(f"{store}: the index of names is made")
+        print(f"{store}: the index of names is made", file=sys.stderr)
         reader = Reader(server.port, people)
         while b"The index of names is being made" in reader.get("/console/search?q=be", plain=True)[2]:
             time.sleep(1)
-        say(f"{store}: measuring")
+        print(f"{store}: measuring", file=sys.stderr)
         yield Served(server.port, people, url)

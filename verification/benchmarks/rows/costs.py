@@ -13,7 +13,7 @@ from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
 from verification.benchmarks.load.closed import Load, rate, run
-from verification.benchmarks.report import Row
+from verification.benchmarks.report import Row, over_one
 from verification.benchmarks.rows.reads import ANIMALS, LIST
 
 REQUESTS = 1_000_000
@@ -36,11 +36,7 @@ def measure_log(plan: Plan) -> list[Row]:
                 "access log on": rate(load, logging.port, plan.seconds),
             }
             taken = medians(measurements, plan)
-    base = taken["access log off"]
-    return [
-        Row("log", name, value, "requests/s", value / base, "off", ">= 0.9" if "on" in name[-2:] else "")
-        for name, value in taken.items()
-    ]
+    return over_one("log", taken, "access log off", "off", {"access log on": ">= 0.9"})
 
 
 def measure_resources(plan: Plan) -> list[Row]:

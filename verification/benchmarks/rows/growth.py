@@ -13,7 +13,7 @@ from verification.benchmarks import servers
 from verification.benchmarks.data import database
 from verification.benchmarks.interleaved import Plan, medians
 from verification.benchmarks.load.closed import Load, rate, run
-from verification.benchmarks.report import Row
+from verification.benchmarks.report import Row, over_one
 from verification.benchmarks.rows.reads import LIST
 
 SIZES = (1_000, 100_000, 1_000_000)
@@ -48,11 +48,8 @@ def measure_animals(plan: Plan, *, full: bool) -> list[Row]:
                 load = Load(_pages(animals, key, last=place == "last"))
                 measurements[f"{place} page of {animals:,}"] = rate(load, shop.port, plan.seconds)
         taken = medians(measurements, plan)
-    base = taken["first page of 1,000"]
-    return [
-        Row("growth", name, value, "requests/s", value / base, "first page of 1,000", ">= 0.9")
-        for name, value in taken.items()
-    ]
+    base = "first page of 1,000"
+    return over_one("growth", taken, base, base, dict.fromkeys(taken, ">= 0.9"))
 
 
 def measure_keys(plan: Plan) -> list[Row]:
@@ -66,8 +63,5 @@ def measure_keys(plan: Plan) -> list[Row]:
             measurements[f"{count:,} keys"] = rate(load, shop.port, plan.seconds)
             run(load, shop.port, 3 + 2 * (count > 10_000))
         taken = medians(measurements, plan)
-    base = taken[f"{KEYS[0]} keys"]
-    return [
-        Row("keys", name, value, "requests/s", value / base, f"{KEYS[0]} keys", ">= 0.95")
-        for name, value in taken.items()
-    ]
+    base = f"{KEYS[0]} keys"
+    return over_one("keys", taken, base, base, dict.fromkeys(taken, ">= 0.95"))

@@ -13,7 +13,7 @@ from verification.benchmarks import servers
 from verification.benchmarks.data import copy_of, database
 from verification.benchmarks.interleaved import Plan, medians
 from verification.benchmarks.load.closed import Load, rate, run
-from verification.benchmarks.report import Row
+from verification.benchmarks.report import Row, over_one
 from verification.benchmarks.rows.reads import ANIMALS
 
 BODY = '{"name":"Rex","categoryId":1}'
@@ -75,8 +75,4 @@ def measure(plan: Plan) -> list[Row]:
             measurements["PATCH, 64 connections"] = patch(shop.port, key, file, plan.seconds)
             measurements["order, 64 connections"] = order(shop.port, key, file, plan.seconds)
             taken = medians(measurements, plan)
-    base = taken["POST, 1 connections"]
-    return [
-        Row("write", name, value, "requests/s", value / base, "1 connection", _TARGETS.get(name, ""))
-        for name, value in taken.items()
-    ]
+    return over_one("write", taken, "POST, 1 connections", "1 connection", _TARGETS)
