@@ -1,4 +1,4 @@
-"""`python -m verification.simulation`: runs of the simulation; tables and JSON."""
+"""`python -m verification.simulation`: runs of the simulation, and tables of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from verification.benchmarks.machine import describe
 from verification.simulation import scenarios, tables
 from verification.simulation.scenarios import OMITTED, Run, seen
 from verification.simulation.world import Result, World
@@ -22,7 +19,6 @@ _GROUPS: dict[str, Callable[[int, list[int]], Iterator[Run]]] = {
     "staleness": scenarios.staleness,
     "caches": scenarios.caches,
 }
-_LAST = Path(__file__).parent / "last.json"
 
 
 class Session:
@@ -32,7 +28,6 @@ class Session:
         self._until = time.monotonic() + at_most_seconds
         self.broken: list[str] = []
         self.left: list[str] = []
-        self.found: dict[str, list[dict[str, Any]]] = {}
 
     def group(self, name: str, runs: Iterator[Run]) -> None:
         """Run a group, and print its table."""
@@ -45,7 +40,6 @@ class Session:
             done.append((run, result))
             if not run.kept(result):
                 self.broken.append(f"{name}: {run.name}")
-            self._keep(name, run.name, kept=run.kept(result), setup=run.setup, result=result)
         print(tables.of_group(name, done), flush=True)
 
     def omissions(self, seed: int) -> None:
@@ -62,24 +56,18 @@ class Session:
             if not was_seen:
                 self.broken.append(f"omissions: {omitted.step}")
             rows.append((omitted, with_it, without, was_seen))
-            self._keep("omissions", omitted.step, seen=was_seen, with_it=with_it, without=without)
         print(tables.of_omissions(rows), flush=True)
-
-    def _keep(self, group: str, name: str, **values: Any) -> None:
-        self.found.setdefault(group, []).append({"name": name, **values})
 
 
 def _counts(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _parser() -> argparse.ArgumentParser:
+def main() -> int:
+    """1 when a promise was broken, or a fault was not seen."""
     parser = argparse.ArgumentParser(prog="python -m verification.simulation", description=__doc__)
-    parser.add_argument(
-        "groups",
-        nargs="*",
-        help=f"{', '.join(_GROUPS)} and omissions (default: all)",
-    )
+    known = (*_GROUPS, "omissions")
+    parser.add_argument("groups", nargs="*", help=f"{', '.join(known)} (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="the same one gives the same numbers (default 1)")
     parser.add_argument(
         "--replicas", type=_counts, default=[1, 2, 8, 64], help="processes (default 1,2,8,64)"
@@ -87,19 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--at-most", type=float, default=300.0, metavar="SECONDS", help="then stop (default 300)"
     )
-    parser.add_argument(
-        "--json", type=Path, default=_LAST, help=f"where the JSON goes (default {_LAST.name})"
-    )
-    return parser
-
-
-def main() -> int:
-    """1 when a promise was broken, or a fault was not seen."""
-    parser = _parser()
     arguments = parser.parse_args()
-    groups = arguments.groups or [*_GROUPS, "omissions"]
-    unknown = set(groups) - {*_GROUPS, "omissions"}
-    if unknown:
+    groups = arguments.groups or known
+    if unknown := set(groups) - set(known):
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     session = Session(arguments.at_most)
     for group in groups:
@@ -107,9 +85,6 @@ def main() -> int:
             session.group(group, _GROUPS[group](arguments.seed, arguments.replicas))
         else:
             session.omissions(arguments.seed)
-    report = {"about": describe(), "command": " ".join(sys.argv[1:]), "found": session.found}
-    arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
-    print(f"JSON in {arguments.json}")
     if session.left:
         print("The time was up before: " + "; ".join(session.left))
     if session.broken:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from verification.simulation.virtual import VirtualLoop
+
+if TYPE_CHECKING:
+    from verification.simulation.valkey import SimulatedValkey
 
 # The event loop keeps no order among events of the same time.
 _APART = 1e-8
@@ -32,24 +35,21 @@ class Delays:
         return delay
 
 
-class Server(Protocol):
-    """What is at the other end."""
-
-    def arrived(self, pipe: Pipe, data: bytes) -> None: ...
-
-    def reaches(self, host: str) -> bool: ...
-
-
 class Pipe(asyncio.Transport):
     """A connection: bytes arrive late, in order, or not at all."""
 
     def __init__(
-        self, loop: VirtualLoop, delays: Delays, server: Server, protocol: asyncio.Protocol, host: str
+        self,
+        loop: VirtualLoop,
+        delays: Delays,
+        valkey: SimulatedValkey,
+        protocol: asyncio.Protocol,
+        host: str,
     ) -> None:
         super().__init__()
         self._loop = loop
         self._delays = delays
-        self._server = server
+        self._valkey = valkey
         self._protocol = protocol
         self._there = self._back = 0.0
         self.host = host
@@ -57,7 +57,7 @@ class Pipe(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self._there = max(self._there + _APART, self._loop.time() + self._delays.one_way())
-        self._loop.call_at(self._there, self._server.arrived, self, bytes(data))
+        self._loop.call_at(self._there, self._valkey.arrived, self, bytes(data))
 
     def answer(self, data: bytes, when: float) -> None:
         """The server sends this then."""
@@ -65,14 +65,11 @@ class Pipe(asyncio.Transport):
         self._loop.call_at(self._back, self._deliver, data)
 
     def _deliver(self, data: bytes) -> None:
-        if not self.closed and self._server.reaches(self.host):
+        if not self.closed and self._valkey.reaches(self.host):
             self._protocol.data_received(data)
 
-    def reset(self) -> None:
-        """The server is gone, and the kernel says so."""
-        self.abort()
-
     def abort(self) -> None:
+        """Also when the server is gone, and the kernel says so."""
         if not self.closed:
             self.closed = True
             self._loop.call_soon(self._protocol.connection_lost, None)

@@ -41,6 +41,9 @@ class Costs(msgspec.Struct, frozen=True):
     cores: int = 4
 
 
+COSTS = Costs()
+
+
 class Truth:
     """What was acknowledged, and when; what some answer has shown. Numbers only grow."""
 
@@ -65,12 +68,11 @@ class Truth:
 class SimulatedStore:
     """Implements what the gate, the operations and the flusher need of a store."""
 
-    def __init__(self, loop: VirtualLoop, delays: Delays, costs: Costs, rng: random.Random) -> None:
+    def __init__(self, loop: VirtualLoop, delays: Delays, rng: random.Random) -> None:
         self._loop = loop
         self._delays = delays
-        self._costs = costs
         self._rng = rng
-        self._free_at = [0.0] * costs.cores
+        self._free_at = [0.0] * COSTS.cores
         self.tokens: list[bytes] = []
         self._callers: dict[bytes, Caller] = {}
         self._place: dict[bytes, int] = {}
@@ -115,24 +117,24 @@ class SimulatedStore:
     async def read_page(self, query: PageQuery) -> Page:
         """As transactions.pets.Pets, for lists."""
         self.pages += 1
-        await self._run(self._costs.page)
+        await self._run(COSTS.page)
         pet = Pet(self.catalogue.committed + 1, "", 1, PetStatus.AVAILABLE)
-        await self._answer(self._costs.page)
+        await self._answer(COSTS.page)
         return Page([pet], False)
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         """Implements keys.KeyRepository, as far as the gate goes."""
         self.callers += 1
-        await self._run(self._costs.caller)
+        await self._run(COSTS.caller)
         caller = self._callers.get(key_digest)
-        await self._answer(self._costs.caller)
+        await self._answer(COSTS.caller)
         return caller
 
     async def _commit(self) -> None:
         """Until the change is visible: executed, and on the disk."""
         self.commits += 1
-        await self._run(self._costs.write)
-        await self._loop.at(self._loop.time() + self._costs.fsync * (0.5 + self._rng.expovariate(2.0)))
+        await self._run(COSTS.write)
+        await self._loop.at(self._loop.time() + COSTS.fsync * (0.5 + self._rng.expovariate(2.0)))
 
     async def add(self, publisher: Publisher, *, dies: bool = False, replays: bool = False) -> int:
         """An animal, as storage/postgres adds it; `dies`: the writer is gone after its commit.
@@ -145,7 +147,7 @@ class SimulatedStore:
             await self._commit()
             self.catalogue.committed += 1
         else:
-            await self._run(self._costs.caller)
+            await self._run(COSTS.caller)
         number = self.catalogue.committed
         if dies:
             self.dead.append(announced)
@@ -177,8 +179,8 @@ class SimulatedStore:
         """Implements counters.MergingCounterStore: of windows the later ones, of bans the later ban."""
         self.batches += 1
         rows = len(state.windows) + len(state.bans) + len(usage.daily) + len(usage.last_used_ms)
-        await self._run(self._costs.write + rows * self._costs.batch_row)
-        await self._loop.at(self._loop.time() + self._costs.fsync)
+        await self._run(COSTS.write + rows * COSTS.batch_row)
+        await self._loop.at(self._loop.time() + COSTS.fsync)
         for account, used in state.windows.items():
             self._windows[account] = later_windows(used, self._windows.get(account, used))
         for key, ban in state.bans.items():
@@ -192,7 +194,7 @@ class SimulatedStore:
     ) -> tuple[AccountWindows | None, BanState | None]:
         """Implements counters.MergingCounterStore."""
         self.recalled += 1
-        await self._run(self._costs.caller)
+        await self._run(COSTS.caller)
         kept = (self._windows.get(account_id), self._bans.get(key_id)) if self.loads else (None, None)
-        await self._answer(self._costs.caller)
+        await self._answer(COSTS.caller)
         return kept

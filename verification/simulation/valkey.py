@@ -89,7 +89,7 @@ class SimulatedValkey:
         self.is_down = True
         self._history += 1
         for pipe in list(self._readers):
-            pipe.reset()
+            pipe.abort()
         self._readers.clear()
 
     def reaches(self, host: str) -> bool:

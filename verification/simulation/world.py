@@ -22,7 +22,7 @@ from verification.benchmarks.capacity.model import hits, zipf
 from verification.simulation.network import Delays
 from verification.simulation.omissions import UNDIVIDED, Parts, left_out
 from verification.simulation.process import PATIENCE_SECONDS, Notes, Process
-from verification.simulation.store import Costs, SimulatedStore
+from verification.simulation.store import COSTS, SimulatedStore
 from verification.simulation.valkey import SimulatedValkey
 from verification.simulation.virtual import VirtualLoop
 
@@ -59,7 +59,6 @@ class Setup(msgspec.Struct, frozen=True):
     decision: float = 20e-6
     outages: tuple[Outage, ...] = ()
     left_out: str = ""
-    costs: Costs = Costs()
 
 
 class Result(msgspec.Struct):
@@ -110,7 +109,7 @@ class World:
         delays = Delays(random.Random(f"{setup.seed} store"), setup.round_trip, setup.stalls, setup.stall)
         near = Delays(random.Random(f"{setup.seed} valkey"), setup.round_trip, setup.stalls, setup.stall / 10)
         self._delays = delays
-        self._store = SimulatedStore(self._loop, delays, setup.costs, random.Random(f"{setup.seed} disk"))
+        self._store = SimulatedStore(self._loop, delays, random.Random(f"{setup.seed} disk"))
         self._store.add_keys(setup.accounts, limited=setup.limited)
         self._valkey = SimulatedValkey(self._loop, near, policy, setup.decision)
         self._policy = policy
@@ -270,6 +269,6 @@ class World:
         """The share of pages that are kept, by arithmetic."""
         setup = self._setup
         # While it writes, a writer's mark stands for a round trip, the statement and its commit.
-        marked = 2.5 * setup.round_trip + setup.costs.write + setup.costs.fsync
+        marked = 2.5 * setup.round_trip + COSTS.write + COSTS.fsync
         shares = zipf(setup.pages, setup.skew)
         return hits(shares, setup.requests / setup.processes, setup.writes, marked)

@@ -51,59 +51,44 @@ class ByHand(Command):
 
 
 class Dump(Restore):
-    """pg_dump, and pg_restore into a database of the same name, which is dropped before."""
+    """pg_dump, and pg_restore: by default into a database of the same name, which is dropped before."""
 
-    def __init__(self, place: Place, server: PostgresServer) -> None:
+    name = "petstore"
+    more: tuple[str, ...] = ()
+
+    def __init__(self, place: Place, server: PostgresServer, other: PostgresServer | None = None) -> None:
         super().__init__(place)
-        self._server = server
+        self._server = other or server
         self._dump = server.folder / "petstore.dump"
 
     def copy(self) -> None:
         _tool("pg_dump", "--format=custom", "--file", self._dump, self.place.url)
 
+    def make(self) -> None:
+        """The database that it is put into."""
+        run_sql(self._server.url(), f"DROP DATABASE IF EXISTS {self.name}")
+        run_sql(self._server.url(), f"CREATE DATABASE {self.name}")
+
     def put_back(self) -> None:
-        self._make()
-        _tool("pg_restore", "--exit-on-error", "--single-transaction", "--dbname", self._into(), self._dump)
-        self.place.url = self._into()
-
-    def _make(self) -> None:
-        run_sql(self._server.url(), "DROP DATABASE petstore")
-        run_sql(self._server.url(), "CREATE DATABASE petstore")
-
-    def _into(self) -> str:
-        return self._server.url("petstore")
+        self.make()
+        self.place.url = self._server.url(self.name)
+        words = ("--exit-on-error", "--single-transaction", *self.more, "--dbname", self.place.url)
+        _tool("pg_restore", *words, self._dump)
 
 
 class IntoAnother(Dump):
     """Into another database of the cluster; the first one is still there."""
 
-    def _make(self) -> None:
-        run_sql(self._server.url(), "CREATE DATABASE restored")
-
-    def _into(self) -> str:
-        return self._server.url("restored")
+    name = "restored"
 
 
 class Cleaned(Dump):
     """Into the same database, whose tables the program drops and makes anew."""
 
-    def put_back(self) -> None:
-        words = ("--clean", "--exit-on-error", "--single-transaction", "--dbname", self._into())
-        _tool("pg_restore", *words, self._dump)
+    more = ("--clean",)
 
-
-class IntoAnotherCluster(Dump):
-    """Whose transactions have numbers of their own, that may be behind or ahead."""
-
-    def __init__(self, place: Place, server: PostgresServer, other: PostgresServer) -> None:
-        super().__init__(place, server)
-        self._other = other
-
-    def _make(self) -> None:
-        run_sql(self._other.url(), "CREATE DATABASE petstore")
-
-    def _into(self) -> str:
-        return self._other.url("petstore")
+    def make(self) -> None:
+        """It is there."""
 
 
 class ColdCopy(Restore):
@@ -159,31 +144,26 @@ def _tool(name: str, *words: str | Path) -> None:
         raise RuntimeError(f"{name}: {done.stderr.strip()}")
 
 
-Open = Callable[[ExitStack, Path], Restore]
+def opened(kind: str, made: ExitStack, folder: Path) -> Restore:
+    """A store of that kind, not yet started."""
+    how, servers = KINDS[kind]
+    found = [made.enter_context(PostgresServer()) for _ in range(servers)]
+    if not found:
+        return how(Place(folder, f"sqlite:///{folder}/petstore.db"))
+    for server in found[: 1 if how is Promoted else servers]:
+        server.start()
+    run_sql(found[0].url(), "CREATE DATABASE petstore")
+    return how(Place(folder, found[0].url("petstore")), *found)
 
 
-def _in_file(kind: type[Restore]) -> Open:
-    return lambda _, folder: kind(Place(folder, f"sqlite:///{folder}/petstore.db"))
-
-
-def _on_server(kind: Callable[..., Restore], servers: int) -> Open:
-    def opened(made: ExitStack, folder: Path) -> Restore:
-        found = [made.enter_context(PostgresServer()) for _ in range(servers)]
-        for server in found[: 1 if kind is Promoted else servers]:
-            server.start()
-        run_sql(found[0].url(), "CREATE DATABASE petstore")
-        return kind(Place(folder, found[0].url("petstore")), *found)
-
-    return opened
-
-
-KINDS: dict[str, Open] = {
-    "restored file": _in_file(Command),
-    "dump into the same database": _on_server(Cleaned, 1),
-    "copied file": _in_file(ByHand),
-    "dump into a new database": _on_server(Dump, 1),
-    "dump into another database": _on_server(IntoAnother, 1),
-    "dump into another cluster": _on_server(IntoAnotherCluster, 2),
-    "cold copy of the cluster": _on_server(ColdCopy, 1),
-    "promoted standby": _on_server(Promoted, 2),
+# By name: the way, and with how many servers of PostgreSQL.
+KINDS: dict[str, tuple[Callable[..., Restore], int]] = {
+    "restored file": (Command, 0),
+    "dump into the same database": (Cleaned, 1),
+    "copied file": (ByHand, 0),
+    "dump into a new database": (Dump, 1),
+    "dump into another database": (IntoAnother, 1),
+    "dump into another cluster": (Dump, 2),  # whose transactions have numbers of their own, behind or ahead
+    "cold copy of the cluster": (ColdCopy, 1),
+    "promoted standby": (Promoted, 2),
 }

@@ -13,12 +13,13 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
+from tests.support.imports import start_import
 from tests.support.loops import working
 from tests.support.machine import short_folder
 from tests.support.programs import ROOT, from_history
 from tests.support.report import Report
 from tests.support.waiting import pause
-from tools.servers.petstore import PROGRAM, environment
+from tools.servers.petstore import PROGRAM
 from verification.torture.changing import ACCOUNTS, Writers, keys_of_accounts
 from verification.torture.following import Follower, deviations, differences
 from verification.torture.meeting import Staff
@@ -54,13 +55,7 @@ class _Imports:
         numbers = chance.sample(range(_SKUS), int(self._most * chance.uniform(0.02, 1) ** 2))
         rows = [f"K{n},Animal {chance.random()},{n % 9},available\n" for n in numbers]
         path.write_text("sku,name,categoryId,status\n" + "".join(rows))
-        command = [str(PROGRAM), "pets", "import", str(path), "--source-key", "sku"]
-        importing = subprocess.Popen(
-            command,
-            env=environment({"database_url": self._place.url}),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        importing = start_import(path, self._place.url)
         try:
             is_done = importing.wait(chance.uniform(0.3, 3) if chance.random() < 0.33 else 120) == 0
             self.rows += len(rows) if is_done else 0

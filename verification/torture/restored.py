@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.report import Report
 from verification.torture.changing import Writers, keys_of_accounts
-from verification.torture.copies import KINDS, Restore
+from verification.torture.copies import KINDS, Restore, opened
 from verification.torture.following import Follower, Gone, differences
 from verification.torture.places import Place, start
 
@@ -24,7 +24,7 @@ _SHOWN = 5
 def play(kind: str, folder: Path, report: Report, seed: int, changes: int = _CHANGES) -> None:
     """One store: changes, the copy, changes that are lost, the copy put back, other changes."""
     with ExitStack() as made:
-        restore = KINDS[kind](made, folder)
+        restore = opened(kind, made, folder)
         made.callback(restore.place.kill)
         faults = list(_told(restore, random.Random(seed), seed, changes, report))
     for fault in faults[:_SHOWN]:

@@ -50,14 +50,8 @@ def _crowd(report: Report, seed: int, windows: int, server: Server, key: str) ->
 
 
 def _child(demand: str, server: Server, key: str, ends_at: float) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "verification.simulation.callers.program",
-        server.base_url,
-        demand,
-        str(ends_at),
-    ]
+    words = ("-m", "verification.simulation.callers.program", server.base_url, demand, str(ends_at))
+    command = [sys.executable, *words]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None
     child.stdin.write(f"{key}\n")
