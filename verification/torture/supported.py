@@ -28,7 +28,7 @@ from tests.support.restarts import Load
 from tests.support.service import open_shop
 from tests.support.sign_ins import replicas, storm
 from tests.support.valkey import ValkeyServer, emptied_url
-from verification.simulation.callers import campaign, fleet
+from verification.simulation.callers import checks, fleet
 
 
 def powercut(report: Report, seed: int, seconds: float) -> None:
@@ -161,7 +161,7 @@ def client(report: Report, seed: int, seconds: float) -> None:
     """
     rounds = report.rounds(seed, seconds)
     while seeds := list(itertools.islice(rounds, 1)):
-        campaign.play(itertools.chain(seeds, itertools.islice(rounds, 99)), report)
+        checks.play(itertools.chain(seeds, itertools.islice(rounds, 99)), report)
 
 
 def processes(report: Report, seed: int, seconds: float) -> None:

@@ -1,17 +1,23 @@
-"""What must hold after a run, whatever its schedule was. Each fault is a sentence."""
+"""Runs of many schedules, and what must hold after each, whatever it was. Each fault is a sentence."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from petstore_client import KeyBanned, RateLimited
 
+from tests.support.report import Report
+from verification.simulation.callers.origin import Origin, with_origin
 from verification.simulation.callers.run import Run
-from verification.simulation.virtual import EPOCH_MS
+from verification.simulation.callers.schedule import draw
+from verification.simulation.virtual import EPOCH_MS, VirtualLoop
 
 LATE_SECONDS = 1.0
+_DAY_SECONDS = 86_400
+_DAYS_APART = 3  # longer than any schedule
+_FIRST_MIDNIGHT = 10  # VirtualClock begins ten seconds before one
 
 
 def faults(run: Run) -> list[str]:
@@ -77,3 +83,34 @@ def _late(run: Run) -> Iterator[str]:
     for (task, window), seconds in waited.items():
         if seconds > LATE_SECONDS + 3 * run.schedule.weather.round_trip:
             yield f"{task} waited {seconds:.2f} s in the window of {window} while there was room"
+
+
+def play(seeds: Iterable[int], report: Report) -> None:
+    """A schedule from each seed, one after another in one service."""
+
+    async def work(service: Origin, loop: VirtualLoop) -> None:
+        for seed in seeds:
+            schedule = draw(seed)
+            day = (loop.time() // _DAY_SECONDS + _DAYS_APART) * _DAY_SECONDS + _FIRST_MIDNIGHT
+            loop.leap_to(day + schedule.begins)
+            run = Run(schedule, service, loop)
+            await run.play()
+            for fault in faults(run):
+                report.fault(f"schedule {seed}, {schedule.kind}: {fault}")
+            _count(run, report)
+
+    with_origin(work)
+
+
+def _count(run: Run, report: Report) -> None:
+    report.counts["calls"] += len(run.made)
+    report.counts["requests"] += len(run.network.sent)
+    for sent in run.network.sent:
+        if sent.fault:
+            report.counts["faults met"] += 1
+        if sent.code == "rate_limited":
+            report.counts["refusals"] += 1
+        if sent.code == "key_banned":
+            report.counts["answers during a ban"] += 1
+    report.counts["calls given up by their budget"] += sum(made.error is not None for made in run.made)
+    report.most("strikes of 60", run.strikes)

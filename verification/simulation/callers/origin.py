@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -113,26 +113,19 @@ class Origin:
             return Counter(dict(connection.execute(query, (category_id,))))
 
 
-@asynccontextmanager
-async def origin(folder: Path, loop: VirtualLoop) -> AsyncIterator[Origin]:
-    """A service with an empty store, on the loop's clock."""
-    with loop.standing():
-        opened = open_shop(folder, VirtualClock(loop), log_level="error")  # type: ignore[arg-type]
-        shop = await opened.__aenter__()
-    try:
-        yield Origin(shop, loop)
-    finally:
-        with loop.standing():
-            await opened.__aexit__(None, None, None)
-
-
 def with_origin(work: Callable[[Origin, VirtualLoop], Awaitable[_T]]) -> _T:
-    """What comes of work in a service of its own, on a loop of simulated time."""
+    """What comes of work in a service with an empty store, on a loop of simulated time."""
     loop = VirtualLoop()
 
     async def use(folder: Path) -> _T:
-        async with origin(folder, loop) as service:
-            return await work(service, loop)
+        with loop.standing():
+            opened = open_shop(folder, VirtualClock(loop), log_level="error")  # type: ignore[arg-type]
+            shop = await opened.__aenter__()
+        try:
+            return await work(Origin(shop, loop), loop)
+        finally:
+            with loop.standing():
+                await opened.__aexit__(None, None, None)
 
     asyncio.set_event_loop(loop)
     try:

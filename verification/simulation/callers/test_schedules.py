@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.report import Report
-from verification.simulation.callers.campaign import play
+from verification.simulation.callers.checks import play
 
 pytestmark = pytest.mark.slow
 
