@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from statistics import geometric_mean, median, quantiles
 from typing import Any
@@ -50,12 +50,12 @@ class _Shop:
     """A running service, as its account sees it."""
 
     def __init__(self, server: servers.Server, key: str) -> None:
-        self.key = key
-        self._client = Client(server.port, key)
+        self._server, self._key = server, key
 
     def ask(self, method: str, target: str, document: object = None) -> Response:
         """Raises AssertionError for an error."""
-        answer = self._client(method, target, document)
+        with closing(Client(self._server.port, self._key)) as client:  # a kept one ends between two rows
+            answer = client(method, target, document)
         assert answer.status < 300, (target, answer.status, answer.body)
         return answer
 
