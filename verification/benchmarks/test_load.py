@@ -5,9 +5,11 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
+from verification.benchmarks.load.bursts import REQUESTS, Bursts
 from verification.benchmarks.load.client import request_bytes, whole_answers
 from verification.benchmarks.load.closed import Load
 from verification.benchmarks.load.heartbeat import Beats
@@ -54,6 +56,24 @@ def test_a_stall_counts_for_every_request_that_was_due() -> None:
     assert taken.answers == 500
     assert taken.percentiles["p99"] > 150  # a fifth of all were due in that time
     assert max(ended - began for began, ended in taken.stalls) > 0.15
+
+
+def _end_third(listener: socket.socket) -> None:
+    """Each connection has one request; every third one gets no answer."""
+    for number in range(REQUESTS * 3 // 2):
+        connection, _ = listener.accept()
+        with connection:
+            if connection.recv(65_536) and number % 3:
+                connection.sendall(_ANSWER)
+
+
+def test_a_request_without_an_answer_is_none_of_those_expected() -> None:
+    """It is asked again, and counts: a server that drops requests is not compared with one that does not."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=_end_third, args=(listener,), daemon=True)
+        serving.start()
+        with closing(Bursts(Load(("/",), connections=1), listener.getsockname()[1])) as bursts:
+            assert bursts.one() >= REQUESTS // 3
 
 
 @pytest.mark.parametrize(

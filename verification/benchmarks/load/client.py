@@ -40,12 +40,13 @@ def whole_answers(received: bytes) -> tuple[list[int], bytes]:
 class Sockets:
     """Connections to a server. One that it closes is opened anew, and asks again for what was not answered.
 
-    `ready` can be read from when an answer has come.
+    `ready` can be read from when an answer has come; `asked_again` counts requests.
     """
 
     def __init__(self, port: int, connections: int) -> None:
         self._port = port
         self.ready = select.epoll()
+        self.asked_again = 0
         self._numbers: dict[int, int] = {}  # of sockets, by file descriptor
         self._waiting: list[deque[bytes]] = [deque() for _ in range(connections)]
         self._received = [b""] * connections
@@ -72,6 +73,7 @@ class Sockets:
             with contextlib.suppress(ConnectionError):
                 received = self._sockets[number].recv(_RECEIVE_BYTES)
             if not received:
+                self.asked_again += len(self._waiting[number])
                 self._sockets[number].close()
                 self._sockets[number] = self._connect(number)
                 continue

@@ -53,7 +53,7 @@ class Load(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """Requests a second over so long, and how many answers had another status than expected."""
+    """Requests a second over so long, and how many answers did not come or had an unexpected status."""
 
     per_second: float
     unexpected: int
