@@ -84,14 +84,16 @@ async def test_answers_of_staging_say_so(tmp_path: Path, stage: str, said: str |
             assert ("· Staging</title>" in shown) is (said is not None), page
 
 
-async def test_the_contract_has_both_addresses(tmp_path: Path) -> None:
-    """Its own address first (specification, Environments); production's: tests/site/test_site.py."""
-    bases = {"base_url": STAGING, "staging_base_url": STAGING, "production_base_url": PRODUCTION}
-    async with open_shop(tmp_path, None, stage="staging", **bases) as shop:
+@pytest.mark.parametrize("stage", ["", "production", "staging"])
+async def test_the_contract_has_both_addresses(tmp_path: Path, stage: str) -> None:
+    """Its own address first (specification, Environments)."""
+    expected = [(PRODUCTION, "Production"), (STAGING, "Staging")]
+    if stage == "staging":
+        expected.reverse()
+    bases = {"base_url": expected[0][0], "staging_base_url": STAGING, "production_base_url": PRODUCTION}
+    async with open_shop(tmp_path, None, stage=stage, **bases) as shop:
         servers = (await shop.call("GET", "/openapi.json")).json()["servers"]
-        assert [(each["url"], each["description"]) for each in servers] == [
-            (STAGING, "Staging"), (PRODUCTION, "Production"),
-        ]  # fmt: skip
+        assert [(each["url"], each["description"]) for each in servers] == expected
 
 
 async def test_cookies_of_both_on_one_machine(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ class TestUsage:
 
     async def test_what_is_counted(self, shop: Shop) -> None:
         """Admitted requests whatever their status, 429 as refused, 401 and OPTIONS not at all; each call with
-        a key of the deprecated operation, HEAD, 410 and 429 included, and no other method on its path."""
+        a key of the deprecated operation, HEAD, 410 and 429 included, and no other method on its path. A day
+        ends with its last millisecond."""
         key, _ = await shop.open_account("a", "enterprise", 4, 9)
         for method, target in (
             ("GET", "/v1/pets/1"),
@@ -40,9 +41,12 @@ class TestUsage:
         today = shop.clock.now_ms() // DAY_MS
         assert await days(shop, 2) == [DailyUsage(today, requests=4, refused=1, deprecated=3)]
         assert await days(shop, 1) == []
-        shop.clock.set_seconds(1_922_659_200)
-        await shop.ask("GET", "/v1/pets/1", key=key)
-        assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(1, 1)]
+        midnight_ms = 1_922_659_200_000
+        for shop.clock.ms in (midnight_ms - 1, midnight_ms):
+            await shop.ask("GET", "/v1/pets/1", key=key)
+        assert [(day.day, day.requests, day.deprecated) for day in await days(shop, 2)] == [
+            (midnight_ms // DAY_MS, 1, 1), (midnight_ms // DAY_MS - 1, 1, 1),
+        ]  # fmt: skip
 
     async def test_nothing_is_lost_by_a_clean_stop(self, shop: Shop) -> None:
         """What was counted before and after a restart adds up."""

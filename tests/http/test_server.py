@@ -175,8 +175,8 @@ class TestReaders:
                 client.send(get())
                 await until(lambda: service.server.ended == 1)
                 await until(lambda: len(service.server) == 0)
-            assert [(line["event"], line["count"]) for line in lines] == [
-                ("ended connections whose clients took nothing", 1)
+            assert [(line["event"], line["count"], line["log_level"]) for line in lines] == [
+                ("ended connections whose clients took nothing", 1, "info")
             ]
 
     async def test_one_that_reads_slowly_gets_the_whole_answer(self) -> None:
