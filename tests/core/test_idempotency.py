@@ -45,12 +45,13 @@ def test_a_reuse_says_what_to_do() -> None:
     """The first words are in the contract's example too."""
     creation = Creation(KEY, "order", b"\0" * 32)
     creation.check_replay("order", b"\0" * 32)
-    with pytest.raises(IdempotencyKeyReused) as refused:
-        creation.check_replay("order", b"\1" * 32)
-    assert str(refused.value) == (
-        "This Idempotency-Key was used within the last 24 hours for another request;"
-        " use a new key for a new request."
-    )
+    for resource, other in (("order", b"\1" * 32), ("pet", b"\0" * 32)):
+        with pytest.raises(IdempotencyKeyReused) as refused:
+            creation.check_replay(resource, other)
+        assert str(refused.value) == (
+            "This Idempotency-Key was used within the last 24 hours for another request;"
+            " use a new key for a new request."
+        )
 
 
 def test_an_optional_member_that_a_release_adds_leaves_a_repeat_the_same() -> None:
