@@ -138,7 +138,15 @@ class TestDeadline408:
         async with open_shop(tmp_path, clock, body_timeout="20ms") as shop:
             yield shop
 
-    @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/pets"), ("PATCH", "/v1/pets/1")])
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("POST", "/v1/pets"),
+            ("PATCH", "/v1/pets/1"),
+            ("POST", "/v1/store/orders"),
+            ("POST", "/v1/webhooks"),
+        ],
+    )
     @every_case("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
     async def test_a_body_that_stops(self, hasty: Shop, sent: list[bytes], method: str, path: str) -> None:
         """Also when everything but the end has come: nothing is stored."""

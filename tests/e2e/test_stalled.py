@@ -89,12 +89,12 @@ class TestStop:
     def test_a_slow_reader_has_as_long_as_a_body(self, tmp_path: Path) -> None:
         """It goes on taking a little, and is cut off at the deadline for bodies: the stop ends, with 3."""
         with running_server(tmp_path, body_timeout="1s") as server, stalled_clients(server.port) as (client,):
-            client.take(50)
+            client.take(1_000)
             began = time.monotonic()
             os.kill(server.pid, signal.SIGTERM)
             while server.process.poll() is None and time.monotonic() - began < 15:
                 try:
-                    client.take(50)
+                    client.take(1_000)
                 except ConnectionResetError:
                     break
                 pause(0.05)
