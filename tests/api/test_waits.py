@@ -110,6 +110,15 @@ async def test_a_commit_during_a_pause_is_looked_for_after_it(
     other.cancel()
 
 
+async def test_an_end_answers_who_waits(store: Store, waits: Waits, page: EventPage) -> None:
+    """And who begins to wait later: a drain still takes requests."""
+    waiting = await begin(waits, page)
+    waits.end()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert [await waiting, await (await begin(waits, page))] == [page] * 2
+    assert len(waits) == 0
+
+
 async def test_an_outage_of_the_store_ends_no_wait(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
