@@ -55,6 +55,7 @@ class CounterFlusher:
         self._saved_at: float | None = None
         self._reason = ""
         self._stopping = asyncio.Event()
+        self._saving = asyncio.Lock()  # what is saved twice at once is counted twice
         self.saved_ms = clock.now_ms()
 
     @property
@@ -74,19 +75,20 @@ class CounterFlusher:
 
     async def save(self) -> None:
         """Write all pending changes. Raises StoreUnavailable and ConfigurationError, and keeps them."""
-        self._state.update(self._limiter.drain())
-        self._usage.add(self._meter.drain())
-        state, usage = self._state, self._usage
-        now_ms = self._clock.now_ms()
-        if state.windows or state.bans or usage.daily:
-            await self._save(state, usage)
-            self._state, self._usage = LimiterState(), UsageChanges()
-            self._limiter.saved()
-        elif self._saved_at is None or self._reason:  # an idle service does not write
-            await self._try_write()
-        for step in self._further:
-            await step()
-        self.saved_ms = now_ms
+        async with self._saving:
+            self._state.update(self._limiter.drain())
+            self._usage.add(self._meter.drain())
+            state, usage = self._state, self._usage
+            now_ms = self._clock.now_ms()
+            if state.windows or state.bans or usage.daily:
+                await self._save(state, usage)
+                self._state, self._usage = LimiterState(), UsageChanges()
+                self._limiter.saved()
+            elif self._saved_at is None or self._reason:  # an idle service does not write
+                await self._try_write()
+            for step in self._further:
+                await step()
+            self.saved_ms = now_ms
 
     async def run(self) -> None:
         """Run until `stop`. Do not cancel it: changes being saved would be counted twice."""

@@ -39,6 +39,7 @@ class CounterStore:
 
     async def save(self, state: LimiterState, usage: UsageChanges) -> None:
         await self.try_write()
+        await asyncio.sleep(0)
         self.saved.append((copy.deepcopy(state), copy.deepcopy(usage)))
 
     async def try_write(self) -> None:
@@ -102,6 +103,12 @@ class TestSave:
         await counting.flusher.save()
         assert [state.windows[1].used[-1] for state, _ in counting.counters.saved] == [1, 3]
         assert counting.sums() == 3
+
+    async def test_two_saves_at_once_count_once(self, counting: Counting) -> None:
+        """The second has nothing left to save."""
+        await counting.request()
+        await asyncio.gather(counting.flusher.save(), counting.flusher.save())
+        assert counting.sums() == 1
 
     async def test_what_could_not_be_saved_is_kept_for_the_next_time(self, counting: Counting) -> None:
         """Two failures, then everything at once."""
