@@ -36,7 +36,7 @@ async def test_what_is_no_name_is_refused(store: Store) -> None:
 
 
 async def test_each_change_has_its_entry(backend: SharedData, store: Store) -> None:
-    """Who, from what, to what; the same name again is no change."""
+    """The journal has who changed which name to what. The same name again changes nothing."""
     await store.categories.name(7, "Dogs", "ann")
     await store.categories.name(7, "Dogs", "nobody")
     await store.categories.name(7, "Big dogs", "ben")

@@ -166,8 +166,8 @@ class TestRotate:
 async def test_a_form_that_is_sent_again_issues_no_other_key(
     store: Store, backend: SharedData, rotates: bool
 ) -> None:
-    """It is told of the first one's, also at once and through another store; another account's form and
-    another form are others."""
+    """A repetition creates no key and names the first one's, at once and through another store too.
+    Another account's form and another form are no repetitions."""
     for name in ("shop", "other"):
         await store.accounts.add(name, FREE, ACTOR)
     old = await store.keys.issue("shop", "live", ACTOR)

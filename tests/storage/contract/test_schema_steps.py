@@ -91,8 +91,8 @@ class TestExpanding:
         assert execute_at(url, "SELECT name, chip FROM pets") == [("Rex", "")]
 
     def test_what_ran_is_noted(self, url: str, know: Know) -> None:
-        """Number, name and the oldest program, for whoever looks; a second run has nothing to do. The first
-        release looks at one number, which an expanding step leaves where it was."""
+        """The database has each step's number, name and oldest program. A second run changes nothing.
+        The first release looks at one number, which an expanding step leaves where it was."""
         package = sqlite.MIGRATIONS_PACKAGE if url.startswith("sqlite") else postgres.MIGRATIONS_PACKAGE
         migrate(url)
         number = newest(url) + 1
