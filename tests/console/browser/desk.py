@@ -104,7 +104,8 @@ class Desk(WatchedPage):
         return self
 
     def press(self, label: str) -> Page:
-        """A button of the page, until its form is answered."""
+        """A button of the page, with its scripts, until its form is answered."""
+        self.page.wait_for_load_state()  # a text is there before the scripts are
         self.page.locator("main").get_by_role("button", name=label, exact=True).click()
         expect(self.page.locator("[aria-busy=true]")).to_have_count(0)
         return self.page
