@@ -55,10 +55,10 @@ class TestOneServer:
         ended = run(name, *(words or ["serve"]), folder=folder, prefix=prefix)
         assert ended.returncode == 1, ended.stderr
         (line,) = ended.stderr.splitlines()
-        assert "Another server" in line
+        assert "Another process" in line
         assert "stop it first" in line
         if not prefix:
-            assert f"(process {first.pid})" in line
+            assert f"process ({first.pid})" in line
         assert first.request("GET", "/v1/pets").status == 200
 
     def test_a_relative_path(self, first: Server) -> None:

@@ -49,7 +49,7 @@ def _held_beside(path: str, name: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = lock.read().strip() or "unknown"
-            raise OperatorError(f"Another server (process {holder}) is using {path}; {_REMEDY}") from error
+            raise OperatorError(f"Another process ({holder}) is using {path}; {_REMEDY}") from error
         with contextlib.suppress(OSError):  # on a full disk the number is missing
             os.ftruncate(lock.fileno(), 0)
             os.pwrite(lock.fileno(), str(os.getpid()).encode(), 0)
@@ -72,7 +72,7 @@ def _lock(database: int, path: str) -> None:
     try:
         fcntl.fcntl(database, fcntl.F_OFD_SETLK, wanted)
     except BlockingIOError as error:
-        raise OperatorError(f"Another server is using {path} under another name; {_REMEDY}") from error
+        raise OperatorError(f"Another process is using {path} under another name; {_REMEDY}") from error
     except OSError as error:
         if error.errno != errno.EINVAL:  # a system without such locks has the lock files
             raise
