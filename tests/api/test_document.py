@@ -70,6 +70,11 @@ def documented() -> dict[tuple[str, str], dict[str, Any]]:
     }
 
 
+def _answers(operation: dict[str, Any]) -> str:
+    """What the document shows of all that the operation answers."""
+    return json.dumps([contract.resolve(response) for response in operation["responses"].values()])
+
+
 def responses() -> list[tuple[str, dict[str, Any]]]:
     """Every response of every operation, with its place and status."""
     return [
@@ -112,21 +117,25 @@ class TestRouter:
         }
 
     def test_query_parameters(self) -> None:
-        """The same names, in the same order."""
+        """The same names, in the same order, also in the example of a refused one."""
         for row in TABLE:
             assert row.path is not None
             operation = documented()[row.path.removeprefix(PREFIX), row.method]
             parameters = map(contract.resolve, operation["parameters"])
             named = tuple(each["name"] for each in parameters if each["in"] == "query")
             assert named == (row.parameters or ())
+            for taken in re.findall(r"this operation; it takes ([\w, ]+)\.", _answers(operation)):
+                assert taken == (", ".join(named) or "none"), row.name
 
     def test_levels_of_keys(self) -> None:
-        """The same level, and the description says it."""
+        """The same level, and the description and the example of a refused key say it."""
         for row in TABLE:
             assert row.path is not None
             operation = documented()[row.path.removeprefix(PREFIX), row.method]
             assert operation["x-petstore-access"] == row.access
             assert re.search(rf"Needs a key of level [^.]*`{row.access}`[^.]*\.\n$", operation["description"])
+            refused = re.findall(r"This operation needs a key of level (\w+)", _answers(operation))
+            assert refused == [row.access] * (row.access != Access.READ), row.name
 
     def test_access_and_caching(self) -> None:
         """Only a GET that every key may send may be cached. But for webhooks it needs no more than to read;
