@@ -123,18 +123,19 @@ class TestCsv:
             ("name,categoryId\nÜnal,1\n".encode() + b"\xdcnal,1\n", "Line 2 is in UTF-8, line 3 is not"),
             (b"name,categoryId\n\x81,1\n", "Line 2 is neither UTF-8 nor Windows-1252"),
             (b"\xff\xfen\x00\x00\xd8n\x00", "The list is in broken UTF-16"),
-            (b'name,categoryId\nRex,1\n"Mia,1\n', "Line 3 is not CSV"),
+            (b'name,categoryId\nRex,1\n"Mia,1\nPip,1\n', "Line 3 is not CSV"),
             (b'name,categoryId\n"Mia"x,1\n', "Line 2 is not CSV"),
             (b"name,categoryId\n" + b"x" * 70_000 + b",1\n", "Line 2 is longer than 65,536 bytes"),
             (
                 b'name,categoryId\n"Mia,1\n' + b"Rex,1\n" * 20_000,
-                'a quotation mark (") before it is not closed',
+                "The row that begins in line 2 is longer than 65,536 bytes",
             ),
-            (b'"\n",' * 20_000, "The row that goes on in line 16385 is longer than 65,536 bytes"),
+            (b'"\n",' * 20_000, 'in line 1 is longer than 65,536 bytes: a quotation mark (") in it'),
         ],
     )
     def test_a_file_that_is_no_list_is_refused(self, store: Cli, text: bytes, said: str) -> None:
-        """One line says what to do; --skip-bad does not help, since nobody knows where a row begins."""
+        """One line says what to do, and where the row at fault begins; --skip-bad does not help, since nobody
+        knows where the next one does."""
         path = put(store, text)
         for options in ([], ["--skip-bad", str(store.folder / "rejects.csv")]):
             assert said in store.refused(1, "pets", "import", path, *options)

@@ -28,7 +28,7 @@ class Lines:
     def __init__(self, file: BinaryIO) -> None:
         self._file = io.BufferedReader(_Bytes(file), 2 * LINE_BYTES_MAX)
         self.number = 0
-        self._row_bytes = 0
+        self._row_at, self._row_bytes = 1, 0
         self._encoding = ""
         self._decided_at = 0
 
@@ -50,7 +50,7 @@ class Lines:
         return whole.decode(_WINDOWS if not _is_utf8(whole) else "utf-8", "replace")
 
     def begin_row(self) -> None:
-        self._row_bytes = 0
+        self._row_at, self._row_bytes = self.number + 1, 0
 
     def __iter__(self) -> Lines:
         return self
@@ -69,8 +69,8 @@ class Lines:
         self._row_bytes += len(line)
         if self._row_bytes > LINE_BYTES_MAX:
             raise OperatorError(
-                f"The row that goes on in line {self.number} is longer than {LINE_BYTES_MAX:,} bytes: a"
-                ' quotation mark (") before it is not closed. Nothing was stored.'
+                f"The row that begins in line {self._row_at} is longer than {LINE_BYTES_MAX:,} bytes: a"
+                ' quotation mark (") in it is not closed. Nothing was stored.'
             )
         return line.decode() if line.isascii() else self._decode(line)
 

@@ -56,9 +56,7 @@ class CsvTable:
                 cells = next(self._reader, None)
             except csv.Error as error:
                 reason, _, _ = str(error).partition(" - ")  # advice for programmers follows
-                raise OperatorError(
-                    f"Line {self._reader.line_num} is not CSV: {reason}. Nothing was stored."
-                ) from None
+                raise OperatorError(f"Line {line} is not CSV: {reason}. Nothing was stored.") from None
             if cells is None:
                 return
             if any(cells):  # a line of separators is no row
