@@ -98,7 +98,9 @@ CAUSES: dict[str, Cause] = {
     ),
     "1 of 2 processes can't reach Valkey: requests are refused.": refusing,
     "Limits and usage have not been saved.": lambda s: s.clock.advance(61),
-    "Limits and usage have not been saved for 12 s: full.": lambda s: setattr(s, "saving", "for 12 s: full."),
+    "Limits and usage have not been saved for 12 s: full.": lambda s: setattr(
+        s, "saving", "not for 12 s: full."
+    ),
     "The database can't be read.": lost,
     "The program and the database differ: older.": lambda s: s.change_database(remark="older"),
     "The database's disk has little room: less than three copies of the database.": lambda s: (

@@ -118,8 +118,7 @@ class Report(msgspec.Struct):
         late = self.clock.now_ms() - saved_ms > SAVED_LATE_SECONDS * 1_000 and saved_ms > 0
         if (reason := self.saving_trouble()) is not None or late:
             yield Trouble(
-                f"Limits and usage have not been saved{'' if reason is None else f' {reason}'}".rstrip(".")
-                + ".",
+                f"Limits and usage have not been saved{(reason or '').removeprefix('not')}".rstrip(".") + ".",
                 "A crash now loses these counts. Mend the database or its disk.",
             )
 
