@@ -169,11 +169,21 @@ def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path:
 
 def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: Open) -> None:
     """At 320 pixels what a row offers stands within the screen, whatever scrolls. The end of a list with
-    chosen rows is above their actions. The menu closes with Escape, and when the focus goes elsewhere."""
+    chosen rows is above their actions. The menu closes with Escape, and when the focus goes elsewhere. A long
+    name of the person is cut off before it lies over the store's."""
     watched = open_page()
     page = watched.page
-    page.set_viewport_size(NARROWEST)
+    page.set_viewport_size(PHONE)
     watched.open("/console/orders?state=all")
+    page.locator(".bar .name bdi").evaluate("name => { name.textContent = 'Maximiliane-Alexandra'; }")
+    right, left = (
+        page.locator(each).evaluate(f"each => each.getBoundingClientRect().{edge}")
+        for each, edge in ((".home", "right"), (".bar .name", "left"))
+    )
+    assert right < left
+    page.set_viewport_size(ENLARGED)
+    assert fits(page)
+    page.set_viewport_size(NARROWEST)
     table = page.get_by_role("region", name="Orders")
     assert table.evaluate("table => table.scrollWidth > table.clientWidth")
     button = table.get_by_role("button").first
