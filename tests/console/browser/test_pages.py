@@ -169,8 +169,8 @@ def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path:
 
 def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: Open) -> None:
     """At 320 pixels what a row offers stands within the screen, whatever scrolls. The end of a list with
-    chosen rows is above their actions. The menu closes with Escape, and when the focus goes elsewhere. A long
-    name of the person is cut off before it lies over the store's."""
+    chosen rows is above their actions, and so is what the keyboard goes to. The menu closes with Escape, and
+    when the focus goes elsewhere. A long name of the person is cut off before it lies over the store's."""
     watched = open_page()
     page = watched.page
     page.set_viewport_size(PHONE)
@@ -195,6 +195,12 @@ def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: O
         for each, edge in ((".pager", "bottom"), ("#several", "top"))
     )
     assert bottom <= top
+    page.evaluate("scrollTo(0, 0)")
+    page.locator(".choose [name]").first.focus()
+    focused = page.locator("main :focus")
+    while focused.count():
+        assert focused.evaluate("each => each.getBoundingClientRect().bottom") <= top
+        page.keyboard.press("Tab")
     menu, summary = page.locator(".menu"), page.locator(".menu summary")
     for leave in ("Escape", "Shift+Tab"):
         summary.focus()
