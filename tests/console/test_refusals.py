@@ -88,7 +88,7 @@ FORMS = [
     ("categories", "categories", {"id": "1", "name": "Cats"}, 409, "Category 1 is called Dogs now. To"),
     ("categories/1", "1", {"name": "Cats", "was": ""}, 400, _INCOMPLETE),
     ("categories/1/remove", "remove", {"was": ""}, 400, _INCOMPLETE),
-    ("people/add", "add", {"name": "a b", "role": "staff"}, 400, "use 1 to 64 letters"),
+    ("people/add", "add", {"name": "ümit", "role": "staff"}, 400, "use 1 to 64 letters (A to Z)"),
     ("people/add", "add", {"name": "anna", "role": "staff"}, 409, "choose another name"),
     ("people/add", "add", {"name": "ben", "role": "owner"}, 400, "Choose one of the roles"),
     ("me", "password", {"present": "wrong", "password": OTHER, "again": OTHER}, 403, "not your current"),

@@ -161,7 +161,7 @@ class TestNames:
     )
     def test_a_bad_name_is_refused_with_what_to_write(self, name: str) -> None:
         """Empty, digits alone, too long, other characters, a trailing line end."""
-        with pytest.raises(Invalid, match="use 1 to 64 letters") as refused:
+        with pytest.raises(Invalid, match=r"use 1 to 64 letters \(A to Z\)") as refused:
             check_account_name(name)
         assert refused.value.field == "name"
 

@@ -69,8 +69,8 @@ def add_account(
 ) -> None:
     """Add a customer.
 
-    NAME is 1 to 64 letters, digits, dots, dashes or underscores, not digits alone. The enterprise plan takes
-    the two numbers that were agreed.
+    NAME is 1 to 64 letters (A to Z), digits, dots, dashes or underscores, not digits alone. The
+    enterprise plan takes the two numbers that were agreed.
     """
     chosen = _read_plan(plan, numbers)
     added = with_store(

@@ -42,8 +42,8 @@ def check_account_name(name: str) -> None:
     if _NAME.match(name) is None:
         raise Invalid(
             "name",
-            f"{name!r} can't name an account: use 1 to 64 letters, digits, dots, dashes or underscores,"
-            " and not digits alone.",
+            f"{name!r} can't name an account: use 1 to 64 letters (A to Z), digits, dots, dashes or"
+            " underscores, and not digits alone.",
         )
 
 

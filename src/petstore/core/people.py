@@ -73,6 +73,6 @@ def check_person_name(name: str) -> None:
     if not is_person_name(name):
         raise Invalid(
             "name",
-            f"{name!r} can't name a person: use 1 to 64 letters, digits, dots, dashes or underscores,"
-            " with a letter among them.",
+            f"{name!r} can't name a person: use 1 to 64 letters (A to Z), digits, dots, dashes or"
+            " underscores, with a letter among them.",
         )
