@@ -14,13 +14,13 @@ _ACCOUNTS = statement(
     f"SELECT id, name, created_at_ms, closed_at_ms, plan, {select(LIMIT_COLUMNS)} FROM accounts"
     " WHERE id > $1 ORDER BY id LIMIT $2"
 )
-# SQLite would read all days of these accounts, PostgreSQL with a join those of all accounts.
-_COUNTS = f"SELECT account_id, {select(DAILY_USAGE)} FROM"
-_COUNTED = Statement(
-    f"{_COUNTS} accounts a CROSS JOIN usage_days u ON u.account_id = a.id"
+# Account by account: SQLite would read all days of these, PostgreSQL soon these days of all accounts.
+_COUNTS = f"SELECT account_id, {select(DAILY_USAGE)} FROM accounts a CROSS JOIN"
+COUNTED = Statement(
+    f"{_COUNTS} usage_days u ON u.account_id = a.id"
     " WHERE a.id BETWEEN ?1 AND ?2 AND day BETWEEN ?3 AND ?4 ORDER BY a.id, day",
-    f"{_COUNTS} usage_days WHERE account_id BETWEEN $1 AND $2 AND day BETWEEN $3 AND $4"
-    " ORDER BY account_id, day",
+    f"{_COUNTS} LATERAL (SELECT * FROM usage_days WHERE account_id = a.id AND day BETWEEN $3 AND $4 OFFSET 0)"
+    " AS u WHERE a.id BETWEEN $1 AND $2 ORDER BY a.id, day",
 )
 _CHANGES = statement(
     "SELECT subject_id, at_ms, before FROM journal WHERE subject = 'account' AND subject_id BETWEEN $1 AND $2"
@@ -44,7 +44,7 @@ class Billing(Repository):
         }
         if accounts:
             bounds = (min(accounts), max(accounts))
-            for account_id, *counts in (yield _COUNTED, (*bounds, first, last)):
+            for account_id, *counts in (yield COUNTED, (*bounds, first, last)):
                 if account_id in accounts:  # else deleted by hand, or added meanwhile
                     accounts[account_id].counted.append(DailyUsage(*counts))
             for account_id, at_ms, before in (yield _CHANGES, bounds):

@@ -23,6 +23,7 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.search import REMOVE
 from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders, refusals
+from petstore.transactions.billing import COUNTED
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
 from petstore.transactions.deliveries import TEST, TRIES
 from petstore.transactions.pets import after_every_name, by_name, page_of
@@ -303,6 +304,20 @@ class TestPlans:
         async for connection in planning(database):
             for kind in ("usage_days", "webhook_tries", "refusals"):
                 await self._check(connection, REMOVE_OLD[kind].postgres, (150,), STEP_MAX)
+
+    async def test_what_a_page_of_a_bill_reads(self, database: str, store: Store) -> None:
+        """The days of its accounts alone: with those of all, which are stored day by day, a year's bill took
+        hours."""
+        run(
+            database,
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
+            " SELECT 'a' || g, 'free', 60, 1000, 0 FROM generate_series(1, 2000) g;"
+            " INSERT INTO usage_days SELECT 1 + g % 2000, g / 2000, 1, 0, 0 FROM generate_series(1, 99999) g;"
+            " ANALYZE",
+        )
+        async for connection in planning(database):
+            for accounts in ((7, 7), (1_000, 1_016)):
+                await self._check(connection, COUNTED.postgres, (*accounts, 10, 40), 600)
 
     async def test_the_webhook_that_is_furthest_behind(self, database: str, store: Store) -> None:
         """Planned for as many rows as there are webhooks, also without statistics of the one data set: every
