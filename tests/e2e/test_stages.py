@@ -45,7 +45,8 @@ class Both(Child):
     def launch(self) -> None:
         """As `make` does."""
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self.start(environment({"port": str(self.first.port), "drain": "0s"}) | {"PYTHONPATH": path})
+        variables = {"PYTHONPATH": path, "SSL_CERT_FILE": os.devnull}
+        self.start(environment({"port": str(self.first.port), "drain": "0s"}) | variables)
 
     def stopped(self, number: signal.Signals) -> int:
         """Its exit code after a signal to it alone."""
