@@ -57,6 +57,7 @@ def first_key_of(server: Server) -> str:
 class TestFirstStart:
     """An empty database on a loopback address."""
 
+    @pytest.mark.measured
     def test_it_prints_a_key_once_and_the_second_start_prints_none(self, tmp_path: Path) -> None:
         """On a terminal. The key works after the restart, whose output has none. The line to try is pasted by
         tests/docs/test_quickstart.py."""

@@ -83,6 +83,7 @@ def test_signals_of_other_programs_are_ignored_during_a_start(tmp_path: Path) ->
 class TestSighup:
     """An operator who wants new settings without an interruption, or a terminal that is closed."""
 
+    @pytest.mark.measured
     def test_new_settings_and_refused_ones(self, tmp_path: Path) -> None:
         """The file of settings is read anew; the counters go on where they were, and nobody is refused a
         connection meanwhile. Refused ones replace nothing: a line has the reason and no secret, also for a
@@ -249,6 +250,7 @@ def stop_under_load(
 class TestEnds:
     """A service that can't go on says why."""
 
+    @pytest.mark.measured
     def test_a_worker_that_dies_at_once_again_ends_the_service_with_a_word(self, tmp_path: Path) -> None:
         """The first death is mended, a second one within seconds is told; exit 1."""
         with running_server(tmp_path) as server:
@@ -261,6 +263,7 @@ class TestEnds:
             assert server.process.wait() == 1
             assert "its worker died twice within seconds" in server.log
 
+    @pytest.mark.measured
     def test_a_killed_parent_leaves_its_port_to_the_next_one(self, tmp_path: Path) -> None:
         """Its workers end without the drain, since nobody would balance load to them, and without waiting for
         who does not read; a start that follows at once waits for that moment."""

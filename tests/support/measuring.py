@@ -1,7 +1,7 @@
 """Which tests measure coverage: those that aim at some code, not those that run everything once more.
 
 Tracing doubles the processor time of Python 3.11, here and in each process that a test starts. Of the tests
-with such processes those measure that aim at what only a process runs: the parent, its signals, its workers.
+with such processes the marked ones measure: together they reach what only a process runs, as the parent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from coverage import Coverage
 _UNMEASURED = ("slow", "browser", "hypothesis")
 # Folders of tests about the repository's files, and of a campaign.
 _UNMEASURED_FOLDERS = ("architecture", "deploy", "docs", "spec", "simulation")
-_MEASURED_PROCESSES = {"test_start.py", "test_supervision.py"}  # in tests/e2e
 _FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
 
 
@@ -24,7 +23,7 @@ def is_measured(item: pytest.Item) -> bool:
     """Whether coverage counts what this test runs."""
     if item.path.parent.name in _UNMEASURED_FOLDERS or any(map(item.get_closest_marker, _UNMEASURED)):
         return False
-    return item.get_closest_marker("e2e") is None or item.path.name in _MEASURED_PROCESSES
+    return item.get_closest_marker("e2e") is None or item.get_closest_marker("measured") is not None
 
 
 def leave_to_workers(config: pytest.Config) -> None:
