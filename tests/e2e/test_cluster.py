@@ -34,7 +34,7 @@ from tests.support.cluster import (
 )
 from tests.support.day import play_day, use_up
 from tests.support.postgres import run
-from tests.support.waiting import wait_for
+from tests.support.waiting import pause, wait_for
 from tools.cluster.cluster import Cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.xdist_group("e2e-cluster")]
@@ -258,8 +258,9 @@ def wait_until_still(count: Callable[[], float]) -> float:
     seen: list[float] = []
 
     def is_still() -> bool:
+        pause(0.05)  # each look costs a replica 20 ms
         seen.append(count())
-        return len(seen) > 60 and len(set(seen[-60:])) == 1
+        return len(seen) > 20 and len(set(seen[-20:])) == 1
 
     wait_for(is_still, "the counts of all workers")
     return seen[-1]

@@ -125,7 +125,7 @@ def test_the_process_is_the_worker(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
+def test_deliveries_of_the_background_process_are_shown(server: Server) -> None:
     """By what came of them, with how the webhooks do; the counts go on when that process is another one."""
 
     def deliveries(outcome: str) -> float:
@@ -134,7 +134,7 @@ def test_deliveries_of_the_background_process_are_shown(tmp_path: Path) -> None:
     def webhooks(state: str) -> float:
         return sample(server, f'petstore_webhooks{{state="{state}"}}')
 
-    with receiving() as receiver, running_server(tmp_path) as server, server.client() as client:
+    with receiving() as receiver, server.client() as client:
         good = client.webhooks.create(receiver.address)
         bad = client.webhooks.create(f"{receiver.address}2")
         for number in range(3):

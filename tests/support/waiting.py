@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import count
 
 PATIENCE_SECONDS = 20.0  # that a test waits for what happens soon
-_LOOK_AGAIN_SECONDS = 0.02
+_LOOK_AGAIN_SECONDS = (0.02, 0.1)  # at first, and when it takes longer: a look costs the processor too
 _TURNS = 100  # of the event loop, before `until` leaves the processor to others between two looks
 
 
@@ -28,7 +28,8 @@ def pause(seconds: float) -> None:
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
     """For another process, without an event loop: look again and again until the condition holds."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    began, (first, last) = time.monotonic(), _LOOK_AGAIN_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(_LOOK_AGAIN_SECONDS)
+        waited = time.monotonic() - began
+        assert waited < PATIENCE_SECONDS, f"waited in vain for {what}"
+        time.sleep(min(max(first, waited / 10), last))
