@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.sources import ROOT
 from tests.support.machine import program
 from tests.support.outside import python_program, run_tool
 from tests.support.server import Server
@@ -70,7 +71,7 @@ def test_openapi_python_client_drops_nothing_and_types_errors(
     assert "warning" not in (done.stdout + done.stderr).lower()
     used = tmp_path / "used.py"
     used.write_text(OPENAPI_PYTHON_CLIENT)
-    options = ["--strict", "--follow-imports=silent", "--no-incremental"]
+    options = ["--strict", "--follow-imports=silent", f"--cache-dir={ROOT}/.mypy_cache/consumers"]
     options += ["--python-executable", str(python_program("python"))]
     checked = run_tool([sys.executable, "-m", "mypy", *options, used], tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
