@@ -79,18 +79,9 @@ def types_of(answer: Any) -> list[str]:
 class TestStops:
     """Everybody is answered at once, with a bookmark."""
 
-    def test_sigterm(self, tmp_path: Path) -> None:
-        """A stop does not wait for the waits: it ends in order long before them, by one signal or more."""
-        with serving(tmp_path) as (server, keys):
-            waiters = begin(server, keys)
-            server.process.send_signal(signal.SIGTERM)
-            server.process.send_signal(signal.SIGTERM)
-            assert_answered(waiters)
-            assert server.process.wait(20) == 0
-            assert complaints(server) == ""
-
-    def test_sighup(self, tmp_path: Path) -> None:
-        """The next worker goes on from the bookmarks; test_cluster.py has several."""
+    def test_sighup_and_sigterm(self, tmp_path: Path) -> None:
+        """The next worker goes on from the bookmarks; test_cluster.py has several. A stop does not wait for
+        the waits: it ends in order long before them, by one signal or more."""
         with serving(tmp_path) as (server, keys):
             waiters = begin(server, keys)
             server.process.send_signal(signal.SIGHUP)
@@ -99,7 +90,11 @@ class TestStops:
             with RawConnection(server.port) as again:
                 again.send(head(server.key, f"{bookmark}&wait=120"))
                 assert types_of(again.read()) == ["pet.created"]
-            assert server.terminate() == 0
+            waiters = begin(server, keys)
+            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(signal.SIGTERM)
+            assert_answered(waiters)
+            assert server.process.wait(20) == 0
             assert complaints(server) == ""
 
     def test_a_killed_parent(self, tmp_path: Path) -> None:

@@ -61,8 +61,9 @@ class TestSigterm:
             assert '"event":"stopped"' in server.log.splitlines()[-1]
         assert query(tmp_path, "SELECT id, name FROM pets") == [(1, "Rex")]
 
-    def test_counters_are_exact_after_it(self, tmp_path: Path) -> None:
-        """Requests, refusals and calls of the deprecated operation; Remaining goes on where it was."""
+    def test_counters_are_exact_after_it_and_after_sigint(self, tmp_path: Path) -> None:
+        """Requests, refusals and calls of the deprecated operation; Remaining goes on where it was. Ctrl+C in
+        a terminal reaches the worker as well; the stop is as orderly, without the drain."""
         with running_server(tmp_path) as server:
             for _ in range(40):
                 server.request("GET", "/v1/pets")
@@ -73,18 +74,13 @@ class TestSigterm:
         assert last == [429] * 7
         assert query(tmp_path, "SELECT requests, refused, deprecated FROM usage_days") == [(60, 7, 20)]
         assert query(tmp_path, "SELECT minute_used, day_used FROM account_windows") == [(60, 60)]
-        with running_server(tmp_path) as again:
+        with running_server(tmp_path, drain="60s") as again:
             answer = again.request("GET", "/v1/pets", key=key)
             assert (answer.status, answer.json()["code"]) == (429, "rate_limited")
-
-    def test_sigint_stops_it_too(self, tmp_path: Path) -> None:
-        """Ctrl+C in a terminal reaches the worker as well; the stop is as orderly, without the drain."""
-        with running_server(tmp_path, drain="60s") as server:
-            server.post({"name": "Rex", "categoryId": 1})
-            os.killpg(server.pid, signal.SIGINT)
-            assert server.process.wait(45) == 0
-            assert "Traceback" not in server.log
-        assert query(tmp_path, "SELECT requests FROM usage_days") == [(1,)]
+            os.killpg(again.pid, signal.SIGINT)
+            assert again.process.wait(45) == 0
+            assert "Traceback" not in again.log
+        assert query(tmp_path, "SELECT requests, refused, deprecated FROM usage_days") == [(60, 8, 20)]
 
     def test_signals_that_come_more_than_once(self, tmp_path: Path) -> None:
         """A service manager signals every process of the group, an impatient operator does it again, and the
