@@ -56,7 +56,7 @@ def run(settings: Settings, configured: Settings, clock: Clock, show_first: Show
 
     Raises OperatorError, PetstoreError and OSError. Any other exception is logged, and the ending FAILED.
     """
-    for number in WITHOUT_MEANING:  # also before the supervisor takes signals, and after
+    for number in WITHOUT_MEANING:  # also before the supervisor takes signals, after, and in workers
         signal.signal(number, signal.SIG_IGN)
     output = ops.start_log_of_parent(settings)
     try:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from petstore.server.signals import TAKEN, WITHOUT_MEANING, SignalPipe
+from petstore.server.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGIO  # tells a worker to stop because another one takes its place
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # of a worker; blocked until it handles them
@@ -205,8 +205,7 @@ def _run_child(work: Callable[[], int], signals: SignalPipe, parent: int) -> Non
     code = 1
     try:
         signals.close()
-        for number in (signal.SIGHUP, *WITHOUT_MEANING):
-            signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, STOP_SIGNALS)
         _die_with_parent()
