@@ -32,10 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let the first worker alone measure what imports run: the others import the same."""
+    """Let the first worker alone measure what imports run: the others import the same.
+
+    Search for no garbage meanwhile: what is made stays to the end, modules and thousands of tests.
+    """
     others = getattr(session.config, "workerinput", {}).get("workerid", "gw0") != "gw0"
+    gc.disable()
     with unmeasured() if others else nullcontext():
-        return (yield)
+        collected = yield
+    _collect_and_freeze()
+    gc.enable()
+    return collected
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,11 +56,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 pytest_sessionfinish = keep_status
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector what stays to the end: modules, and thousands of collected tests.
-
-    Nothing here makes cycles by the thousand, so it need not search for them as often as by default.
-    """
+def _collect_and_freeze() -> None:
+    """Spare the next collections what is still used. Nothing here makes cycles by the thousand, so they need
+    not be searched for as often as by default."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -68,14 +73,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_left_open() -> Iterator[None]:
-    """What a module's tests leave open is an error at its end, not when memory happens to be collected.
-
-    What is still used then is for the whole session: the next collection does not go through it again.
-    """
+    """What a module's tests leave open is an error at its end, not when memory happens to be collected."""
     yield
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    _collect_and_freeze()
 
 
 @pytest.fixture

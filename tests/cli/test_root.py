@@ -145,14 +145,14 @@ class TestOpenapi:
     def test_both_notations(self, cli: Cli) -> None:
         """YAML unless JSON is asked for, and the same document."""
         document, shown = json.loads(cli.ok("openapi", "--json")), cli.ok("openapi")
-        assert yaml.safe_load(shown) == document
+        assert yaml.load(shown, yaml.CSafeLoader) == document
         assert document["openapi"].startswith("3.1")
         assert shown.endswith("\n")
 
     def test_servers_of_the_settings(self, cli: Cli) -> None:
         """What is printed can be handed to clients as it is."""
         cli.settings["PETSTORE_BASE_URL"] = "https://api.shop.example/v1"
-        document = yaml.safe_load(cli.ok("openapi"))
+        document = json.loads(cli.ok("openapi", "--json"))
         assert document["servers"][0]["url"] == "https://api.shop.example/v1"
 
 
