@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -46,12 +47,23 @@ TESTED = "webhook.tested"
 SHARED = ("pet", "category", STORE)
 
 
+class Shape(Enum):
+    """What `data` has. Null is a member that was or is not there."""
+
+    NOTHING = "nothing"
+    ADDITION = "the id and all members"
+    STATEMENT = "the members of the example"
+    CHANGE = "the id, the members that changed, and as previous what they were"
+    REMOVAL = "the id, and as previous all members"
+
+
 class EventType(msgspec.Struct, frozen=True):
     """A type of event, the types of the entries that it is made of, and what it says, as a sentence."""
 
     name: str
     entries: tuple[str, ...]
     what: str
+    shape: Shape = Shape.CHANGE
 
     @property
     def subject(self) -> str:
@@ -69,11 +81,11 @@ class EventType(msgspec.Struct, frozen=True):
 
 
 TYPES = (
-    EventType("pet.created", ("pet.added",), "An animal was added."),
+    EventType("pet.created", ("pet.added",), "An animal was added.", Shape.ADDITION),
     EventType("pet.updated", ("pet.changed",), "An animal has another name, category or status."),
-    EventType("pet.deleted", ("pet.removed",), "An animal was removed."),
+    EventType("pet.deleted", ("pet.removed",), "An animal was removed.", Shape.REMOVAL),
     EventType("category.updated", ("category.named",), "A category got, changed or lost its name."),
-    EventType("order.created", ("order.placed",), "An order of your account was placed."),
+    EventType("order.created", ("order.placed",), "An order of your account was placed.", Shape.ADDITION),
     EventType(
         "order.updated",
         ("order.approved", "order.delivered", "order.cancelled", "order.changed"),
@@ -87,36 +99,42 @@ TYPES = (
     EventType("account.suspended", ("account.suspended",), "The operator has suspended your account."),
     EventType("account.resumed", ("account.resumed",), "The suspension of your account has ended."),
     EventType("account.closed", ("account.closed",), "The operator has closed your account."),
-    EventType("key.issued", ("key.issued",), "Your account has a new key."),
+    EventType("key.issued", ("key.issued",), "Your account has a new key.", Shape.ADDITION),
     EventType("key.rotated", ("key.rotated",), "A key was replaced by another one, and expires."),
     EventType("key.revoked", ("key.revoked",), "A key was revoked."),
-    EventType("key.expiring", ("key.expiring",), "A key expires within 14 days, and again within 3."),
+    EventType(
+        "key.expiring",
+        ("key.expiring",),
+        "A key expires within 14 days, and again within 3.",
+        Shape.STATEMENT,
+    ),
     EventType("key.banned", ("key.banned",), "A key is banned for a while: it went on after many refusals."),
     EventType("key.unbanned", ("key.unbanned",), "The operator has lifted a key's ban."),
     EventType(
         "limit.approaching",
         ("account.limit_approaching",),
         "Your account has used 80 % of its requests of a UTC day.",
+        Shape.STATEMENT,
     ),
     EventType(
         "limit.reached",
         ("account.limit_reached",),
         "A request was refused: your account has used all its requests of a UTC day.",
+        Shape.STATEMENT,
     ),
     EventType(
         "webhook.disabled",
         ("webhook.disabled",),
         "A webhook was disabled: by you or the operator, after five days of failures, or by its answer 410.",
     ),
-    EventType("webhook.test", (TESTED,), "A test of this one webhook, which asked for it."),
+    EventType("webhook.test", (TESTED,), "A test of this one webhook, which asked for it.", Shape.STATEMENT),
     EventType(
         "store.restored",
         ("store.restored",),
         "The store was restored from a copy, and may lack its last changes. List the animals anew.",
+        Shape.NOTHING,
     ),
 )
-# What they say is new, and nothing was there before.
-_WHOLE = (".created", ".issued", ".expiring", ".approaching", ".reached", ".test")
 BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
 # Which events a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
 PATTERNS = {
@@ -186,22 +204,18 @@ def read_event_id(text: str) -> tuple[str, int] | None:
 
 
 def event_of(data_set: str, entry: Entry) -> Event | None:
-    """What clients see of an entry that has a type; None where nothing of it is public.
-
-    `data` has the id and the members that an addition has or that changed, and as `previous` what they were.
-    Null is a member that was or is not there.
-    """
+    """What clients see of an entry that has a type; None where nothing of it is public."""
     kind = BY_ENTRY[entry.type]
     public = _PUBLIC[kind.subject]
     before, after = (_shown(members, public) for members in (entry.before, entry.after))
     if not before and not after and public and entry.type != TESTED:
         return None
     data: dict[str, Any] = {"id": entry.subject_id} if public else {}
-    if kind.name.endswith(_WHOLE):
+    if kind.shape in (Shape.ADDITION, Shape.STATEMENT):
         data |= after
-    elif kind.name.endswith(".deleted"):
+    elif kind.shape is Shape.REMOVAL:
         data["previous"] = before
-    elif public:
+    elif kind.shape is Shape.CHANGE:
         changed = [name for name in public if name in before or name in after]
         data |= {name: after.get(name) for name in changed}
         data["previous"] = {name: before.get(name) for name in changed}

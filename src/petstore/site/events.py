@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import groupby
-from typing import Any
 
 import msgspec
 
@@ -49,18 +48,5 @@ def contents(groups: list[Group]) -> list[Heading]:
 
 
 def _kind(kind: EventType) -> Kind:
-    event = example(kind)
-    text = json.dumps(msgspec.to_builtins(event), indent=2, ensure_ascii=False)
-    return Kind(kind.name, kind.what, _data(kind, event.data), text)
-
-
-def _data(kind: EventType, data: dict[str, Any]) -> str:
-    if not data:
-        return "nothing"
-    if kind.name.endswith((".created", ".issued")):
-        return "the id and all members"
-    if "previous" not in data:
-        return "the members of the example"
-    if data.keys() == {"id", "previous"}:
-        return "the id, and as previous all members"
-    return "the id, the members that changed, and as previous what they were"
+    text = json.dumps(msgspec.to_builtins(example(kind)), indent=2, ensure_ascii=False)
+    return Kind(kind.name, kind.what, kind.shape.value, text)
