@@ -57,7 +57,7 @@ def rooms(modules: list[str]) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-def told(modules: list[str]) -> str:
+def in_one_line(modules: list[str]) -> str:
     """The road in one line."""
     return f"{len(modules)} modules in {len(rooms(modules))} rooms: {' > '.join(modules)}"
 
@@ -108,5 +108,5 @@ ROOMS = 8
 def test_a_request_enters_few_modules(name: str) -> None:
     """A reader of one request opens so many files at most. Lower the number when the road becomes shorter."""
     modules = walk()[name]
-    assert len(modules) <= MODULES[name], told(modules)
-    assert len(rooms(modules)) <= ROOMS, told(modules)
+    assert len(modules) <= MODULES[name], in_one_line(modules)
+    assert len(rooms(modules)) <= ROOMS, in_one_line(modules)

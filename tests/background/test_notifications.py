@@ -9,7 +9,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from petstore.background.facts import Teller
+from petstore.background.facts import FactRecorder
 from petstore.background.retention import remove_old
 from petstore.core import notifications
 from petstore.core.durations import DAY_MS, SECOND_MS
@@ -54,19 +54,19 @@ class World:
             self.keys[name] = await self.service.issue(name, label=f"till of {name}")
             await contact(self.store, name)
         await contact(self.store, "anna", subject="person")
-        await self.tell()
+        await self.record_facts()
         await self.post.after()
         assert self.mail.taken() == []
 
-    async def tell(self) -> None:
+    async def record_facts(self) -> None:
         """What a background process finds in counters, keys and days: as often as it looks."""
         for _ in range(2):
-            await Teller(self.store.facts, self.clock, REMOVAL_AT_MS).look()
-            await self.store.facts.tell_timed(REMOVAL_AT_MS)
+            await FactRecorder(self.store.facts, self.clock, REMOVAL_AT_MS).look()
+            await self.store.facts.record_timed(REMOVAL_AT_MS)
 
     async def go_to(self, at_ms: int) -> None:
         self.clock.ms = at_ms
-        await self.tell()
+        await self.record_facts()
         await self.post.after()
 
 
@@ -91,12 +91,12 @@ async def expires(world: World) -> None:
 
 async def bans(world: World) -> None:
     await world.service.earn_a_ban(world.keys["shop"])
-    await world.tell()
+    await world.record_facts()
 
 
 async def uses(world: World, requests: int) -> None:
     await world.service.ask(world.keys["small"], requests)
-    await world.tell()
+    await world.record_facts()
 
 
 async def disables(world: World) -> None:

@@ -76,8 +76,8 @@ async def _happen(shop: Shop) -> None:
     )
     await store.deliveries.test(webhook.id, ACTOR, account.id)
     await store.webhooks.change(webhook.id, WebhookChange(enabled=False), ACTOR)
-    await store.facts.tell_counted()
-    await store.facts.tell_timed(2 * clock.ms)
+    await store.facts.record_counted()
+    await store.facts.record_timed(2 * clock.ms)
 
 
 def _check(shown: dict[str, Any], written: list[dict[str, Any]], is_whole: bool) -> None:

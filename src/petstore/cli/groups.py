@@ -129,12 +129,12 @@ def explain(error: Exception) -> int:
 
     if isinstance(error, click.Abort):
         return EXIT_INTERRUPTED
-    message, code = _told(error)
+    message, code = _message_and_code(error)
     echo_err(f"petstore: {' '.join(message.split())}")  # one line, also when it quotes several
     return code
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _message_and_code(error: Exception) -> tuple[str, int]:
     """The message and the exit code of an error. An unexpected one is raised again."""
     from petstore.core.errors import OperatorError, PetstoreError, StoreDamaged, StoreReadOnly, Unavailable
 

@@ -30,7 +30,7 @@ from petstore.server.notify import Notifier
 from petstore.server.process import BACKGROUND, FINISH_SECONDS_MAX, Report, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.signals import WITHOUT_MEANING
-from petstore.server.starting import ShowFirst, fitted, prepare, tell_of_console
+from petstore.server.starting import ShowFirst, fitted, log_console_off, prepare
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, ops
 
@@ -177,7 +177,7 @@ class Serving:
         self._settings = fitted(settings, administration.backend_of(settings), self._settings.database_pool)
         ops.start_log_of_parent(self._settings)
         if had_console:
-            tell_of_console(self._settings)
+            log_console_off(self._settings)
         for name in SET_UP_AT_START:
             if getattr(new, name) != getattr(self._configured, name):
                 setting, kept = f"PETSTORE_{name.upper()}", getattr(self._settings, name)

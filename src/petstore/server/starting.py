@@ -93,7 +93,7 @@ async def _use(settings: Settings, backend: Backend, clock: Clock, show_first: S
         await administration.claim_counters(settings)
         await _warn_of_separate_counters(settings, store)
         here = _log_address(settings)
-        tell_of_console(settings)
+        log_console_off(settings)
         _advise_base_url(settings)
         if await store.is_empty():
             await _issue_first_key(settings, store, here, show_first)
@@ -147,7 +147,7 @@ def _log_address(settings: Settings) -> str:
     return here
 
 
-def tell_of_console(settings: Settings) -> None:
+def log_console_off(settings: Settings) -> None:
     """Log why `auto` leaves the console off, and what turns it on."""
     if settings.console != "auto" or settings.has_console:
         return

@@ -80,8 +80,8 @@ _DEPRECATED = statement(
     "SELECT a.id, CAST(sum(u.deprecated) AS bigint) FROM usage_days u JOIN accounts a ON a.id = u.account_id"
     f" WHERE u.deprecated > 0 AND u.day >= $1 AND {IS_IN_USE} GROUP BY a.id"
 )
-_TOLD = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1 AND $2")
-_TELL = statement(
+_FIND = statement("SELECT of_ms, kind, subject FROM facts WHERE of_ms BETWEEN $1 AND $2")
+_ADD = statement(
     "INSERT INTO facts (of_ms, kind, subject) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING of_ms"
 )
 _FORGET = removal("facts", "of_ms, kind, subject", "of_ms < $1")
@@ -104,21 +104,21 @@ class Fact(NamedTuple):
 
 
 class Facts(Repository):
-    """The facts of a store. Several processes may tell them at once: each fact has one entry."""
+    """The facts of a store. Several processes may record them at once: each fact has one entry."""
 
     @read
     def state(self) -> Script[object]:
         """While it is the same, nothing was written."""
         return (yield _STATE, ())[0][0]
 
-    async def tell_counted(self) -> None:
+    async def record_counted(self) -> None:
         """Write the entries of bans, and of the limits of the present day."""
-        await self._tell(await self._counted(self._clock.now_ms()))
+        await self._record(await self._counted(self._clock.now_ms()))
 
-    async def tell_timed(self, removal_at_ms: int) -> None:
+    async def record_timed(self, removal_at_ms: int) -> None:
         """Write the entries of keys that expire soon, of a day that has just ended, and of calls of the
         operation that ends at `removal_at_ms`; forget old facts."""
-        await self._tell(await self._timed(self._clock.now_ms(), removal_at_ms))
+        await self._record(await self._timed(self._clock.now_ms(), removal_at_ms))
         await remove_all(self._database, _FORGET, self._clock.now_ms() - _KEPT_MS)
 
     @read
@@ -134,7 +134,7 @@ class Facts(Repository):
             found += yield from _limits(now_ms // DAY_MS - 1, _USED_YESTERDAY)
         return found
 
-    async def _tell(self, facts: list[Fact]) -> None:
+    async def _record(self, facts: list[Fact]) -> None:
         """In an order in which no two processes wait for each other."""
         facts.sort(key=lambda fact: fact.key)
         for first in range(0, len(facts), _WRITTEN_AT_A_TIME):
@@ -143,7 +143,7 @@ class Facts(Repository):
     @write(NO_EFFECT)
     def _write(self, now_ms: int, facts: list[Fact]) -> Script[None]:
         for fact in facts:
-            if (yield _TELL, fact.key):
+            if (yield _ADD, fact.key):
                 yield from record(now_ms, SERVICE, *fact[2:])
 
 
@@ -153,15 +153,15 @@ def _bans(now_ms: int) -> Script[list[Fact]]:
         Fact(until_ms, "key.banned", "key", key_id, "banned", before, {"bannedUntil": iso_moment(until_ms)})
         for key_id, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
     ]
-    return (yield from _untold(found))
+    return (yield from _unrecorded(found))
 
 
 def _limits(day: int, used_on: Statement) -> Script[list[Fact]]:
     of_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
     rows = yield used_on, (day,)
-    told = (yield from _told(of_ms, of_ms)) if rows else set()
-    near = [row for row in rows if (of_ms, _APPROACHING, row[0]) not in told]
-    full = [row for row in rows if row[2] >= row[1] and (of_ms, _REACHED, row[0]) not in told]
+    recorded = (yield from _recorded(of_ms, of_ms)) if rows else set()
+    near = [row for row in rows if (of_ms, _APPROACHING, row[0]) not in recorded]
+    full = [row for row in rows if row[2] >= row[1] and (of_ms, _REACHED, row[0]) not in recorded]
     refused = yield from _refused([row[0] for row in full], end_ms // SECOND_MS)
     reset_at = iso_moment(end_ms)
     return [
@@ -192,7 +192,7 @@ def _expiring(now_ms: int) -> Script[list[Fact]]:
         for key_id, label, expires_at_ms in (yield _EXPIRING, soon):
             after = {"label": label, "expiresAt": iso_moment(expires_at_ms)}
             found.append(Fact(expires_at_ms, f"key.expiring {days}", "key", key_id, "expiring", None, after))
-    return (yield from _untold(found))
+    return (yield from _unrecorded(found))
 
 
 def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
@@ -206,16 +206,16 @@ def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
         Fact(of_ms, kind, "account", account_id, _DEPRECATED_USED, None, same | {"calls": calls})
         for account_id, calls in rows
     ]
-    return (yield from _untold(found))
+    return (yield from _unrecorded(found))
 
 
-def _untold(found: list[Fact]) -> Script[list[Fact]]:
+def _unrecorded(found: list[Fact]) -> Script[list[Fact]]:
     if not found:
         return []
     moments = [fact.of_ms for fact in found]
-    told = yield from _told(min(moments), max(moments))
-    return [fact for fact in found if fact.key not in told]
+    recorded = yield from _recorded(min(moments), max(moments))
+    return [fact for fact in found if fact.key not in recorded]
 
 
-def _told(first_ms: int, last_ms: int) -> Script[set[tuple[int, str, int]]]:
-    return {tuple(row) for row in (yield _TOLD, (first_ms, last_ms))}
+def _recorded(first_ms: int, last_ms: int) -> Script[set[tuple[int, str, int]]]:
+    return {tuple(row) for row in (yield _FIND, (first_ms, last_ms))}

@@ -1,4 +1,4 @@
-"""Joins the background process: its store, its jobs, the facts that it tells, what it sends and removes."""
+"""Joins the background process: its store, its jobs, the facts that it records, what it sends and removes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 from petstore import __version__
 from petstore.background import jobs, retention, search
 from petstore.background.deliverer import Deliverer
-from petstore.background.facts import Teller
+from petstore.background.facts import FactRecorder
 from petstore.background.imports import Imports
 from petstore.background.mailing import Mailer
 from petstore.background.notifier import Notifier
@@ -45,7 +45,7 @@ async def carry_out_jobs(
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
         group.create_task(jobs.run(opened.jobs, [Imports(opened), TakesBack(opened)]))
-        group.create_task(Teller(opened.facts, clock, settings.removal_at_ms).run())
+        group.create_task(FactRecorder(opened.facts, clock, settings.removal_at_ms).run())
         if settings.has_console:  # which alone searches
             group.create_task(search.run(opened.search, clock))
         if settings.deliveries:

@@ -1,4 +1,4 @@
-"""Facts that are no changes of either store: which are told, to whom, and each of them once."""
+"""Facts that are no changes of either store: which are recorded, for whom, and each of them once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from petstore.background.facts import Teller
+from petstore.background.facts import FactRecorder
 from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS, HOUR_MS
 from petstore.core.events import EventQuery, read_types
@@ -75,11 +75,11 @@ async def service(store: Store, clock: ManualClock) -> Service:
 
 async def look(store: Store, clock: ManualClock) -> None:
     """All looks of a background process that begins now."""
-    await Teller(store.facts, clock, REMOVAL_AT_MS).look()
-    await store.facts.tell_timed(REMOVAL_AT_MS)
+    await FactRecorder(store.facts, clock, REMOVAL_AT_MS).look()
+    await store.facts.record_timed(REMOVAL_AT_MS)
 
 
-async def told(store: Store) -> list[str]:
+async def recorded(store: Store) -> list[str]:
     """The types of the entries that the service itself wrote."""
     return [entry.type for entry in await entries(store) if entry.actor == "service"]
 
@@ -102,11 +102,11 @@ async def test_each_is_told_once_whoever_looks_and_however_often(
     clock.ms = expires_at_ms - 14 * DAY_MS
     await service.ask(await service.issue("small"), PER_DAY + 1)
     until = await service.earn_a_ban(free)
-    tellers = [Teller(store.facts, clock, REMOVAL_AT_MS) for store in stores]
+    recorders = [FactRecorder(store.facts, clock, REMOVAL_AT_MS) for store in stores]
     for _ in range(3):
         await asyncio.gather(
-            *(teller.look() for teller in tellers),
-            *(store.facts.tell_timed(REMOVAL_AT_MS) for store in stores),
+            *(recorder.look() for recorder in recorders),
+            *(store.facts.record_timed(REMOVAL_AT_MS) for store in stores),
         )
     for store in (backend.open(), *stores):
         await look(store, clock)
@@ -120,7 +120,7 @@ async def test_each_is_told_once_whoever_looks_and_however_often(
     assert await seen(service.store, 2) == [
         ("key.banned", {"id": 1, "bannedUntil": until, "previous": {"bannedUntil": None}})
     ]
-    assert len(await told(service.store)) == 4
+    assert len(await recorded(service.store)) == 4
 
 
 async def test_a_day_is_told_at_its_80th_hundredth_and_at_the_first_refusal(
@@ -142,7 +142,7 @@ async def test_a_day_is_told_at_its_80th_hundredth_and_at_the_first_refusal(
             await service.ask(key, more)
             await look(service.store, clock)
             expected += new
-            assert await told(service.store) == expected, more
+            assert await recorded(service.store) == expected, more
         clock.advance(24 * 3_600)
 
 
@@ -154,12 +154,12 @@ async def test_a_refusal_by_the_minute_is_none_of_the_day(service: Service, cloc
     clock.advance(60)
     await service.ask(key, PER_DAY // 2)
     await look(service.store, clock)
-    assert await told(service.store) == ["account.limit_approaching"]
+    assert await recorded(service.store) == ["account.limit_approaching"]
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", 8, PER_DAY), ACTOR)
     clock.ms += 2 * DAY_MS - clock.ms % DAY_MS - 10_000
     await service.ask(key, 9)
     await look(service.store, clock)
-    assert await told(service.store) == ["account.limit_approaching"] * 2
+    assert await recorded(service.store) == ["account.limit_approaching"] * 2
 
 
 @through_pgbouncer_too
@@ -173,13 +173,13 @@ async def test_the_last_seconds_of_a_day_are_told_on_the_next(service: Service, 
     clock.ms = midnight_ms + 60_000
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", 1, PER_DAY), ACTOR)
     await service.ask(key, 2)
-    await Teller(service.store.facts, clock, REMOVAL_AT_MS).look()
-    assert await told(service.store) == []
+    await FactRecorder(service.store.facts, clock, REMOVAL_AT_MS).look()
+    assert await recorded(service.store) == []
     for _ in range(2):
         await look(service.store, clock)
         reset_at = {data["resetAt"] for _, data in await seen(service.store, 1)}
         assert reset_at == {iso_moment(midnight_ms)}
-        assert await told(service.store) == ["account.limit_approaching", "account.limit_reached"]
+        assert await recorded(service.store) == ["account.limit_approaching", "account.limit_reached"]
 
 
 async def test_a_day_that_ended_an_hour_ago_is_no_news(service: Service, clock: ManualClock) -> None:
@@ -187,24 +187,24 @@ async def test_a_day_that_ended_an_hour_ago_is_no_news(service: Service, clock: 
     await service.ask(await service.issue("small"), PER_DAY + 1)
     clock.ms += DAY_MS - clock.ms % DAY_MS + HOUR_MS
     await look(service.store, clock)
-    assert await told(service.store) == []
+    assert await recorded(service.store) == []
 
 
 async def test_a_ban_after_a_pardon_is_another_one(service: Service, clock: ManualClock) -> None:
-    """One that was lifted before anybody looked is not told: its end was."""
+    """One that was lifted before anybody looked is not recorded: its end was."""
     key = await service.issue("free")
     await service.earn_a_ban(key)
     of_before = await service.store.counters.load(clock.ms)
     await service.store.keys.pardon(1, ACTOR)
     for _ in range(2):  # the second time after a process that has not heard of the pardon
         await look(service.store, clock)
-        assert await told(service.store) == []
+        assert await recorded(service.store) == []
         await service.store.counters.save(of_before, UsageChanges())
     for bans in (1, 2):
         clock.advance(60)
         await service.earn_a_ban(key)
         await look(service.store, clock)
-        assert await told(service.store) == ["key.banned"] * bans
+        assert await recorded(service.store) == ["key.banned"] * bans
         await service.store.keys.pardon(1, ACTOR)
 
 
@@ -214,11 +214,11 @@ async def test_a_ban_that_has_ended_meanwhile_is_told(service: Service, clock: M
     await service.earn_a_ban(key)
     clock.advance(3_600)
     await look(service.store, clock)
-    assert await told(service.store) == ["key.banned"]
+    assert await recorded(service.store) == ["key.banned"]
     await service.earn_a_ban(key)
     clock.advance(25 * 3_600)
     await look(service.store, clock)
-    assert await told(service.store) == ["key.banned"]
+    assert await recorded(service.store) == ["key.banned"]
 
 
 @pytest.mark.parametrize("end", ["suspend", "close", "revoke"])
@@ -237,7 +237,7 @@ async def test_nothing_is_told_of_what_has_no_access(service: Service, clock: Ma
             await getattr(store.accounts, end)(account, ACTOR)
     await look(store, clock)
     limits = ["account.limit_approaching", "account.limit_reached"]
-    assert await told(store) == (limits if end == "revoke" else [])
+    assert await recorded(store) == (limits if end == "revoke" else [])
 
 
 class TestExpiry:
@@ -258,7 +258,7 @@ class TestExpiry:
         ]:
             clock.ms = expires_at_ms - left_ms
             await look(service.store, clock)
-            assert await told(service.store) == ["key.expiring"] * count, left_ms
+            assert await recorded(service.store) == ["key.expiring"] * count, left_ms
 
     async def test_one_event_is_enough_after_a_long_pause(self, service: Service, clock: ManualClock) -> None:
         """Nobody looked at the 14th day before the end."""
@@ -266,10 +266,10 @@ class TestExpiry:
         await service.issue("free", expires_at_ms=expires_at_ms)
         clock.ms = expires_at_ms - 2 * DAY_MS
         await look(service.store, clock)
-        assert await told(service.store) == ["key.expiring"]
+        assert await recorded(service.store) == ["key.expiring"]
 
     async def test_a_new_key_is_not_told_to_who_made_it(self, service: Service, clock: ManualClock) -> None:
-        """One of ten days is told three days before its end only, one of two days never."""
+        """One of ten days is recorded three days before its end only, one of two days never."""
         for days in (2, 10):
             await service.issue("free", expires_at_ms=clock.ms + days * DAY_MS)
         for _ in range(10):
@@ -291,16 +291,16 @@ class TestExpiry:
 async def test_an_entry_and_its_fact_are_one_transaction(
     service: Service, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look that fails in between has told nothing, and the next one tells it."""
+    """A look that fails in between has recorded nothing, and the next one records it."""
     await service.ask(await service.issue("small"), 8)
-    teller = Teller(service.store.facts, clock, REMOVAL_AT_MS)
+    recorder = FactRecorder(service.store.facts, clock, REMOVAL_AT_MS)
     with monkeypatch.context() as broken:
         broken.setattr(facts, "record", lambda *_: (_ for _ in ()).throw(RuntimeError))
         with pytest.raises(RuntimeError):
-            await teller.look()
-    assert await told(service.store) == []
-    await teller.look()
-    assert await told(service.store) == ["account.limit_approaching"]
+            await recorder.look()
+    assert await recorded(service.store) == []
+    await recorder.look()
+    assert await recorded(service.store) == ["account.limit_approaching"]
 
 
 async def test_the_counters_are_read_after_a_write_only(
@@ -308,28 +308,28 @@ async def test_the_counters_are_read_after_a_write_only(
 ) -> None:
     """An idle service reads one number; on PostgreSQL it is that of all databases of the server."""
     reads = 0
-    tell = service.store.facts.tell_counted
+    record_counted = service.store.facts.record_counted
 
     async def counted() -> None:
         nonlocal reads
         reads += 1
-        await tell()
+        await record_counted()
 
-    monkeypatch.setattr(service.store.facts, "tell_counted", counted)
-    teller = Teller(service.store.facts, clock, REMOVAL_AT_MS)
+    monkeypatch.setattr(service.store.facts, "record_counted", counted)
+    recorder = FactRecorder(service.store.facts, clock, REMOVAL_AT_MS)
     key = await service.issue("small")
-    await teller.look()
+    await recorder.look()
     for _ in range(3):
-        await teller.look()
+        await recorder.look()
     if backend.exact_versions:
         assert reads == 1
     await service.ask(key, 8)
-    await teller.look()
-    assert await told(service.store) == ["account.limit_approaching"]
+    await recorder.look()
+    assert await recorded(service.store) == ["account.limit_approaching"]
 
 
-async def test_a_week_that_ends_with_its_month_is_told_too(store: Store, clock: ManualClock) -> None:
-    """Of the deprecated operation: August 2031 was told before its last month, and ends with a Sunday."""
+async def test_a_week_that_ends_with_its_month_is_recorded_too(store: Store, clock: ManualClock) -> None:
+    """Of the deprecated operation: August 2031 was recorded before its last month, and ends with a Sunday."""
     await store.accounts.add("shop", FREE, ACTOR)
     first_ms, removal_ms = (1_000 * int(datetime.fromisoformat(text).timestamp()) for text in MONTH_AND_END)
     for day in (0, 1, 25, 26):
@@ -337,7 +337,7 @@ async def test_a_week_that_ends_with_its_month_is_told_too(store: Store, clock: 
         meter = UsageMeter()
         meter.count(1, 1, clock.ms, allowed=True, deprecated=True)
         await store.counters.save(LimiterState(), meter.drain())
-        await store.facts.tell_timed(removal_ms)
+        await store.facts.record_timed(removal_ms)
     since = [entry.after["since"] for entry in await entries(store) if entry.after and "since" in entry.after]
     assert since == ["2031-08-01", "2031-07-28", "2031-08-25"]
 
@@ -352,7 +352,7 @@ async def test_a_ban_of_a_week_is_told_once(service: Service, clock: ManualClock
     for _ in range(9):
         await look(service.store, clock)
         clock.ms += DAY_MS
-    assert await told(service.store) == ["key.banned"]
+    assert await recorded(service.store) == ["key.banned"]
 
 
 async def test_old_facts_are_forgotten(backend: SharedData, service: Service, clock: ManualClock) -> None:
@@ -366,7 +366,7 @@ async def test_old_facts_are_forgotten(backend: SharedData, service: Service, cl
     clock.advance(0.001)
     await look(service.store, clock)
     assert backend.execute(count)[0][0] == 0
-    assert len(await told(service.store)) == 2
+    assert len(await recorded(service.store)) == 2
 
 
 async def test_many_are_told_in_several_transactions(
@@ -380,5 +380,6 @@ async def test_many_are_told_in_several_transactions(
         await service.ask(await service.issue(f"account-{number}"), PER_DAY + 1)
     await look(service.store, clock)
     assert (
-        sorted(await told(service.store)) == ["account.limit_approaching"] * 5 + ["account.limit_reached"] * 5
+        sorted(await recorded(service.store))
+        == ["account.limit_approaching"] * 5 + ["account.limit_reached"] * 5
     )

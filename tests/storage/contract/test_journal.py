@@ -234,7 +234,7 @@ READS = {
     # It writes an entry, and changes no object: test_events.py.
     "events.note_restore",
     # They write entries of facts, and change no object: test_facts.py.
-    *("facts.state", "facts.tell_counted", "facts.tell_timed"),
+    *("facts.state", "facts.record_counted", "facts.record_timed"),
     *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
     # It writes an entry, and changes no object: test_imports.py.
     "uploads.say_columns",

@@ -91,7 +91,7 @@ class TestPassedBy:
                 "created_at_ms = {now} WHERE account_id = 2",
                 lambda s: s.purge(ManualClock().ms),
             ),
-            ("facts", "SELECT g, 'x', 1", "of_ms = {now} WHERE of_ms = 2", lambda s: s.facts.tell_timed(0)),
+            ("facts", "SELECT g, 'x', 1", "of_ms = {now} WHERE of_ms = 2", lambda s: s.facts.record_timed(0)),
         ],
         ids=["tries", "keys", "facts"],
     )
