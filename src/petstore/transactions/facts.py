@@ -87,8 +87,8 @@ _ADD = statement(
 _FORGET = removal("facts", "of_ms, kind, subject", "of_ms < $1")
 
 
-class Fact(NamedTuple):
-    """A fact by its moment and kind in the table, and its entry."""
+class NewFact(NamedTuple):
+    """A fact to be recorded: its moment and kind in the table, and its entry."""
 
     of_ms: int  # the end of the ban or the key, the beginning of the day
     kind: str
@@ -122,41 +122,43 @@ class Facts(Repository):
         await remove_all(self._database, _FORGET, self._clock.now_ms() - _KEPT_MS)
 
     @read
-    def _counted(self, now_ms: int) -> Script[list[Fact]]:
+    def _counted(self, now_ms: int) -> Script[list[NewFact]]:
         bans = yield from _bans(now_ms)
         return bans + (yield from _limits(now_ms // DAY_MS, _USED_TODAY))
 
     @read
-    def _timed(self, now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
+    def _timed(self, now_ms: int, removal_at_ms: int) -> Script[list[NewFact]]:
         found = yield from _expiring(now_ms)
         found += yield from _deprecated(now_ms, removal_at_ms)
         if now_ms % DAY_MS < _LATE_MS:
             found += yield from _limits(now_ms // DAY_MS - 1, _USED_YESTERDAY)
         return found
 
-    async def _record(self, facts: list[Fact]) -> None:
+    async def _record(self, facts: list[NewFact]) -> None:
         """In an order in which no two processes wait for each other."""
-        facts.sort(key=lambda fact: fact.key)
+        facts.sort(key=lambda each: each.key)
         for first in range(0, len(facts), _WRITTEN_AT_A_TIME):
             await self._write(facts[first : first + _WRITTEN_AT_A_TIME])
 
     @write(NO_EFFECT)
-    def _write(self, now_ms: int, facts: list[Fact]) -> Script[None]:
-        for fact in facts:
-            if (yield _ADD, fact.key):
-                yield from record(now_ms, SERVICE, *fact[2:])
+    def _write(self, now_ms: int, facts: list[NewFact]) -> Script[None]:
+        for each in facts:
+            if (yield _ADD, each.key):
+                yield from record(now_ms, SERVICE, *each[2:])
 
 
-def _bans(now_ms: int) -> Script[list[Fact]]:
+def _bans(now_ms: int) -> Script[list[NewFact]]:
     before = {"bannedUntil": None}
     found = [
-        Fact(until_ms, "key.banned", "key", key_id, "banned", before, {"bannedUntil": iso_moment(until_ms)})
+        NewFact(
+            until_ms, "key.banned", "key", key_id, "banned", before, {"bannedUntil": iso_moment(until_ms)}
+        )
         for key_id, until_ms in (yield _BANS, (now_ms - _BANS_MS,))
     ]
     return (yield from _unrecorded(found))
 
 
-def _limits(day: int, used_on: Statement) -> Script[list[Fact]]:
+def _limits(day: int, used_on: Statement) -> Script[list[NewFact]]:
     of_ms, end_ms = day * DAY_MS, (day + 1) * DAY_MS
     rows = yield used_on, (day,)
     recorded = (yield from _recorded(of_ms, of_ms)) if rows else set()
@@ -165,7 +167,7 @@ def _limits(day: int, used_on: Statement) -> Script[list[Fact]]:
     refused = yield from _refused([row[0] for row in full], end_ms // SECOND_MS)
     reset_at = iso_moment(end_ms)
     return [
-        Fact(
+        NewFact(
             of_ms, kind, "account", row[0], kind, None, {"limit": row[1], "used": row[2], "resetAt": reset_at}
         )
         for kind, those in ((_APPROACHING, near), (_REACHED, full))
@@ -184,18 +186,20 @@ def _refused(account_ids: list[int], reset_at: int) -> Script[set[int]]:
     return refused
 
 
-def _expiring(now_ms: int) -> Script[list[Fact]]:
+def _expiring(now_ms: int) -> Script[list[NewFact]]:
     """Of each number of days those above the next smaller one."""
     found = []
     for days, above in zip(EXPIRING_DAYS, (*EXPIRING_DAYS[1:], 0), strict=True):
         soon = now_ms + above * DAY_MS, now_ms + days * DAY_MS, days * DAY_MS
         for key_id, label, expires_at_ms in (yield _EXPIRING, soon):
             after = {"label": label, "expiresAt": iso_moment(expires_at_ms)}
-            found.append(Fact(expires_at_ms, f"key.expiring {days}", "key", key_id, "expiring", None, after))
+            found.append(
+                NewFact(expires_at_ms, f"key.expiring {days}", "key", key_id, "expiring", None, after)
+            )
     return (yield from _unrecorded(found))
 
 
-def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
+def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[NewFact]]:
     """Once a month in the last year, once a week in the last month."""
     begins, ends = reminder_days(now_ms // DAY_MS, removal_at_ms // DAY_MS)
     rows = (yield _DEPRECATED, (begins,)) if begins < ends else []
@@ -203,18 +207,18 @@ def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[Fact]]:
     kind = f"{_DEPRECATED_USED} {ends - begins}"  # a month and its last week may end together
     same = {"operation": DEPRECATED, "since": iso_day(begins), "endsAt": iso_moment(removal_at_ms)}
     found = [
-        Fact(of_ms, kind, "account", account_id, _DEPRECATED_USED, None, same | {"calls": calls})
+        NewFact(of_ms, kind, "account", account_id, _DEPRECATED_USED, None, same | {"calls": calls})
         for account_id, calls in rows
     ]
     return (yield from _unrecorded(found))
 
 
-def _unrecorded(found: list[Fact]) -> Script[list[Fact]]:
+def _unrecorded(found: list[NewFact]) -> Script[list[NewFact]]:
     if not found:
         return []
-    moments = [fact.of_ms for fact in found]
+    moments = [each.of_ms for each in found]
     recorded = yield from _recorded(min(moments), max(moments))
-    return [fact for fact in found if fact.key not in recorded]
+    return [each for each in found if each.key not in recorded]
 
 
 def _recorded(first_ms: int, last_ms: int) -> Script[set[tuple[int, str, int]]]:
