@@ -20,10 +20,10 @@ __all__ = ["store_of_each"]
 async def note(shop: Shop, *tries: Try, webhook_id: int = 1, again: Sequence[Repetition] = ()) -> None:
     """What a deliverer notes of tries."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
-    endpoints = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).endpoints}
-    place, standing = endpoints[webhook_id].after, endpoints[webhook_id].standing
+    webhooks = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).webhooks}
+    place, standing = webhooks[webhook_id].after, webhooks[webhook_id].standing
     settled = Settled(place, standing, list(tries), list(again), [])
-    assert await shop.store.deliverers.settle(DELIVERER, endpoints[webhook_id], settled)
+    assert await shop.store.deliverers.settle(DELIVERER, webhooks[webhook_id], settled)
 
 
 def delivered(event_id: str, **other: Any) -> Try:

@@ -44,8 +44,8 @@ def without_secret(answer: Answer) -> dict[str, Any]:
 async def goes_on_after(shop: Shop) -> Bookmark:
     """The place of the one webhook that gets something."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
-    [endpoint] = (await shop.store.deliverers.owned(DELIVERER)).endpoints
-    place: Bookmark = endpoint.after
+    [webhook] = (await shop.store.deliverers.owned(DELIVERER)).webhooks
+    place: Bookmark = webhook.after
     return place
 
 

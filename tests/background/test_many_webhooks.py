@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore.background import deliverer
-from petstore.background.endpoints import Deliveries
+from petstore.background.delivery_queue import DeliveryQueue
 from petstore.core.durations import HOUR_MS, MINUTE_MS
 from petstore.core.webhooks import Webhook
 from petstore.storage.store import Store
@@ -45,14 +45,14 @@ async def test_who_waits_for_nothing_is_not_visited(
 ) -> None:
     """A look visits those alone that have something to repeat, and they are not forgotten."""
     visited: list[int] = []
-    wakes_at_ms = Deliveries.wakes_at_ms.fget  # type: ignore[attr-defined]
+    wakes_at_ms = DeliveryQueue.wakes_at_ms.fget  # type: ignore[attr-defined]
 
-    def noted(each: Deliveries) -> int | None:
-        visited.append(each.endpoint.id)
+    def noted(each: DeliveryQueue) -> int | None:
+        visited.append(each.webhook.id)
         found: int | None = wakes_at_ms(each)
         return found
 
-    monkeypatch.setattr(Deliveries, "wakes_at_ms", property(noted))
+    monkeypatch.setattr(DeliveryQueue, "wakes_at_ms", property(noted))
     await process.work()
     await process.look()
     visited.clear()
@@ -154,15 +154,15 @@ async def test_a_process_that_stood_still_during_visits_goes_on_at_once(
     """It does not rest for three times as long."""
     clock = ManualClock()
     running = Process(store, sender, clock).deliverer
-    tell = running._interested
+    interested = running._interested
 
     def stand_still(seen: Any) -> Any:
         clock.advance(MINUTE_MS / 1_000)
-        return tell(seen)
+        return interested(seen)
 
     monkeypatch.setattr(running, "_interested", stand_still)
     task = asyncio.create_task(running.run())
-    await until(lambda: any(each.is_idle and each.has_read_all for each in running._deliveries.values()))
+    await until(lambda: any(each.is_idle and each.has_read_all for each in running._queues.values()))
     assert running._visits_took > 0
     await add(store)
     await until(lambda: receiver.types() == ["pet.created"])
@@ -202,7 +202,7 @@ async def test_a_stop_waits_for_all_together(
         await process.look()
         await until(lambda: len(gate.waiting) == _MANY)
     assert await tasks_of(process.stop()) < _MANY
-    assert not any(each._task for each in process.deliverer._deliveries.values())
+    assert not any(each._task for each in process.deliverer._queues.values())
 
 
 @of_each_store

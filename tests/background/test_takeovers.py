@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
-from petstore.background import deliverer, endpoints
+from petstore.background import deliverer, delivery_queue
 from petstore.background.sending import Answer
 from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
@@ -135,7 +135,7 @@ class TestSharing:
         await add(store, 10)
         await one.look()
         await until(lambda: len(gate.waiting) == 7)
-        under_way = list(one.deliverer._deliveries[1]._under_way)
+        under_way = list(one.deliverer._queues[1]._under_way)
         gate.open()
         await until(lambda: sum(task.done() for task in under_way) == 7)
         await one.stop()
@@ -157,7 +157,7 @@ async def test_the_loop_survives_an_outage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of each call to the store in turn, before its work and after it: all arrives, first tries in order."""
-    monkeypatch.setattr(endpoints, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(delivery_queue, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "_IDLE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "LOOK_SECONDS", 0.0)
     parts = Flaky(store.deliverers), Flaky(store.events)
@@ -200,8 +200,8 @@ async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
 
     process = deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False)
     await process.look()
-    await until(lambda: all(each.is_idle for each in process._deliveries.values()))
-    assert len(process._deliveries) == 1_000
+    await until(lambda: all(each.is_idle for each in process._queues.values()))
+    assert len(process._queues) == 1_000
     await process.look()
     calls()
     for _ in range(5):

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from petstore.background.trying import Tools, Trying
-from petstore.core.deliverers import Endpoint
+from petstore.core.deliverers import OwnedWebhook
 from petstore.core.events import Bookmark, Position
 from petstore.core.webhooks import FURTHEST_MS, Repetition, Standing
 from tests.support.cases import every_case
@@ -24,11 +24,11 @@ def trying(clock: ManualClock, paused_ms: int, *, can_sign: bool = True) -> Tryi
     """A webhook that is paused for so long."""
     standing = Standing(paused_until_ms=clock.ms + paused_ms)
     place = Bookmark("0f3a9c2b5d7e", Position())
-    endpoint = Endpoint(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", place, standing)
+    webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", place, standing)
     seal: Any = SimpleNamespace(can_open=lambda _: can_sign)
     unused: Any = Mock()
     return Trying(
-        endpoint,
+        webhook,
         Tools("tests", unused, unused, unused, seal, clock, unused, asyncio.Semaphore(), unused),
     )
 

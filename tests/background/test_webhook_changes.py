@@ -205,7 +205,7 @@ class TestTurns:
         await until(lambda: len(gate.waiting) == 1)
         await add(store)
         await process.look()
-        await until(lambda: bool(deliverer._deliveries[1]._under_way))
+        await until(lambda: bool(deliverer._queues[1]._under_way))
         receiver.answer = answers(204)
         return gate
 
@@ -313,7 +313,7 @@ class TestReading:
             await settled(store)
             receiver.answer = answers(204)
             gate.open()
-            await until(lambda: all(each.is_idle for each in process.deliverer._deliveries.values()))
+            await until(lambda: all(each.is_idle for each in process.deliverer._queues.values()))
             await claim(*arguments, **options)
 
         monkeypatch.setattr(store.deliverers, "claim", slow)
@@ -396,7 +396,7 @@ class TestOutOfTurn:
         async def late(owner: str) -> Any:
             rows = await owned(owner)
             gate.open()
-            await until(lambda: process.deliverer._deliveries[1].is_idle)
+            await until(lambda: process.deliverer._queues[1].is_idle)
             return rows
 
         monkeypatch.setattr(store.deliverers, "owned", late)

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
-from petstore.core.deliverers import Endpoint, Settled
+from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.errors import EventsGone
 from petstore.core.events import Event, EventQuery, read_event_id
 from petstore.core.idempotency import Idempotency
@@ -73,8 +73,8 @@ async def deliver_one_of_two(store: Store) -> None:
     for name in ("one", "two", "three"):
         await store.pets.add(NewPet(name, 1), ACTOR)
     await store.pets.remove(8, ACTOR)
-    endpoint = await started(store, hook.id)
-    page = await store.events.page(EventQuery(2, 1, after=endpoint.after))
+    webhook = await started(store, hook.id)
+    page = await store.events.page(EventQuery(2, 1, after=webhook.after))
     failed, named = page.events[1], read_event_id(page.events[1].id)
     assert named is not None
     tries = [
@@ -82,13 +82,13 @@ async def deliver_one_of_two(store: Store) -> None:
         Try(failed.id, failed.type, 3, 4, None, "Nobody answered.", "", 5),
     ]
     found = Settled(page.after, Standing(1, 3, 4), tries, [Repetition(5, *named, 1)], [])
-    assert await store.deliverers.settle("deliverer", endpoint, found)
+    assert await store.deliverers.settle("deliverer", webhook, found)
 
 
-async def started(store: Store, webhook_id: int) -> Endpoint:
+async def started(store: Store, webhook_id: int) -> OwnedWebhook:
     """A webhook, once a deliverer has it."""
     await store.deliverers.claim("deliverer", [], is_alone=True)
-    return {each.id: each for each in (await store.deliverers.owned("deliverer")).endpoints}[webhook_id]
+    return {each.id: each for each in (await store.deliverers.owned("deliverer")).webhooks}[webhook_id]
 
 
 @pytest.fixture(scope="module")
@@ -301,12 +301,12 @@ def test_webhooks_go_on_where_they_stopped(shop: Cli, server: str) -> None:
     is sent again with the id that it had. Nothing that arrived comes again."""
 
     async def owed(store: Store) -> tuple[list[Event], list[Event | None]]:
-        endpoint = await started(store, 1)
-        found = EventQuery(100, 1, after=endpoint.after)
+        webhook = await started(store, 1)
+        found = EventQuery(100, 1, after=webhook.after)
         try:
             page = await store.events.page(found)
         except EventsGone:
-            after = await store.deliverers.go_on("deliverer", endpoint, endpoint.after)
+            after = await store.deliverers.go_on("deliverer", webhook, webhook.after)
             page = await store.events.page(EventQuery(100, 1, after=after))
         repeated = (await store.deliverers.owned("deliverer")).repetitions
         return page.events, [await store.deliverers.event(*each) for each in repeated]

@@ -31,9 +31,9 @@ async def settle(
     """Note how it does, what came of tries and, unless it stays, where it goes on."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
-    (endpoint,) = [each for each in owned.endpoints if each.id == webhook_id]
-    found = Settled(after or endpoint.after, standing, list(tries), [], [])
-    assert await store.deliverers.settle(_OWNER, endpoint, found)
+    (webhook,) = [each for each in owned.webhooks if each.id == webhook_id]
+    found = Settled(after or webhook.after, standing, list(tries), [], [])
+    assert await store.deliverers.settle(_OWNER, webhook, found)
 
 
 async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:

@@ -186,15 +186,15 @@ class Process:
 
     def standing(self, webhook_id: int) -> Standing:
         """How it does, as far as the process knows."""
-        return self.deliverer._deliveries[webhook_id]._trying.standing
+        return self.deliverer._queues[webhook_id]._trying.standing
 
     @property
     def has(self) -> set[int]:
         """The webhooks that are its own."""
-        return set(self.deliverer._deliveries)
+        return set(self.deliverer._queues)
 
     def _all(self) -> list[Any]:
-        return [*self.deliverer._deliveries.values(), *self.deliverer._leaving]
+        return [*self.deliverer._queues.values(), *self.deliverer._leaving]
 
 
 async def account(store: Store, name: str, plan: Plan = FREE) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import structlog
 
-from petstore.background.endpoints import Deliveries
+from petstore.background.delivery_queue import DeliveryQueue
 from petstore.background.sending import Sender
 from petstore.background.trying import Tools, Turns
 from petstore.core.clock import Clock
@@ -69,10 +69,10 @@ class Deliverer:
         turns, reading = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
         shared = store.deliverers, store.events, sender, seal, clock, turns, reading, tried
         self._tools = Tools(self._owner, *shared)
-        self._deliveries: dict[int, Deliveries] = {}
-        self._of_account: dict[int | None, list[Deliveries]] = {}
-        self._awake: set[Deliveries] = set()  # those that are under way, or wait for a moment
-        self._leaving: list[Deliveries] = []  # deliveries under way of webhooks that it has no more
+        self._queues: dict[int, DeliveryQueue] = {}
+        self._of_account: dict[int | None, list[DeliveryQueue]] = {}
+        self._awake: set[DeliveryQueue] = set()  # those that are under way, or wait for a moment
+        self._leaving: list[DeliveryQueue] = []  # deliveries under way of webhooks that it has no more
         self._looked_to: Bookmark | None = None
         self._claimed_at = self._moved_at = self._read_at = float("-inf")
         self._reading_took = self._visits_took = 0.0
@@ -102,7 +102,7 @@ class Deliverer:
 
     async def look(self) -> bool:
         """Wake what has something to do; False without a webhook in the store. Raises StoreUnavailable."""
-        if not self._deliveries and not await self._store.deliverers.is_needed():
+        if not self._queues and not await self._store.deliverers.is_needed():
             self._looked_to = None
             return False
         if self._looked_to is None:
@@ -115,12 +115,12 @@ class Deliverer:
         has_rested = now - self._read_at >= self._reading_took * _REST_BY_READ
         if (self._is_changed and has_rested) or now - self._claimed_at >= _CLAIM_SECONDS:
             await self._claim()
-        self._tell(news)
+        self._wake(news)
         if self._clock.monotonic() - self._moved_at >= _MOVE_SECONDS:
             await self._move()
         return True
 
-    def _tell(self, news: News) -> None:
+    def _wake(self, news: News) -> None:
         assert self._looked_to is not None
         before, now_ms, began = self._looked_to.position, self._clock.now_ms(), self._clock.monotonic()
         for each in self._interested(news.seen):
@@ -134,14 +134,14 @@ class Deliverer:
         self._looked_to = Bookmark(self._looked_to.data_set, news.position)
         self._visits_took = self._clock.monotonic() - began
 
-    def _interested(self, seen: Iterable[tuple[str, int | None]]) -> Iterator[Deliveries]:
+    def _interested(self, seen: Iterable[tuple[str, int | None]]) -> Iterator[DeliveryQueue]:
         """Those that get an event of what was seen."""
         kinds: defaultdict[int | None, set[str]] = defaultdict(set)
         for kind, owner in seen:
             kinds[owner].add(kind)
         shared = kinds.pop(None, set())
         if not shared.isdisjoint(BY_ENTRY):
-            yield from (each for each in self._deliveries.values() if not shared.isdisjoint(each.entries))
+            yield from (each for each in self._queues.values() if not shared.isdisjoint(each.entries))
         for owner, own in kinds.items():
             yield from (each for each in self._of_account.get(owner, ()) if not own.isdisjoint(each.entries))
 
@@ -151,12 +151,12 @@ class Deliverer:
         newest = await self._store.events.newest()
         if newest.data_set != self._looked_to.data_set:  # the store says where each goes on
             self._looked_to = Bookmark(newest.data_set, min(newest.position, self._looked_to.position))
-            for each in self._deliveries.values():
+            for each in self._queues.values():
                 each.leave()
             self._is_changed = True
-        idle = [webhook_id for webhook_id, each in self._deliveries.items() if each.is_idle]
+        idle = [webhook_id for webhook_id, each in self._queues.items() if each.is_idle]
         own = await self._store.deliverers.claim(self._owner, idle, is_alone=self._is_alone)
-        self._is_changed |= own != len(self._deliveries)
+        self._is_changed |= own != len(self._queues)
         self._claimed_at = self._clock.monotonic()
         rest = self._reading_took * (_REST_BY_READ if self._is_cut else _LONG_REST_BY_READ)
         if self._is_changed or self._claimed_at - self._read_at >= min(rest, _REST_MAX_SECONDS):
@@ -164,7 +164,7 @@ class Deliverer:
 
     async def _read(self) -> None:
         began = self._clock.monotonic()
-        for each in self._deliveries.values():
+        for each in self._queues.values():
             each.await_repetitions()
         self._have(await self._store.deliverers.owned(self._owner))
         self._is_changed, self._read_at = False, self._clock.monotonic()
@@ -175,40 +175,40 @@ class Deliverer:
         for webhook_id, repetition in owned.repetitions:
             due[webhook_id].append(repetition)
         self._is_cut = any(len(each) >= REPETITIONS_READ for each in due.values())
-        before, self._deliveries = self._deliveries, {}
-        for endpoint in owned.endpoints:
-            if endpoint.id in before and before[endpoint.id].is_still(endpoint):
-                self._deliveries[endpoint.id] = before.pop(endpoint.id)
-                self._deliveries[endpoint.id].configure(endpoint, due[endpoint.id])
+        before, self._queues = self._queues, {}
+        for webhook in owned.webhooks:
+            if webhook.id in before and before[webhook.id].is_still(webhook):
+                self._queues[webhook.id] = before.pop(webhook.id)
+                self._queues[webhook.id].configure(webhook, due[webhook.id])
         for each in before.values():
             each.leave()
         # Only the same webhook waits for its tries that are under way.
         self._leaving = [each for each in (*self._leaving, *before.values()) if not each.is_idle]
-        held = {*self._deliveries, *(each.endpoint.id for each in self._leaving)}
-        for endpoint in owned.endpoints:
-            if endpoint.id not in held:
-                self._deliveries[endpoint.id] = Deliveries(endpoint, due[endpoint.id], self._tools)
-                self._deliveries[endpoint.id].wake()
-        of_account: defaultdict[int | None, list[Deliveries]] = defaultdict(list)
-        for each in self._deliveries.values():
-            of_account[each.endpoint.account_id].append(each)
-        self._of_account, self._awake = of_account, set(self._deliveries.values())
+        held = {*self._queues, *(each.webhook.id for each in self._leaving)}
+        for webhook in owned.webhooks:
+            if webhook.id not in held:
+                self._queues[webhook.id] = DeliveryQueue(webhook, due[webhook.id], self._tools)
+                self._queues[webhook.id].wake()
+        of_account: defaultdict[int | None, list[DeliveryQueue]] = defaultdict(list)
+        for each in self._queues.values():
+            of_account[each.webhook.account_id].append(each)
+        self._of_account, self._awake = of_account, set(self._queues.values())
 
     async def _move(self) -> None:
         """Note how far idle webhooks have come."""
         assert self._looked_to is not None
-        still = [each for each in self._deliveries.values() if each.can_move_to(self._looked_to)]
+        still = [each for each in self._queues.values() if each.can_move_to(self._looked_to)]
         for at in range(0, len(still), _MOVED_AT_A_TIME):
             those = still[at : at + _MOVED_AT_A_TIME]
-            ids = [each.endpoint.id for each in those]
+            ids = [each.webhook.id for each in those]
             await self._store.deliverers.move(self._owner, ids, self._looked_to)
             for each in those:
                 each.move(self._looked_to)
         self._moved_at = self._clock.monotonic()
 
     async def _close(self) -> None:
-        those = (*self._deliveries.values(), *self._leaving)
-        await Deliveries.close(those, _STOP_SECONDS)
+        those = (*self._queues.values(), *self._leaving)
+        await DeliveryQueue.close(those, _STOP_SECONDS)
         try:
             await self._store.deliverers.release(self._owner)
         except StoreUnavailable as error:

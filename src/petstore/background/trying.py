@@ -17,7 +17,7 @@ import structlog
 
 from petstore.background.sending import Answer, Sender
 from petstore.core.clock import Clock
-from petstore.core.deliverers import Endpoint, Receiver
+from petstore.core.deliverers import OwnedWebhook, Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
 from petstore.core.events import Event, read_event_id
@@ -60,7 +60,7 @@ class Turns:
 
 
 async def send_signed(
-    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver | Endpoint, event: Event
+    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver | OwnedWebhook, event: Event
 ) -> tuple[int, Answer]:
     """One try of an event: its Unix time in ms, and what came of it."""
     at_ms, body = clock.now_ms(), msgspec.json.encode(event)
@@ -102,12 +102,12 @@ class Trying:
     """How one webhook does. `disabled`: a try has ended its deliveries. `is_sealed`: its secrets can't be
     opened here."""
 
-    def __init__(self, endpoint: Endpoint, tools: Tools) -> None:
-        self.endpoint = endpoint
-        self.standing = endpoint.standing
+    def __init__(self, webhook: OwnedWebhook, tools: Tools) -> None:
+        self.webhook = webhook
+        self.standing = webhook.standing
         self.disabled: DisabledReason | None = None
         self.is_over = False  # what still waits for its turn is not sent
-        self.is_sealed = not tools.seal.can_open(endpoint.secrets)
+        self.is_sealed = not tools.seal.can_open(webhook.secrets)
         if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a turn
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
             self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
@@ -115,11 +115,11 @@ class Trying:
         self._window = 1
         self._began_ms = _began_ms(tools.clock)
 
-    def configure(self, endpoint: Endpoint) -> None:
+    def configure(self, webhook: OwnedWebhook) -> None:
         """Go by another URL or other secrets."""
-        if endpoint.secrets != self.endpoint.secrets:
-            self.is_sealed = not self._tools.seal.can_open(endpoint.secrets)
-        self.endpoint = endpoint
+        if webhook.secrets != self.webhook.secrets:
+            self.is_sealed = not self._tools.seal.can_open(webhook.secrets)
+        self.webhook = webhook
 
     @property
     def window(self) -> int:
@@ -157,7 +157,7 @@ class Trying:
     async def again(self, repetition: Repetition) -> Outcome:
         """Send an event again; nothing where it is not kept any more."""
         try:
-            event = await self._tools.deliverers.event(self.endpoint.id, repetition)
+            event = await self._tools.deliverers.event(self.webhook.id, repetition)
         except StoreUnavailable:
             return None, repetition
         except WebhookNotFound:
@@ -168,10 +168,10 @@ class Trying:
         """Send an event that was tried so many times before."""
         tools = self._tools
         at: int | None
-        async with tools.turns.of(self.endpoint.account_id):
+        async with tools.turns.of(self.webhook.account_id):
             if self.is_over or self.disabled is not None:
                 raise asyncio.CancelledError  # so that nothing of it is noted
-            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.endpoint, event)
+            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)
             if answer.is_ours:
                 self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
                 at = self.standing.paused_until_ms

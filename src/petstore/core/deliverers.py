@@ -8,7 +8,7 @@ from petstore.core.events import Bookmark
 from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try
 
 
-class Endpoint(msgspec.Struct, frozen=True):
+class OwnedWebhook(msgspec.Struct, frozen=True):
     """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on; another
     `revision` is that of another one who has moved, ended or begun its deliveries."""
 

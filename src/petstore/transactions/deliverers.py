@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import astuple
 
-from petstore.core.deliverers import Endpoint, Settled
+from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.durations import SECOND_MS
 from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
@@ -162,7 +162,7 @@ class Owned(msgspec.Struct, frozen=True):
     """The webhooks that a deliverer has, and what it is to send again, by their ids: of each the next
     REPETITIONS_READ."""
 
-    endpoints: list[Endpoint]
+    webhooks: list[OwnedWebhook]
     repetitions: list[tuple[int, Repetition]]
 
 
@@ -213,12 +213,14 @@ class Deliverers(Repository):
     @read
     def owned(self, owner: str) -> Script[Owned]:
         """Those that get something, by id."""
-        endpoints = [
-            Endpoint(*[*row[:4], tuple(row[4].split(",")), row[5], read_place(row[6:9]), Standing(*row[9:])])
+        webhooks = [
+            OwnedWebhook(
+                *[*row[:4], tuple(row[4].split(",")), row[5], read_place(row[6:9]), Standing(*row[9:])]
+            )
             for row in (yield _OWNED, (owner,))
         ]
         repetitions = [(row[0], Repetition(*row[1:])) for row in (yield NEXT_REPETITIONS, (owner,))]
-        return Owned(endpoints, repetitions)
+        return Owned(webhooks, repetitions)
 
     @write(NO_EFFECT)
     def release(self, _now_ms: int, owner: str) -> Script[None]:
@@ -226,11 +228,11 @@ class Deliverers(Repository):
         yield _END, (owner,)
 
     @write(NO_EFFECT)
-    def settle(self, now_ms: int, owner: str, endpoint: Endpoint, settled: Settled) -> Script[bool]:
+    def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
         """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
         was noted."""
-        place, standing, webhook_id = place_of(settled.after), astuple(settled.standing), endpoint.id
-        if not (yield _SETTLE, (webhook_id, owner, *place, *standing, endpoint.revision)):
+        place, standing, webhook_id = place_of(settled.after), astuple(settled.standing), webhook.id
+        if not (yield _SETTLE, (webhook_id, owner, *place, *standing, webhook.revision)):
             return False
         for over in settled.over:  # a later one was asked for meanwhile
             yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
@@ -250,10 +252,10 @@ class Deliverers(Repository):
         yield _MOVE, (json_text(webhook_ids), owner, *place_of(after))
 
     @write(NO_EFFECT)
-    def go_on(self, now_ms: int, owner: str, endpoint: Endpoint, after: Bookmark) -> Script[Bookmark]:
+    def go_on(self, now_ms: int, owner: str, webhook: OwnedWebhook, after: Bookmark) -> Script[Bookmark]:
         """Where a webhook goes on after a place that the store can't continue."""
         place = yield from go_on_place(now_ms, after)
-        yield _GO_ON, (endpoint.id, owner, *place_of(place), endpoint.revision)
+        yield _GO_ON, (webhook.id, owner, *place_of(place), webhook.revision)
         return place
 
     @read

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from petstore.core.deliverers import Endpoint, Settled
+from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.events import Bookmark, Position, read_event_id
 from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try, WebhookChange
 from petstore.storage.store import Store
@@ -39,23 +39,23 @@ async def hooks(store: Store, count: int = 1) -> None:
 async def claim(store: Store, owner: str, *idle: int, is_alone: bool = False) -> list[int]:
     """The ids of what it has then."""
     await store.deliverers.claim(owner, idle, is_alone=is_alone)
-    return [endpoint.id for endpoint in (await store.deliverers.owned(owner)).endpoints]
+    return [hook.id for hook in (await store.deliverers.owned(owner)).webhooks]
 
 
-async def mine(store: Store, owner: str = "a") -> Endpoint:
+async def mine(store: Store, owner: str = "a") -> OwnedWebhook:
     """The one that it has."""
     await claim(store, owner)
-    (endpoint,) = (await store.deliverers.owned(owner)).endpoints
-    return endpoint
+    (hook,) = (await store.deliverers.owned(owner)).webhooks
+    return hook
 
 
 def try_of(number: int, fault: str | None = None) -> Try:
     return Try(f"evt_{number}", "pet.created", number, 1, 500 if fault else 200, fault, "é \"'\\ ok")
 
 
-def settles(endpoint: Endpoint, **members: object) -> Settled:
+def settles(hook: OwnedWebhook, **members: object) -> Settled:
     """Nothing, but for these members."""
-    return replace(Settled(endpoint.after, Standing(), [], [], []), **members)
+    return replace(Settled(hook.after, Standing(), [], [], []), **members)
 
 
 class TestLeases:
@@ -86,7 +86,7 @@ class TestLeases:
         assert await claim(store, "b") == [1]
         await claim(store, "c")
         assert await claim(store, "a", 1) == [2, 3]
-        assert [each.id for each in (await store.deliverers.owned("b")).endpoints] == [1]
+        assert [each.id for each in (await store.deliverers.owned("b")).webhooks] == [1]
 
     async def test_of_many_that_claim_at_once_each_has_another(self, backend: SharedData) -> None:
         """No webhook has two owners, and none is left."""
@@ -95,7 +95,7 @@ class TestLeases:
         names = "abc"
         for _ in range(3):
             await asyncio.gather(*(claim(each, name) for each, name in zip(stores, names, strict=True)))
-        owned = [each.id for name in names for each in (await stores[0].deliverers.owned(name)).endpoints]
+        owned = [each.id for name in names for each in (await stores[0].deliverers.owned(name)).webhooks]
         assert sorted(owned) == [*range(1, 10)]
 
     async def test_a_dead_ones_are_free_after_30_seconds(self, store: Store, clock: ManualClock) -> None:
@@ -167,31 +167,31 @@ class TestNotes:
     async def test_all_of_it_is_there(self, store: Store) -> None:
         """Place, standing, repetitions and tries; and again what is over."""
         await hooks(store)
-        endpoint = await mine(store)
+        hook = await mine(store)
         await add(store, 2)
         after, standing = await settled(store), Standing(3, 5, 7)
         first, second = Repetition(9, *NONE, 1), Repetition(8, NONE[0], 2, 1)
         noted = [try_of(1), try_of(2, "It answered 500.")]
         settled_ = Settled(after, standing, noted, [first, second], [])
-        assert await store.deliverers.settle("a", endpoint, settled_)
+        assert await store.deliverers.settle("a", hook, settled_)
         owned = await store.deliverers.owned("a")
-        assert owned.endpoints == [replace(endpoint, after=after, standing=standing)]
+        assert owned.webhooks == [replace(hook, after=after, standing=standing)]
         assert sorted(owned.repetitions) == [(1, second), (1, first)]
         assert await tries(store, 1) == noted
         later = Repetition(20, *NONE, 2)
-        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[later], over=[first]))
+        assert await store.deliverers.settle("a", hook, settles(hook, again=[later], over=[first]))
         assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
 
     async def test_of_very_many_the_next_ones_are_read(self, store: Store) -> None:
         """Of each webhook for itself: who asks for any number takes no memory, and nothing from others."""
         await hooks(store, 2)
         await claim(store, "a")
-        first, second = (await store.deliverers.owned("a")).endpoints
+        first, second = (await store.deliverers.owned("a")).webhooks
         *many, late = (Repetition(at, "0" * 12, at) for at in range(1, REPETITIONS_READ + 7))
-        for endpoint, again in ((first, many[::-1]), (second, [late])):
+        for hook, again in ((first, many[::-1]), (second, [late])):
             for at in range(0, len(again), 100):
-                settled_ = settles(endpoint, again=again[at : at + 100])
-                assert await store.deliverers.settle("a", endpoint, settled_)
+                settled_ = settles(hook, again=again[at : at + 100])
+                assert await store.deliverers.settle("a", hook, settled_)
         found = (await store.deliverers.owned("a")).repetitions
         assert sorted(found) == [*((1, each) for each in many[:REPETITIONS_READ]), (2, late)]
 
@@ -199,19 +199,19 @@ class TestNotes:
     async def test_one_that_was_asked_for_meanwhile_stays(self, store: Store) -> None:
         """Neither what is over nor a later repetition puts it off."""
         await hooks(store)
-        endpoint = await mine(store)
+        hook = await mine(store)
         await add(store)
         (event_id,) = await feed(store)
         named = read_event_id(event_id)
         assert named is not None
         old = Repetition(9, *named, 1)
-        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[old]))
+        assert await store.deliverers.settle("a", hook, settles(hook, again=[old]))
         await store.deliveries.redeliver(1, event_id, ACTOR)
         ((_, asked),) = (await store.deliverers.owned("a")).repetitions
         again = replace(old, at_ms=asked.at_ms + 99, tries=2)
-        assert await store.deliverers.settle("a", endpoint, settles(endpoint, again=[again], over=[old]))
+        assert await store.deliverers.settle("a", hook, settles(hook, again=[again], over=[old]))
         assert (await store.deliverers.owned("a")).repetitions == [(1, asked)]
-        assert await store.deliverers.settle("a", endpoint, settles(endpoint, over=[asked]))
+        assert await store.deliverers.settle("a", hook, settles(hook, over=[asked]))
         assert (await store.deliverers.owned("a")).repetitions == []
 
     @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ class TestNotes:
     ) -> None:
         """Also when the same deliverer has it again; nothing of them is there."""
         await hooks(store)
-        endpoint = await mine(store)
+        hook = await mine(store)
         await add(store)
         after = await settled(store)
         if what in {"taken", "taken back"}:
@@ -252,11 +252,11 @@ class TestNotes:
             [],
             DisabledReason.GONE,
         )
-        assert not await store.deliverers.settle("a", endpoint, noted)
+        assert not await store.deliverers.settle("a", hook, noted)
         if what in {"taken", "restored"}:
             await store.deliverers.move("a", [1], after)
         else:
-            await store.deliverers.go_on("a", endpoint, replace(after, data_set="f" * 12))
+            await store.deliverers.go_on("a", hook, replace(after, data_set="f" * 12))
         assert backend.execute("SELECT after_id, failures, owner FROM webhooks") == before
         for table in ("webhook_tries", "webhook_repetitions"):
             assert backend.execute(f"SELECT * FROM {table}") == []
@@ -265,7 +265,7 @@ class TestNotes:
         """Newest first, in pages of any length; of another webhook nothing leaves."""
         await hooks(store, 2)
         await claim(store, "a")
-        one, other = (await store.deliverers.owned("a")).endpoints
+        one, other = (await store.deliverers.owned("a")).webhooks
         await store.deliverers.settle("a", other, settles(other, tries=[try_of(0)]))
         expected = [try_of(at, None if at % 3 else "It answered 500.") for at in range(240)]
         for at in range(0, 240, 48):
@@ -288,11 +288,11 @@ class TestGoingOn:
     async def test_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
         """With what is kept."""
         await hooks(store)
-        endpoint = await mine(store)
+        hook = await mine(store)
         await add(store, 3)
         gone = await settled(store)
         lose(backend.execute, gone.position)
-        assert await store.deliverers.go_on("a", endpoint, endpoint.after) == gone
+        assert await store.deliverers.go_on("a", hook, hook.after) == gone
         assert (await mine(store)).after == gone
 
     async def test_at_the_newest_restore_and_in_a_copy_where_it_was(
@@ -300,17 +300,17 @@ class TestGoingOn:
     ) -> None:
         """What was in the data then is not sent again."""
         await hooks(store)
-        endpoint = await mine(store)
+        hook = await mine(store)
         for _ in range(2):
             await add(store)
             await store.events.note_restore(ACTOR)
         await add(store)
         await settled(store)
-        place = await store.deliverers.go_on("a", endpoint, endpoint.after)
+        place = await store.deliverers.go_on("a", hook, hook.after)
         page = await followed(store, place)
         assert [event.type for event in page.events] == ["store.restored", "pet.created"]
         came = Bookmark("f" * 12, Position(0, page.places[0].id))
-        assert (await store.deliverers.go_on("a", endpoint, came)).position.id == came.position.id
+        assert (await store.deliverers.go_on("a", hook, came)).position.id == came.position.id
         restored_id = came.position.id
         for stopped_at, goes_on_in in ((restored_id - 1, came.data_set), (restored_id, place.data_set)):
             backend.execute(

@@ -230,10 +230,10 @@ async def test_a_webhook_goes_on_at_a_restore_that_is_held_back(store: Store, da
     await account(store, "shop")
     await webhook(store, 1, "https://shop.example/hook")
     await store.deliverers.claim("a", [], is_alone=True)
-    (endpoint,) = (await store.deliverers.owned("a")).endpoints
+    (hook,) = (await store.deliverers.owned("a")).webhooks
     async with outside(database, "BEGIN", TEMPORARY):
         await store.events.note_restore(ACTOR)
-        place = await store.deliverers.go_on("a", endpoint, endpoint.after)
+        place = await store.deliverers.go_on("a", hook, hook.after)
         assert (await followed(store, place)).events == []
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not (page := await followed(store, place)).events:

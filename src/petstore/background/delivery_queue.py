@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from petstore.background.trying import Tools, Trying
-from petstore.core.deliverers import Endpoint, Settled
+from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, Event, EventQuery, Position
 from petstore.core.webhooks import Repetition, Try, entries_of
@@ -46,13 +46,13 @@ class _End(msgspec.Struct, eq=False):
     again: Repetition | None
 
 
-class Deliveries:
+class DeliveryQueue:
     """The deliveries of a webhook that this process has. `wake` them when there may be something to do."""
 
-    def __init__(self, endpoint: Endpoint, repetitions: list[Repetition], tools: Tools) -> None:
+    def __init__(self, webhook: OwnedWebhook, repetitions: list[Repetition], tools: Tools) -> None:
         self._tools = tools
-        self._trying = Trying(endpoint, tools)
-        self._place = self._read_to = endpoint.after  # up to which everything is noted, and read
+        self._trying = Trying(webhook, tools)
+        self._place = self._read_to = webhook.after  # up to which everything is noted, and read
         self._due = sorted(repetitions)
         self._open: deque[_First] = deque()  # from the place on
         self._first: deque[_First] = deque()  # of these, those not begun
@@ -67,19 +67,19 @@ class Deliveries:
         self._may_have_more = True
         self._task: asyncio.Task[None] | None = None
         self.is_lost = False
-        self.entries = entries_of(endpoint.types)
+        self.entries = entries_of(webhook.types)
 
     @property
-    def endpoint(self) -> Endpoint:
-        return self._trying.endpoint
+    def webhook(self) -> OwnedWebhook:
+        return self._trying.webhook
 
-    def is_still(self, endpoint: Endpoint) -> bool:
+    def is_still(self, webhook: OwnedWebhook) -> bool:
         """Whether it may go on: nobody else had the webhook, or has moved, ended or begun its deliveries."""
-        return not self.is_lost and self.endpoint.revision == endpoint.revision
+        return not self.is_lost and self.webhook.revision == webhook.revision
 
-    def configure(self, endpoint: Endpoint, repetitions: list[Repetition]) -> None:
+    def configure(self, webhook: OwnedWebhook, repetitions: list[Repetition]) -> None:
         """Go by what the store said: another URL, other secrets, what is to be sent again."""
-        self._trying.configure(endpoint)
+        self._trying.configure(webhook)
         known = {*self._over, *self._repeating, *(each.repetition for each in self._ended)}
         self._due = sorted({*repetitions, *self._new} - known)
 
@@ -131,7 +131,7 @@ class Deliveries:
         self.is_lost = self._trying.is_over = True
 
     @staticmethod
-    async def close(those: Sequence[Deliveries], patience_seconds: float) -> None:
+    async def close(those: Sequence[DeliveryQueue], patience_seconds: float) -> None:
         """Begin no more tries of all these; wait for those under way for so long, together."""
         for each in those:
             each.leave()
@@ -150,7 +150,7 @@ class Deliveries:
             while await self._go_on():
                 pass
         except Exception as error:  # of any kind: the others go on
-            _log.error("deliveries failed", webhook=self.endpoint.id, exc_info=error)
+            _log.error("deliveries failed", webhook=self.webhook.id, exc_info=error)
             self.is_lost = True
         finally:
             for task in self._under_way:
@@ -186,7 +186,7 @@ class Deliveries:
             if self.is_lost:
                 return
             await asyncio.sleep(0)  # SQLite answers at once: thousands of webhooks would hold the loop
-            query = EventQuery(_PAGE, self.endpoint.account_id, self.entries, self._read_to)
+            query = EventQuery(_PAGE, self.webhook.account_id, self.entries, self._read_to)
             self._may_have_more = False
             try:
                 page = await self._tools.events.page(query)
@@ -212,11 +212,11 @@ class Deliveries:
         self._may_have_more = True
         if self._open:  # what was read comes to its end before
             return
-        tools, endpoint, before = self._tools, self.endpoint, self._read_to
-        self._read_to = await tools.deliverers.go_on(tools.owner, endpoint, before)
+        tools, webhook, before = self._tools, self.webhook, self._read_to
+        self._read_to = await tools.deliverers.go_on(tools.owner, webhook, before)
         self._place = self._read_to
         if self._place.position != before.position:
-            _log.warning("events left out", webhook=endpoint.id, after=str(self._place))
+            _log.warning("events left out", webhook=webhook.id, after=str(self._place))
 
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
@@ -283,7 +283,7 @@ class Deliveries:
         tools, self._noting = self._tools, (set(settled.over), set(settled.again))
         self._over |= self._noting[0]
         self._new |= self._noting[1]
-        if not await tools.deliverers.settle(tools.owner, self.endpoint, settled):
+        if not await tools.deliverers.settle(tools.owner, self.webhook, settled):
             self.leave()
         self._noting = set(), set()
         self._place = place
@@ -296,5 +296,5 @@ class Deliveries:
             if self._due[at : at + 1] != [each]:
                 self._due.insert(at, each)
         if self._trying.disabled is not None:
-            _log.warning("webhook disabled", webhook=self.endpoint.id, reason=self._trying.disabled.value)
+            _log.warning("webhook disabled", webhook=self.webhook.id, reason=self._trying.disabled.value)
             self.is_lost = True
