@@ -13,7 +13,6 @@ from petstore.background.facts import FactRecorder
 from petstore.background.retention import remove_old
 from petstore.core import notifications
 from petstore.core.durations import DAY_MS, SECOND_MS
-from petstore.core.imports import UploadState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import UsageMeter
@@ -21,6 +20,7 @@ from petstore.core.notifications import BY_NAME, KINDS, SAID_MAX
 from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet
+from petstore.core.uploads import UploadState
 from petstore.core.webhooks import DisabledReason, WebhookChange
 from petstore.storage.store import Store
 from tests.background.post import Post, contact, recipients, words

@@ -13,7 +13,7 @@ import pytest
 
 from petstore.background import imports
 from petstore.console import stock
-from petstore.core import imports as uploads
+from petstore.core import uploads
 from petstore.core.lists.importing import check_rows
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.http.exchange import Exchange

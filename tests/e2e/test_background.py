@@ -15,9 +15,9 @@ import pytest
 
 from petstore import config
 from petstore.core.clock import SystemClock
-from petstore.core.imports import Upload, UploadState
 from petstore.core.moments import iso_moment
 from petstore.core.pets import PageQuery
+from petstore.core.uploads import Upload, UploadState
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.application import Application

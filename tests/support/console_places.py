@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from petstore.core.imports import UploadState
 from petstore.core.people import Role
+from petstore.core.uploads import UploadState
 from petstore.storage.store import Store
 from tests.support.jobs import carry_out, keep_list, work
 from tests.support.journal import ACTOR

@@ -7,7 +7,7 @@ from io import BytesIO
 from petstore.background.imports import Imports
 from petstore.background.jobs import carry_out_next
 from petstore.background.taking_back import TakesBack
-from petstore.core.imports import NewUpload, Upload, UploadState, pack
+from petstore.core.uploads import NewUpload, Upload, UploadState, pack
 from petstore.storage.store import Store
 
 

@@ -12,7 +12,12 @@ from typing import BinaryIO
 
 from petstore.background.jobs import Progress
 from petstore.core.errors import OperatorError, PetstoreError
-from petstore.core.imports import (
+from petstore.core.lists.columns import ColumnsUnclear
+from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
+from petstore.core.lists.listed import Known, StockList
+from petstore.core.lists.reading import open_list
+from petstore.core.stock import StockPlan
+from petstore.core.uploads import (
     BROKEN,
     CHANGED,
     CHUNK_BYTES,
@@ -24,14 +29,9 @@ from petstore.core.imports import (
     pack,
     unpack,
 )
-from petstore.core.lists.columns import ColumnsUnclear
-from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.listed import Known, StockList
-from petstore.core.lists.reading import open_list
-from petstore.core.stock import StockPlan
-from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import Job
 from petstore.transactions.store import Parts
+from petstore.transactions.uploads import IMPORT
 
 
 class Imports:

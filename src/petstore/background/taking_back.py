@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from petstore.background.jobs import Progress
 from petstore.core.errors import NotFound, PetstoreError
-from petstore.core.imports import BROKEN
 from petstore.core.taking_back import ASKED, ChangedSince
+from petstore.core.uploads import BROKEN
 from petstore.transactions.jobs import Job
 from petstore.transactions.store import Parts
 from petstore.transactions.taking_back import TAKING_BACK

@@ -22,7 +22,6 @@ from petstore.console.pet_forms import status_choices
 from petstore.console.visit import View, Visit
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, Invalid, InvalidBody, PayloadTooLarge, RequestTimeout
-from petstore.core.imports import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, check_key_column
 from petstore.core.lists.spreadsheets import marked
 from petstore.core.lists.writing import written_list
@@ -30,6 +29,7 @@ from petstore.core.moments import iso_day
 from petstore.core.people import Role
 from petstore.core.pets import STATUSES, PageQuery
 from petstore.core.printable import printable
+from petstore.core.uploads import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 
 # Of an export: a millisecond of work, and then others have their turn.
 _EXPORTED_AT_A_TIME = 250

@@ -6,9 +6,9 @@ from starlette.responses import Response
 
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Conflict, Invalid, NotFound
-from petstore.core.imports import Reading, Upload, UploadState
 from petstore.core.lists.columns import KEY, MEANINGS, REQUIRED, together, word
 from petstore.core.people import Role
+from petstore.core.uploads import Reading, Upload, UploadState
 
 _CHOICES = [("", "—"), *((meaning, word(meaning).capitalize()) for meaning in MEANINGS[:-1])]
 _CHOICES.append((KEY, "Supplier's key"))

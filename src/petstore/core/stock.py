@@ -13,10 +13,10 @@ import msgspec
 
 from petstore.core.errors import Conflict
 from petstore.core.fields import STAFF, Value
-from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.members import Schema
 from petstore.core.pets import FIELDS, STATUS_IS_HELD, PetStatus, check_transition, held_by_order
+from petstore.core.uploads import Upload
 from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500

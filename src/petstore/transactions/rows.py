@@ -18,7 +18,6 @@ from petstore.core.contacts import Contact
 from petstore.core.customers import Customer
 from petstore.core.events import Bookmark, Position
 from petstore.core.fields import Field
-from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.keys import Access, ApiKey, Caller
 from petstore.core.limits.bans import BanState
@@ -28,6 +27,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
 from petstore.core.search import FORMAT, Progress, read_kind
+from petstore.core.uploads import Upload
 from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 from petstore.core.clock import Clock
 from petstore.core.fields import Field
-from petstore.core.imports import Upload
 from petstore.core.journal import Entry
 from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
-from petstore.transactions.imports import mark_stored
+from petstore.core.uploads import Upload
 from petstore.transactions.journal import RECORD_PETS, encode
 from petstore.transactions.rows import NEW_PET, PET, places, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
 from petstore.transactions.taking_back import plan, take_back
+from petstore.transactions.uploads import mark_stored
 
 # Of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)

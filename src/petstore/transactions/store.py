@@ -16,7 +16,6 @@ from petstore.transactions.deliveries import Deliveries
 from petstore.transactions.events import Events
 from petstore.transactions.facts import Facts
 from petstore.transactions.idempotency import REMOVE_OLD
-from petstore.transactions.imports import Uploads
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.keys import Keys
@@ -32,6 +31,7 @@ from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
 from petstore.transactions.staging import Staging
 from petstore.transactions.taking_back import TakingsBack
+from petstore.transactions.uploads import Uploads
 from petstore.transactions.usage import Usage
 from petstore.transactions.webhooks import Webhooks
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from petstore.core.durations import HOUR_MS
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.fields import Field
-from petstore.core.imports import Upload
 from petstore.core.journal import STORE, Entry, animals_of_list
 from petstore.core.pets import FIELDS
 from petstore.core.stock import StockPlan
 from petstore.core.taking_back import ASKED, DONE, NAMED_MAX, NOT_WHOLE, REFUSED, ChangedSince, TakingBack
+from petstore.core.uploads import Upload
 from petstore.transactions.jobs import ADD_JOB
 from petstore.transactions.journal import RECORD_PETS, first_since, record
 from petstore.transactions.rows import ENTRY, NEW_PET, read_entry, select, sql_type

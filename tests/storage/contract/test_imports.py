@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from petstore.background import imports
 from petstore.background.imports import Imports
 from petstore.background.jobs import Progress
-from petstore.core import imports as uploads
+from petstore.core import uploads
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
-from petstore.core.imports import FileKind, Upload, UploadState, unpack
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.pets import NewPet, PageQuery, PetChange
 from petstore.core.stock import StockImport, StockPlan
+from petstore.core.uploads import FileKind, Upload, UploadState, unpack
 from petstore.storage.sqlite.stock import SqliteStock
 from petstore.storage.store import Store
-from petstore.transactions.imports import IMPORT
 from petstore.transactions.jobs import LEASE_MS, Job
+from petstore.transactions.uploads import IMPORT
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock

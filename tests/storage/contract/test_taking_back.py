@@ -9,12 +9,12 @@ import pytest
 from petstore.background.jobs import Progress
 from petstore.background.taking_back import TakesBack
 from petstore.core.errors import Conflict, NotFound
-from petstore.core.imports import BROKEN, UploadState
 from petstore.core.journal import Entry
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
 from petstore.core.taking_back import DONE, NOT_WHOLE, TakingBack
+from petstore.core.uploads import BROKEN, UploadState
 from petstore.storage.store import Store
 from petstore.transactions import taking_back
 from petstore.transactions.jobs import LEASE_MS

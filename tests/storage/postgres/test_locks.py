@@ -11,12 +11,12 @@ import pytest
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import PetstoreError
-from petstore.core.imports import ALL_BYTES_MAX
 from petstore.core.limits.plans import BUSINESS, PRO
 from petstore.core.mails import Mail
 from petstore.core.notifications import GATHERED_MS
 from petstore.core.people import Role
 from petstore.core.stages import Stage
+from petstore.core.uploads import ALL_BYTES_MAX
 from petstore.core.webhooks import WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_deliverers import URL, claim

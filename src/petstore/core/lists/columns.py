@@ -11,10 +11,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from petstore.core.errors import OperatorError
-from petstore.core.imports import Reading
 from petstore.core.pets import FIELDS, MEMBERS
 from petstore.core.printable import printable, shortened
 from petstore.core.search import FOLDED_MAX_CHARACTERS
+from petstore.core.uploads import Reading
 
 FAULTS = "faults"  # the column that the file of rejects adds, and that the next import skips
 _NO_LETTERS = re.compile(r"[\W_]+")

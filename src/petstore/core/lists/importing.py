@@ -10,10 +10,10 @@ from typing import BinaryIO
 
 import msgspec
 
-from petstore.core.imports import UploadFault, chunks, put_chunk
 from petstore.core.lists.listed import StockList
 from petstore.core.printable import printable
 from petstore.core.stock import StockImport, StockPlan, StockRow
+from petstore.core.uploads import UploadFault, chunks, put_chunk
 
 FAULTS_SHOWN = 100
 _SHOWN_CHARACTERS = 200

@@ -11,10 +11,10 @@ import msgspec
 
 from petstore.core.categories import Category
 from petstore.core.fields import Field, Value
-from petstore.core.imports import Reading
 from petstore.core.lists.columns import Remembered
 from petstore.core.pets import FIELDS
 from petstore.core.stock import StockRow
+from petstore.core.uploads import Reading
 
 
 class Known(NamedTuple):

@@ -11,7 +11,6 @@ from itertools import chain, islice, pairwise, zip_longest
 from typing import Any, BinaryIO
 
 from petstore.core.errors import InvalidBody, OperatorError
-from petstore.core.imports import Reading
 from petstore.core.lists.cells import UNSURE, Cells
 from petstore.core.lists.columns import COLUMNS_SAID_MAX, FAULTS, Columns, ColumnsUnclear, quoted
 from petstore.core.lists.listed import Known, Record, members_of, row_of
@@ -21,6 +20,7 @@ from petstore.core.lists.tables import HEADING_ROWS, CountKnown, CsvTable, Table
 from petstore.core.pets import FIELDS
 from petstore.core.printable import printable
 from petstore.core.stock import StockRow, row_schema
+from petstore.core.uploads import Reading
 from petstore.core.values import NAME
 
 _SHOWN_ROWS = 4

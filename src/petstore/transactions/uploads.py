@@ -13,7 +13,8 @@ import msgspec
 
 from petstore.core.durations import MINUTE_MS
 from petstore.core.errors import Conflict, UploadNotFound
-from petstore.core.imports import (
+from petstore.core.journal import STORE
+from petstore.core.uploads import (
     KEPT_MS,
     OPEN,
     RUNNING,
@@ -28,7 +29,6 @@ from petstore.core.imports import (
     check_room,
     chunks,
 )
-from petstore.core.journal import STORE
 from petstore.transactions.jobs import ADD_JOB, REMOVE_JOB, Job
 from petstore.transactions.journal import encode, record
 from petstore.transactions.rows import UPLOAD, select
