@@ -45,8 +45,8 @@ async def goes_on_after(shop: Shop) -> Bookmark:
     """The place of the one webhook that gets something."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
     [webhook] = (await shop.store.deliverers.owned(DELIVERER)).webhooks
-    place: Bookmark = webhook.after
-    return place
+    bookmark: Bookmark = webhook.after
+    return bookmark
 
 
 class TestCreateWebhook:

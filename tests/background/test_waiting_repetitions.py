@@ -23,8 +23,8 @@ _TIMES = (-50, -3, -2, -1, 0, 1, 2, 3, 50, FURTHEST_MS + 1)
 def trying(clock: ManualClock, paused_ms: int, *, can_sign: bool = True) -> Trying:
     """A webhook that is paused for so long."""
     standing = Standing(paused_until_ms=clock.ms + paused_ms)
-    place = Bookmark("0f3a9c2b5d7e", Position())
-    webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", place, standing)
+    bookmark = Bookmark("0f3a9c2b5d7e", Position())
+    webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", bookmark, standing)
     seal: Any = SimpleNamespace(can_open=lambda _: can_sign)
     unused: Any = Mock()
     return Trying(

@@ -35,7 +35,7 @@ _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
 _REST_BY_VISITS = 3
 # No rest is longer: a read or visits that took very long are of a store or a process that stood still.
 _REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0
-# How often the places of idle webhooks are noted: a restart reads on from there.
+# How often the bookmarks of idle webhooks are noted: a restart reads on from there.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
 _TRIES_OF_ACCOUNT_MAX = 250

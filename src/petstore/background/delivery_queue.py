@@ -1,6 +1,6 @@
 """The deliveries of one webhook: first tries in the order of the feed, repetitions beside them.
 
-A webhook that is down gets one try at a time, and its events wait at its place.
+A webhook that is down gets one try at a time, and its events wait at its bookmark.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = structlog.get_logger("petstore.webhooks")
 
 
 class _First(msgspec.Struct, eq=False):
-    """A read event: once its first try and those before it have ended, the webhook's place is `after`."""
+    """A read event: once its first try and those before it have ended, the webhook's bookmark is `after`."""
 
     event: Event
     after: Bookmark
@@ -52,9 +52,9 @@ class DeliveryQueue:
     def __init__(self, webhook: OwnedWebhook, repetitions: list[Repetition], tools: Tools) -> None:
         self._tools = tools
         self._trying = Trying(webhook, tools)
-        self._place = self._read_to = webhook.after  # up to which everything is noted, and read
+        self._noted_to = self._read_to = webhook.after  # up to which everything is noted, and read
         self._due = sorted(repetitions)
-        self._open: deque[_First] = deque()  # from the place on
+        self._open: deque[_First] = deque()  # from there on
         self._first: deque[_First] = deque()  # of these, those not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
@@ -113,14 +113,14 @@ class DeliveryQueue:
         self._may_have_more = True
         self.wake()
 
-    def can_move_to(self, place: Bookmark) -> bool:
-        """Whether everything is read and noted up to a place before this one; it may be ahead of a look."""
+    def can_move_to(self, bookmark: Bookmark) -> bool:
+        """Whether everything is read and noted up to one before this; it may be ahead of a look."""
         is_ready = self.is_idle and not self.is_lost and self.has_read_all
-        return is_ready and place.position > self._place.position
+        return is_ready and bookmark.position > self._noted_to.position
 
-    def move(self, place: Bookmark) -> None:
-        """There was nothing for it up to a place that it can move to."""
-        self._read_to = self._place = place
+    def move(self, bookmark: Bookmark) -> None:
+        """There was nothing for it up to a bookmark that it can move to."""
+        self._read_to = self._noted_to = bookmark
 
     def wake(self) -> None:
         if self._task is None and not self.is_lost and self._can_begin():
@@ -200,13 +200,13 @@ class DeliveryQueue:
             return
         self._read_to = page.after
         self._may_have_more = self._may_have_more or bool(page.events) or page.is_behind
-        for event, place in zip(page.events, page.places, strict=True):
-            self._first.append(_First(event, Bookmark(page.after.data_set, place)))
+        for event, position in zip(page.events, page.positions, strict=True):
+            self._first.append(_First(event, Bookmark(page.after.data_set, position)))
         self._open.extend(self._first)
         if self._open:
             self._open[-1].after = page.after
         else:
-            self._place = page.after
+            self._noted_to = page.after
 
     async def _leave_gap(self) -> None:
         self._may_have_more = True
@@ -214,9 +214,9 @@ class DeliveryQueue:
             return
         tools, webhook, before = self._tools, self.webhook, self._read_to
         self._read_to = await tools.deliverers.go_on(tools.owner, webhook, before)
-        self._place = self._read_to
-        if self._place.position != before.position:
-            _log.warning("events left out", webhook=webhook.id, after=str(self._place))
+        self._noted_to = self._read_to
+        if self._noted_to.position != before.position:
+            _log.warning("events left out", webhook=webhook.id, after=str(self._noted_to))
 
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
@@ -268,12 +268,12 @@ class DeliveryQueue:
 
     async def _note(self) -> None:
         """Note what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
-        ended, place = self._ended[:], self._place
+        ended, noted_to = self._ended[:], self._noted_to
         over = list(takewhile(lambda each: each.has_ended, self._open))
         if over:
-            place = over[-1].after
+            noted_to = over[-1].after
         settled = Settled(
-            place,
+            noted_to,
             self._trying.standing,
             [each.found for each in ended if each.found is not None],
             [each.again for each in ended if each.again is not None],
@@ -286,7 +286,7 @@ class DeliveryQueue:
         if not await tools.deliverers.settle(tools.owner, self.webhook, settled):
             self.leave()
         self._noting = set(), set()
-        self._place = place
+        self._noted_to = noted_to
         self._noted_at = tools.clock.monotonic()
         del self._ended[: len(ended)]
         for _ in over:

@@ -22,7 +22,7 @@ from petstore.transactions.notifications import Ended, GivenUp
 from petstore.transactions.store import Parts
 
 _LOOK_SECONDS = 2.0
-# How often the store's own place is moved while there is nothing for anybody; a restore is seen by then.
+# How often the store's own bookmark is moved while there is nothing for anybody; a restore is seen by then.
 _GATHER_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 # After trouble of the server; twice as long each time.
@@ -50,7 +50,7 @@ class Notifier:
         """`mailed` hears what came of each mail: `sent`, `failed` or `given_up`."""
         self._store, self._mailer, self._head, self._clock = store, mailer, head, clock
         self._mailed = mailed
-        self._place: Bookmark | None = None
+        self._bookmark: Bookmark | None = None
         self._gathered_at = float("-inf")
         self._pause_seconds = 0.0
         self._paused_until = float("-inf")
@@ -85,21 +85,21 @@ class Notifier:
     async def look(self) -> None:
         """Make the mails of new facts, and send what is due. Raises StoreUnavailable."""
         if await self._is_time_to_gather():
-            self._place = await self._store.notifications.gather(self._place)
+            self._bookmark = await self._store.notifications.gather(self._bookmark)
             self._gathered_at = self._clock.monotonic()
         if self._clock.monotonic() >= self._paused_until:
             await self._send()
 
     async def _is_time_to_gather(self) -> bool:
-        if self._place is None or self._clock.monotonic() - self._gathered_at >= _GATHER_SECONDS:
+        if self._bookmark is None or self._clock.monotonic() - self._gathered_at >= _GATHER_SECONDS:
             return True
         while True:
-            news = await self._store.events.news(self._place.position)
+            news = await self._store.events.news(self._bookmark.position)
             if any(entry in BY_ENTRY or entry == RESTORED for entry, _ in news.seen):
                 return True
-            if news.position == self._place.position:
+            if news.position == self._bookmark.position:
                 return False
-            self._place = Bookmark(self._place.data_set, news.position)
+            self._bookmark = Bookmark(self._bookmark.data_set, news.position)
 
     async def _send(self) -> None:
         try:

@@ -145,7 +145,7 @@ class Trying:
         return min(soonest, self.due_ms(other))
 
     def next_of(self, due: Sequence[Repetition]) -> int | None:
-        """The place of a repetition that may begin, among those sorted by their time."""
+        """The index of a repetition that may begin, among those sorted by their time."""
         if self.disabled is not None:
             return None
         now_ms = self._tools.clock.now_ms()

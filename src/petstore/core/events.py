@@ -250,13 +250,13 @@ class EventQuery(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """`after` is where to go on; `is_behind`: there are entries after it by now. `places`: where to go on
+    """`after` is where to go on; `is_behind`: there are entries after it by now. `positions`: where to go on
     after each event."""
 
     events: list[Event]
     after: Bookmark
     is_behind: bool
-    places: Sequence[Position] = ()
+    positions: Sequence[Position] = ()
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -267,7 +267,7 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class News(msgspec.Struct, frozen=True):
-    """What came after a place: types of entries with the account that sees them (None: every account)."""
+    """What came after a position: types of entries with the account that sees them (None: every account)."""
 
     seen: frozenset[tuple[str, int | None]]
     position: Position

@@ -109,10 +109,10 @@ class Words:
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far an index is: it has the journal up to `place`. While it is built, it has the rows of the kinds
-    before `walked`, and of this one up to `after_id`."""
+    """How far an index is: it has the journal up to `bookmark`. While it is built, it has the rows of the
+    kinds before `walked`, and of this one up to `after_id`."""
 
-    place: Bookmark
+    bookmark: Bookmark
     walked: Kind | None = None
     after_id: int = 0
     format: int = FORMAT

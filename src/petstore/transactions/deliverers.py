@@ -19,8 +19,8 @@ from petstore.core.values import INT64_MAX
 from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
-from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_place
-from petstore.transactions.rows import PLACE, REPETITION, TRY, place_of, read_place, select
+from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_bookmark
+from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_in, bookmark_of, select
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -66,7 +66,7 @@ _FREE = (
     f"SELECT id FROM webhooks w WHERE w.id > $3 AND {_IN_USE}"
     " AND w.owner NOT IN (SELECT owner FROM deliverers) ORDER BY id LIMIT $2"
 )
-# In a copy webhooks go on at the same place, as `go_on_place` says.
+# In a copy webhooks go on at the same place, as `nearest_bookmark` says.
 _COPIED = (
     "after_transaction = 0 AND after_id >= coalesce((SELECT max(id) FROM journal"
     " WHERE subject = 'store' AND subject_id = 0 AND action = 'restored'), 0)"
@@ -84,7 +84,7 @@ _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
 _STANDING = ("failures", "failing_since_ms", "paused_until_ms")
 _OWNED = statement(
-    f"SELECT id, revision, account_id, url, types, secrets, {select(PLACE)}, {select(_STANDING)}"
+    f"SELECT id, revision, account_id, url, types, secrets, {select(BOOKMARK)}, {select(_STANDING)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
 # Of each webhook the next ones: one that fails may have any number, and all are read at each claim.
@@ -97,7 +97,7 @@ NEXT_REPETITIONS = Statement(
     f"SELECT w.id, {_REPETITION} FROM webhooks w CROSS JOIN LATERAL (SELECT * FROM webhook_repetitions l"
     f" WHERE l.webhook_id = w.id ORDER BY at_ms LIMIT {REPETITIONS_READ}) AS r WHERE w.owner = $1",
 )
-# A place of the data before a restore is none in what was restored.
+# A bookmark of the data before a restore is none in what was restored.
 _IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
 _PLACED = "data_set = $3, after_transaction = $4, after_id = $5"
 _STILL = f"UPDATE webhooks SET {_PLACED} WHERE owner = $2 AND {_IS_OF_THESE} AND id IN (SELECT value"
@@ -146,11 +146,11 @@ _STATES = statement(
     " count(*) FILTER (WHERE disabled IS NOT NULL) FROM webhooks"
     f" WHERE {IS_THERE}"
 )
-# The first place of those that do not fail. One of other data has got nothing of these.
+# The first bookmark of those that do not fail. One of other data has got nothing of these.
 # The identity by itself: PostgreSQL thinks that a table without statistics has 510 rows.
-_PLACE_OF_THESE = "CASE WHEN w.data_set = (SELECT identity FROM data_set) THEN w.{} ELSE 0 END"
+_BOOKMARK_OF_THESE = "CASE WHEN w.data_set = (SELECT identity FROM data_set) THEN w.{} ELSE 0 END"
 FURTHEST_BEHIND = statement(
-    f"SELECT {select([_PLACE_OF_THESE.format(column) for column in PLACE[1:]])} FROM webhooks w"
+    f"SELECT {select([_BOOKMARK_OF_THESE.format(column) for column in BOOKMARK[1:]])} FROM webhooks w"
     f" WHERE {_IN_USE} AND w.failing_since_ms IS NULL ORDER BY 1, 2 LIMIT 1"
 )
 _FIRST_AFTER = Statement(
@@ -215,7 +215,7 @@ class Deliverers(Repository):
         """Those that get something, by id."""
         webhooks = [
             OwnedWebhook(
-                *[*row[:4], tuple(row[4].split(",")), row[5], read_place(row[6:9]), Standing(*row[9:])]
+                *[*row[:4], tuple(row[4].split(",")), row[5], bookmark_in(row[6:9]), Standing(*row[9:])]
             )
             for row in (yield _OWNED, (owner,))
         ]
@@ -231,8 +231,8 @@ class Deliverers(Repository):
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
         """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
         was noted."""
-        place, standing, webhook_id = place_of(settled.after), astuple(settled.standing), webhook.id
-        if not (yield _SETTLE, (webhook_id, owner, *place, *standing, webhook.revision)):
+        bookmark, standing, webhook_id = bookmark_of(settled.after), astuple(settled.standing), webhook.id
+        if not (yield _SETTLE, (webhook_id, owner, *bookmark, *standing, webhook.revision)):
             return False
         for over in settled.over:  # a later one was asked for meanwhile
             yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
@@ -248,15 +248,15 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
-        """Note that they got everything up to a place."""
-        yield _MOVE, (json_text(webhook_ids), owner, *place_of(after))
+        """Note that they got everything up to a bookmark."""
+        yield _MOVE, (json_text(webhook_ids), owner, *bookmark_of(after))
 
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, webhook: OwnedWebhook, after: Bookmark) -> Script[Bookmark]:
-        """Where a webhook goes on after a place that the store can't continue."""
-        place = yield from go_on_place(now_ms, after)
-        yield _GO_ON, (webhook.id, owner, *place_of(place), webhook.revision)
-        return place
+        """Where a webhook goes on after a bookmark that the store can't continue."""
+        bookmark = yield from nearest_bookmark(now_ms, after)
+        yield _GO_ON, (webhook.id, owner, *bookmark_of(bookmark), webhook.revision)
+        return bookmark
 
     @read
     def states(self) -> Script[tuple[dict[str, int], float]]:
@@ -276,10 +276,10 @@ class Deliverers(Repository):
         return (yield from event_for(webhook, repetition.data_set, repetition.entry_id))
 
 
-def go_on_place(now_ms: int, after: Bookmark) -> Script[Bookmark]:
-    """At the restore since then, in a copy where it stopped, else with what is kept; never at a place before
+def nearest_bookmark(now_ms: int, after: Bookmark) -> Script[Bookmark]:
+    """At the restore since then, in a copy where it stopped, else with what is kept; never at one before
     which an event may still appear, which no page continues."""
-    newest = yield from newest_place(now_ms)
+    newest = yield from newest_bookmark(now_ms)
     if after.data_set == newest.data_set:
         ((_, transaction, gone_id),) = yield KEPT, ()
         return Bookmark(newest.data_set, Position(int(transaction), gone_id))

@@ -24,7 +24,7 @@ from petstore.transactions.script import NO_EFFECT, Repository, Script, Statemen
 SCANNED_MAX = 2_000
 
 # Where the journal is: a copy of it is elsewhere. A cluster that was restored to a moment has a new timeline.
-_PLACE = (
+_HERE = (
     "(SELECT system_identifier FROM pg_control_system())::text"
     " || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
     " || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -48,7 +48,7 @@ _NEXT = Statement(
     sqlite="SELECT d.identity, true, ?2 > (SELECT coalesce(max(id), 0) FROM journal), d.is_whole, 0,"
     " d.gone_id, 0, 0, e.id, e.count FROM data_set d, (SELECT"
     f" max(id) AS id, count(*) AS count FROM (SELECT id {_IN_SQLITE} ORDER BY id LIMIT ?3)) e",
-    postgres=f"SELECT d.identity, d.stamp = {_PLACE}, $1::text::xid8 >= {OLDEST}, d.is_whole,"
+    postgres=f"SELECT d.identity, d.stamp = {_HERE}, $1::text::xid8 >= {OLDEST}, d.is_whole,"
     " d.gone_transaction::text, d.gone_id, d.base_id, e.transaction::text, e.id, coalesce(e.count, 0)"
     " FROM data_set d LEFT JOIN (SELECT *, count(*) OVER ()"
     f" FROM (SELECT transaction, id {ADDED} {IN_ORDER} LIMIT $3) AS next"
@@ -94,7 +94,7 @@ _NEWS = Statement(
     sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
     postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {OWNER} {ADDED} {IN_ORDER} LIMIT $3",
 )
-# The place before the newest $1 entries; none where there are no more.
+# The position before the newest $1 entries; none where there are no more.
 _BEFORE = Statement(
     sqlite="SELECT 0, id FROM journal ORDER BY id DESC LIMIT 1 OFFSET ?1",
     postgres="SELECT e.transaction::text, e.id FROM ((SELECT transaction, id FROM journal"
@@ -104,13 +104,13 @@ _BEFORE = Statement(
     " OFFSET $1::bigint",
 )
 _LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
-# Where the journal is not where its data set got its identity: whether it had a place at all. It has none
+# Where the journal is not where its data set got its identity: whether it had a stamp at all. It has none
 # before the first bookmark, and a copy of that time may come back later.
-_IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_PLACE}")
+_IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_HERE}")
 RENEW = Statement(
     "UPDATE data_set SET identity = lower(hex(randomblob(6)))",
     "UPDATE data_set SET identity = left(replace(gen_random_uuid()::text, '-', ''), 12),"
-    f" stamp = {_PLACE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
+    f" stamp = {_HERE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
     " gone_transaction = '0'",  # what came is in the order of its identifiers
 )
 
@@ -119,7 +119,7 @@ class _Next(NamedTuple):
     """The data set, and the end of the next entries."""
 
     identity: str
-    is_in_place: bool  # the journal is where it was when the data set got its identity
+    is_unmoved: bool  # the journal is where it was when the data set got its identity
     is_ahead: bool  # the position is of what the data had before they were restored, or is made up
     is_whole: bool
     gone: Position
@@ -129,7 +129,7 @@ class _Next(NamedTuple):
 
 
 class EntryPage(NamedTuple):
-    """As an EventPage, of the entries with their places."""
+    """As an EventPage, of the entries with their positions."""
 
     entries: list[tuple[Entry, Position]]
     after: Bookmark
@@ -143,12 +143,12 @@ class Events(Repository):
         """The next events. Raises EventsGone for a bookmark that the store can't continue, and without one
         unless the journal begins with the first animal."""
         page = await self.entries(query)
-        seen = [(event_of(page.after.data_set, entry), place) for entry, place in page.entries]
+        seen = [(event_of(page.after.data_set, entry), position) for entry, position in page.entries]
         return EventPage(
             [event for event, _ in seen if event is not None],
             page.after,
             page.is_behind,
-            places=[place for event, place in seen if event is not None],
+            positions=[position for event, position in seen if event is not None],
         )
 
     async def entries(self, query: EventQuery) -> EntryPage:
@@ -187,7 +187,7 @@ class Events(Repository):
 
     @read
     def news(self, after: Position) -> Script[News]:
-        """What came after a place of this data set, of at most SCANNED_MAX entries."""
+        """What came after a position of this data set, of at most SCANNED_MAX entries."""
         rows = yield _NEWS, (str(after.transaction), after.id, SCANNED_MAX)
         seen = frozenset((row[2], None if row[3] else row[4]) for row in rows)
         return News(seen, Position(int(rows[-1][0]), rows[-1][1]) if rows else after)
@@ -199,14 +199,14 @@ class Events(Repository):
 
     async def _renew(self) -> None:
         now_ms = self._clock.now_ms()
-        await self._database.write(lambda: note_place(now_ms))
+        await self._database.write(lambda: renew_if_moved(now_ms))
 
 
 def entries_after(query: EventQuery) -> Script[EntryPage | None]:
-    """The entries of events. None where the journal is not in its place. Raises EventsGone as `page`."""
+    """The entries of events. None where the journal has moved. Raises EventsGone as `page`."""
     start = query.after.position if query.after else Position()
     found = yield from _next(start, SCANNED_MAX)
-    if not found.is_in_place:
+    if not found.is_unmoved:
         return None
     _check(query.after, found)
     end, count, events = found.end, found.entries, _EVENTS
@@ -218,8 +218,8 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     if not count:
         return EntryPage([], Bookmark(found.identity, start), is_behind=False)
     kinds = f",{','.join(sorted(query.entries))},"
-    places = str(start.transaction), start.id, str(end.transaction), end.id
-    rows = yield events, (*places, kinds, query.account_id, query.limit)
+    span = str(start.transaction), start.id, str(end.transaction), end.id
+    rows = yield events, (*span, kinds, query.account_id, query.limit)
     entries = [(read_entry(row[:-1]), Position(int(row[-1]), row[0])) for row in rows]
     last = entries[-1][1] if len(rows) == query.limit else end
     ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
@@ -230,10 +230,10 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
 
 def _next(start: Position, most: int) -> Script[_Next]:
     (row,) = yield _NEXT, (str(start.transaction), start.id, most)
-    identity, is_in_place, is_ahead, is_whole, *places, base_id, transaction, last_id, count = row
+    identity, is_unmoved, is_ahead, is_whole, *gone_to, base_id, transaction, last_id, count = row
     end = Position(int(transaction), last_id) if count else start
-    gone = Position(int(places[0]), places[1])
-    return _Next(identity, bool(is_in_place), bool(is_ahead), bool(is_whole), gone, base_id, end, count)
+    gone = Position(int(gone_to[0]), gone_to[1])
+    return _Next(identity, bool(is_unmoved), bool(is_ahead), bool(is_whole), gone, base_id, end, count)
 
 
 def _check(after: Bookmark | None, found: _Next) -> None:
@@ -254,26 +254,26 @@ def _check(after: Bookmark | None, found: _Next) -> None:
 
 def _newest(but: int) -> Script[Bookmark | None]:
     found = yield from _next(Position(), 1)
-    if not found.is_in_place:
+    if not found.is_unmoved:
         return None
-    places = [Position(int(transaction), last_id) for transaction, last_id in (yield _BEFORE, (but,))]
-    return Bookmark(found.identity, max([found.gone, *places]))
+    positions = [Position(int(transaction), last_id) for transaction, last_id in (yield _BEFORE, (but,))]
+    return Bookmark(found.identity, max([found.gone, *positions]))
 
 
-def newest_place(now_ms: int) -> Script[Bookmark]:
+def newest_bookmark(now_ms: int) -> Script[Bookmark]:
     """The bookmark of this moment, in a transaction that writes."""
     while (found := (yield from _newest(0))) is None:
-        yield from note_place(now_ms)
+        yield from renew_if_moved(now_ms)
     return found
 
 
-def check_place(after: Bookmark) -> Script[None]:
+def check_bookmark(after: Bookmark) -> Script[None]:
     """Raise EventsGone for a bookmark that the store can't continue."""
     _check(after, (yield from _next(after.position, 1)))
 
 
-def note_place(now_ms: int) -> Script[None]:
-    """Note where the data are; they are another set unless they were there before."""
+def renew_if_moved(now_ms: int) -> Script[None]:
+    """Make the data another set unless they are where they were before."""
     if not (yield _IS_MOVED, ()):
         return
     yield _LOCK, ()  # else a transaction that runs might add to what came, and another process renew again

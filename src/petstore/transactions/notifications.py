@@ -30,17 +30,17 @@ from petstore.core.notifications import (
 )
 from petstore.core.values import IDS_MAX
 from petstore.transactions.contacts import contacts_of, read_contact
-from petstore.transactions.deliverers import go_on_place
-from petstore.transactions.events import OWNER, EntryPage, entries_after, newest_place
+from petstore.transactions.deliverers import nearest_bookmark
+from petstore.transactions.events import OWNER, EntryPage, entries_after, newest_bookmark
 from petstore.transactions.mail_rows import MAILS, first_mails, read_mail, read_said
 from petstore.transactions.rows import (
     ACCOUNT,
+    BOOKMARK,
     CONTACT,
-    PLACE,
-    place_of,
+    bookmark_in,
+    bookmark_of,
     places,
     read_account,
-    read_place,
     select,
 )
 from petstore.transactions.script import (
@@ -62,9 +62,9 @@ _FACTS_AT_A_TIME = IDS_MAX
 # A later time than any pause is of a clock that was set back since.
 _FURTHEST_MS = 2 * KEPT_MS
 
-_PLACE = statement(f"SELECT {select(PLACE)} FROM notified", lock=" FOR UPDATE")
+_BOOKMARK = statement(f"SELECT {select(BOOKMARK)} FROM notified", lock=" FOR UPDATE")
 _BEGIN = statement(
-    f"INSERT INTO notified (id, {select(PLACE)}) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING"
+    f"INSERT INTO notified (id, {select(BOOKMARK)}) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING"
 )
 _MOVE = statement("UPDATE notified SET data_set = $1, after_transaction = $2, after_id = $3")
 _ACCOUNTS_OF = (
@@ -131,9 +131,9 @@ class Notifications(Repository):
     """The mails of a store. Several processes may gather and send at once."""
 
     async def gather(self, seen: Bookmark | None = None) -> Bookmark:
-        """Make the mails of all facts that are there; the place up to which they are made.
+        """Make the mails of all facts that are there; the bookmark up to which they are made.
 
-        `seen`: a place up to which this process has found no fact since it gathered.
+        `seen`: a bookmark up to which this process has found no fact since it gathered.
         """
         is_behind = True
         while is_behind:
@@ -143,12 +143,12 @@ class Notifications(Repository):
 
     @write(NO_EFFECT)
     def _gather(self, now_ms: int, seen: Bookmark | None) -> Script[tuple[Bookmark, bool]]:
-        newest = yield from newest_place(now_ms)
-        rows = yield _PLACE, ()
+        newest = yield from newest_bookmark(now_ms)
+        rows = yield _BOOKMARK, ()
         if not rows:
-            yield _BEGIN, place_of(newest)
+            yield _BEGIN, bookmark_of(newest)
             return newest, False
-        before = read_place(rows[0])
+        before = bookmark_in(rows[0])
         # What was seen before a restore says nothing about what was restored.
         if seen and seen.data_set == before.data_set == newest.data_set and seen.position > before.position:
             page = yield from _page(now_ms, seen)
@@ -161,7 +161,7 @@ class Notifications(Repository):
             facts.append((yield from _fact(entry, accounts.get(entry.id))))
         yield from _write(now_ms, facts)
         if page.after != before:
-            yield _MOVE, place_of(page.after)
+            yield _MOVE, bookmark_of(page.after)
         return page.after, page.is_behind
 
     async def next(self, ended: Ended | None = None) -> Mail | GivenUp | None:
@@ -214,9 +214,9 @@ def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:
         try:
             page = yield from entries_after(query)
         except EventsGone:
-            after = yield from go_on_place(now_ms, after)
+            after = yield from nearest_bookmark(now_ms, after)
         else:
-            assert page is not None, "the journal is in its place since `newest_place`"
+            assert page is not None, "the journal is unmoved since `newest_bookmark`"
             return page
 
 

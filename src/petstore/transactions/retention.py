@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from petstore.core.events import Position
 from petstore.core.values import INT64_MAX
-from petstore.transactions.events import ADDED, BASE, IN_ORDER, OLDEST, note_place
+from petstore.transactions.events import ADDED, BASE, IN_ORDER, OLDEST, renew_if_moved
 from petstore.transactions.journal import first_since
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, statement, write
 
@@ -25,7 +25,7 @@ _LEAVES = (
     "NOT (subject = 'key' AND action = 'rotated' OR subject = 'account' AND action = 'plan_changed')"
     f" AND id <> {_NEWEST}"
 )
-# The place of the last entry before $1, unless it is the newest one.
+# The position of the last entry before $1, unless it is the newest one.
 _LAST = Statement(
     f"SELECT 0, id FROM journal WHERE id < ?1 AND id <> {_NEWEST} ORDER BY id DESC LIMIT 1",
     f"SELECT CASE WHEN id <= {BASE} THEN '0' ELSE transaction::text END, id FROM journal WHERE id < $1"
@@ -89,15 +89,15 @@ PARTS = [
 
 
 class Part(NamedTuple):
-    """A place in what a webhook had, of its tries or its repetitions."""
+    """How far the removal of what a webhook had has come, in its tries or its repetitions."""
 
     webhook_id: int = 0
     of: int = 0
-    place: int = -1
+    up_to: int = -1
 
 
 class Removed(NamedTuple):
-    """What a step has removed, and the place up to which events are gone."""
+    """What a step has removed, and the position up to which events are gone."""
 
     gone: Position
     entries: int
@@ -107,9 +107,9 @@ class Retention(Repository):
     """Times are Unix times in milliseconds, days UTC days since 1970-01-01."""
 
     async def last_before(self, at_ms: int) -> Position:
-        """The place of the last entry before a time, the newest entry left out."""
+        """The position of the last entry before a time, the newest entry left out."""
         now_ms = self._clock.now_ms()
-        await self._database.write(lambda: note_place(now_ms))
+        await self._database.write(lambda: renew_if_moved(now_ms))
         return await self._database.read(_last_before(at_ms))
 
     @write(NO_EFFECT)
@@ -151,12 +151,12 @@ class Retention(Repository):
 
     @write(NO_EFFECT)
     def remove_webhook(self, _now_ms: int, after: Part) -> Script[Part | None]:
-        """Remove some of what the next webhook that has the mark of its removal had, after a place:
+        """Remove some of what the next webhook that has the mark of its removal had, after a part:
         PostgreSQL would pass by all that is gone. Up to where; None, where there is no such webhook."""
         for (webhook_id,) in (yield REMOVED_WEBHOOK, (after.webhook_id,)):
             begun = after if after.webhook_id == webhook_id else Part(webhook_id)
             for at in range(begun.of, len(PARTS)):
-                start, (find, remove) = begun.place if at == begun.of else Part().place, PARTS[at]
+                start, (find, remove) = begun.up_to if at == begun.of else Part().up_to, PARTS[at]
                 rows = yield find, (webhook_id, start, STEP_MAX - 1)
                 last = rows[0][0] if rows else INT64_MAX
                 yield remove, (webhook_id, start, last)

@@ -60,8 +60,8 @@ MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", 
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "time_zone")
 WEBHOOK = Webhook.__struct_fields__
 # Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
-PLACE = ("data_set", "after_transaction", "after_id")
-WEBHOOK_ROW = (*WEBHOOK, "secrets", *PLACE, "failures", "paused_until_ms", "removed_at_ms")
+BOOKMARK = ("data_set", "after_transaction", "after_id")
+WEBHOOK_ROW = (*WEBHOOK, "secrets", *BOOKMARK, "failures", "paused_until_ms", "removed_at_ms")
 # How far an index of searches is.
 PROGRESS = ("data_set", "place_transaction", "place_id", "walked", "after_id", "format")
 REPETITION = Repetition.__struct_fields__
@@ -113,7 +113,7 @@ TABLES = (
     Table("webhook_tries", ("id", "webhook_id", *TRY)),
     Table("contacts", CONTACT),
     Table("mails", MAIL),
-    Table("notified", ("id", *PLACE), has_identity=False),
+    Table("notified", ("id", *BOOKMARK), has_identity=False),
     Table("journal", ENTRY),
     Table("facts", ("of_ms", "kind", "subject"), "of_ms, kind, subject", has_identity=False),
 )
@@ -209,26 +209,26 @@ def read_webhook(row: Sequence[Any]) -> Webhook:
     return Webhook(*[*row[:4], types, *row[5:7], disabled, row[8]])
 
 
-def place_of(bookmark: Bookmark) -> tuple[str, int, int]:
-    """Of the columns PLACE."""
+def bookmark_of(bookmark: Bookmark) -> tuple[str, int, int]:
+    """Of the columns BOOKMARK."""
     return bookmark.data_set, bookmark.position.transaction, bookmark.position.id
 
 
-def read_place(row: Sequence[Any]) -> Bookmark:
-    """Of the columns PLACE."""
+def bookmark_in(row: Sequence[Any]) -> Bookmark:
+    """Of the columns BOOKMARK."""
     return Bookmark(row[0], Position(row[1], row[2]))
 
 
 def progress_of(progress: Progress) -> tuple[object, ...]:
     """Of the columns PROGRESS."""
-    return *place_of(progress.place), progress.walked or "", progress.after_id, progress.format
+    return *bookmark_of(progress.bookmark), progress.walked or "", progress.after_id, progress.format
 
 
 def read_progress(row: Sequence[Any] | None) -> Progress | None:
     """Of the columns PROGRESS; None without a row, and for an index of an older format."""
     if row is None or row[-1] < FORMAT:
         return None
-    return Progress(read_place(row), read_kind(row[3]), *row[4:])
+    return Progress(bookmark_in(row), read_kind(row[3]), *row[4:])
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

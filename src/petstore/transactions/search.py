@@ -99,17 +99,17 @@ class Search(Repository):
         if progress is None or progress.walked or progress.format != FORMAT:
             return None
         types = _SOURCES[query.kind].types
-        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, types, progress.place))
+        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, types, progress.bookmark))
         newer, is_late = {entry.subject_id for entry, _ in page.entries}, page.is_behind
-        place = query.after_id or (INT64_MAX if query.newest_first else 0)
+        at_id = query.after_id or (INT64_MAX if query.newest_first else 0)
         found: list[int] = []
         for most in (IDS_MAX, SCANNED_MAX - IDS_MAX) if words else ():
             ids = await self.index.find(
-                query.kind, words.keys, place, newest_first=query.newest_first, most=most
+                query.kind, words.keys, at_id, newest_first=query.newest_first, most=most
             )
             is_last = len(ids) < most
             end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
-            near = {id_ for id_ in newer if min(place, end) <= id_ <= max(place, end) and id_ != place}
+            near = {id_ for id_ in newer if min(at_id, end) <= id_ <= max(at_id, end) and id_ != at_id}
             looked = sorted({*ids, *near}, reverse=query.newest_first)
             texts = await self._database.read(_texts(query.kind, looked, query.conditions))
             found += [id_ for id_, text in texts.items() if text and words.match(text)]
@@ -117,8 +117,8 @@ class Search(Repository):
                 return Found(tuple(found[: query.limit]), found[query.limit - 1], is_late=is_late)
             if is_last:
                 return Found(tuple(found), is_late=is_late)
-            place = end
-        return Found(tuple(found), place if words else 0, is_cut=bool(words), is_late=is_late)
+            at_id = end
+        return Found(tuple(found), at_id if words else 0, is_cut=bool(words), is_late=is_late)
 
     async def step(self) -> Progress | None:
         """Put the next rows into the index; its progress while there are more. Any process may."""
@@ -130,10 +130,10 @@ class Search(Repository):
         if progress.walked:
             return await self._walk(progress, progress.walked)
         try:
-            page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _TYPES, progress.place))
+            page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _TYPES, progress.bookmark))
         except EventsGone:
             return await self._begin(progress)
-        if page.after != progress.place:
+        if page.after != progress.bookmark:
             changed: dict[Kind, set[int]] = {}
             for entry, _ in page.entries:
                 kind = _BY_SUBJECT[entry.subject]
@@ -162,7 +162,7 @@ class Search(Repository):
             after = msgspec.structs.replace(progress, after_id=max(rows))
         else:
             following = dict(pairwise(_KINDS)).get(kind)
-            after = Progress(progress.place, following)
+            after = Progress(progress.bookmark, following)
         await self.index.put({kind: rows}, progress, after)
         return after
 

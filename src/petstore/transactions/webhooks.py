@@ -17,11 +17,19 @@ from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import IS_IN_USE, find_account
-from petstore.transactions.events import check_place, newest_place
+from petstore.transactions.events import check_bookmark, newest_bookmark
 from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
-from petstore.transactions.rows import PLACE, WEBHOOK, place_of, places, read_place, read_webhook, select
+from petstore.transactions.rows import (
+    BOOKMARK,
+    WEBHOOK,
+    bookmark_in,
+    bookmark_of,
+    places,
+    read_webhook,
+    select,
+)
 from petstore.transactions.script import NO_EFFECT, Script, read, statement, write
 
 # Not removed: the rows of the others leave later, by retention.py. They are disabled too.
@@ -40,9 +48,9 @@ FAILING = statement(
 )
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
 _COUNT = statement(f"SELECT count(*) FROM webhooks WHERE account_id = $1 AND {IS_THERE}")
-_ADDED = (*WEBHOOK[1:7], "secrets", *PLACE)
+_ADDED = (*WEBHOOK[1:7], "secrets", *BOOKMARK)
 _ADD = statement(f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id")
-_PLACE = statement(f"SELECT {select(PLACE)} FROM webhooks WHERE id = $1")
+_BOOKMARK = statement(f"SELECT {select(BOOKMARK)} FROM webhooks WHERE id = $1")
 # Who asked to be left alone was the former URL.
 _CHANGE = statement(
     "UPDATE webhooks SET url = $2, types = $3, description = $4,"
@@ -156,7 +164,7 @@ class Webhooks(Creating):
         match: Tags | None = None,
         reason: DisabledReason = DisabledReason.OWNER,
     ) -> Script[Webhook]:
-        """Raises PreconditionFailed, Unauthorized, and EventsGone for a place that can't be continued."""
+        """Raises PreconditionFailed, Unauthorized, and EventsGone for a bookmark that can't be continued."""
         if key_id is not None:
             yield from _check_key(key_id)
         before, _ = yield from find_webhook(webhook_id, account_id)
@@ -251,11 +259,11 @@ def _create(
             f"The account has {most} webhooks, which is all that the plan {account.plan.name} has."
             " Remove one, or ask for a larger plan."
         )
-    after = yield from newest_place(now_ms)
+    after = yield from newest_bookmark(now_ms)
     types = tuple(dict.fromkeys(new.types))
     values = (account_id, key_id, new.url, ",".join(types), new.description, now_ms, secrets)
     webhook_id: int
-    ((webhook_id,),) = yield _ADD, (*values, *place_of(after))
+    ((webhook_id,),) = yield _ADD, (*values, *bookmark_of(after))
     webhook = Webhook(webhook_id, account_id, key_id, new.url, types, new.description, now_ms)
     added = {"accountId": account_id, "keyId": key_id, **_members(webhook)}
     yield from record(now_ms, actor, "webhook", webhook_id, "added", None, added)
@@ -269,8 +277,8 @@ def _check_key(key_id: int) -> Script[None]:
 
 
 def _enable(before: Webhook, actor: str, now_ms: int) -> Script[None]:
-    """Raises EventsGone where its place can't be continued."""
-    yield from check_place(read_place((yield _PLACE, (before.id,))[0]))
+    """Raises EventsGone where its bookmark can't be continued."""
+    yield from check_bookmark(bookmark_in((yield _BOOKMARK, (before.id,))[0]))
     yield _ENABLE, (before.id,)
     states = _states(before.disabled, None)
     yield from record(now_ms, actor, "webhook", before.id, "enabled", *states)
@@ -278,12 +286,12 @@ def _enable(before: Webhook, actor: str, now_ms: int) -> Script[None]:
 
 def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]:
     if after == NOW:
-        bookmark = yield from newest_place(now_ms)
+        bookmark = yield from newest_bookmark(now_ms)
     else:
         bookmark = read_bookmark(after)
-        yield from check_place(bookmark)
-    before = read_place((yield _PLACE, (webhook_id,))[0])
-    yield _MOVE, (webhook_id, *place_of(bookmark))
+        yield from check_bookmark(bookmark)
+    before = bookmark_in((yield _BOOKMARK, (webhook_id,))[0])
+    yield _MOVE, (webhook_id, *bookmark_of(bookmark))
     places_of = {"after": str(before)}, {"after": str(bookmark)}
     yield from record(now_ms, actor, "webhook", webhook_id, "moved", *places_of)
 

@@ -306,13 +306,13 @@ class TestGoingOn:
             await store.events.note_restore(ACTOR)
         await add(store)
         await settled(store)
-        place = await store.deliverers.go_on("a", hook, hook.after)
-        page = await followed(store, place)
+        bookmark = await store.deliverers.go_on("a", hook, hook.after)
+        page = await followed(store, bookmark)
         assert [event.type for event in page.events] == ["store.restored", "pet.created"]
-        came = Bookmark("f" * 12, Position(0, page.places[0].id))
+        came = Bookmark("f" * 12, Position(0, page.positions[0].id))
         assert (await store.deliverers.go_on("a", hook, came)).position.id == came.position.id
         restored_id = came.position.id
-        for stopped_at, goes_on_in in ((restored_id - 1, came.data_set), (restored_id, place.data_set)):
+        for stopped_at, goes_on_in in ((restored_id - 1, came.data_set), (restored_id, bookmark.data_set)):
             backend.execute(
                 f"UPDATE webhooks SET data_set = '{came.data_set}', after_transaction = 0,"
                 f" after_id = {stopped_at}, owner = ''"

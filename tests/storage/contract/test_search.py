@@ -201,7 +201,7 @@ async def test_the_index_of_a_newer_release_is_made_again_once_that_is_gone(
     assert own is not None
     tags = cast(Kind, "tags")
     for walked, after_id in ((tags, 1), (tags, 2), (None, 0)):
-        newer = Progress(own.place, walked, after_id, format=FORMAT + 1)
+        newer = Progress(own.bookmark, walked, after_id, format=FORMAT + 1)
         await store.search.index.put({}, await store.search.index.progress(), newer)
         for seconds in (0, 599):
             clock.advance(seconds)

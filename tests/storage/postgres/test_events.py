@@ -233,9 +233,9 @@ async def test_a_webhook_goes_on_at_a_restore_that_is_held_back(store: Store, da
     (hook,) = (await store.deliverers.owned("a")).webhooks
     async with outside(database, "BEGIN", TEMPORARY):
         await store.events.note_restore(ACTOR)
-        place = await store.deliverers.go_on("a", hook, hook.after)
-        assert (await followed(store, place)).events == []
+        bookmark = await store.deliverers.go_on("a", hook, hook.after)
+        assert (await followed(store, bookmark)).events == []
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while not (page := await followed(store, place)).events:
+        while not (page := await followed(store, bookmark)).events:
             pass
     assert [event.type for event in page.events] == ["store.restored"]
