@@ -15,7 +15,7 @@ from petstore.transactions.account_pages import count_accounts, page_of_accounts
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.refusals import REMOVE_REFUSALS
-from petstore.transactions.rows import ACCOUNT, places, read_account, select
+from petstore.transactions.rows import ACCOUNT, placeholders, read_account, select
 from petstore.transactions.script import (
     KEYRING,
     REVOCATION,
@@ -38,7 +38,7 @@ _BY_ID = statement(f"{_ACCOUNTS} WHERE id = $1", lock=" FOR NO KEY UPDATE")
 _BY_NAME = statement(f"{_ACCOUNTS} WHERE name = $1", lock=" FOR NO KEY UPDATE")
 _ADD = statement(
     f"INSERT INTO accounts (name, created_at_ms, plan, {select(LIMIT_COLUMNS)})"
-    f" VALUES ($1, $2, $3, {places(len(LIMIT_COLUMNS), 4)})"
+    f" VALUES ($1, $2, $3, {placeholders(len(LIMIT_COLUMNS), 4)})"
     " ON CONFLICT (name) DO NOTHING RETURNING id"
 )
 _SET_STATE = statement("UPDATE accounts SET suspended_at_ms = $2, closed_at_ms = $3 WHERE id = $1")

@@ -7,13 +7,13 @@ from msgspec.structs import astuple
 from petstore.core.customers import NOBODY, Customer, CustomerChangedMeanwhile, changed_members
 from petstore.transactions.accounts import FORGET_CUSTOMER, find_account
 from petstore.transactions.journal import record
-from petstore.transactions.rows import CUSTOMER, places, select
+from petstore.transactions.rows import CUSTOMER, placeholders, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, reads, statement, write
 
 _FIND = statement(f"SELECT {select(CUSTOMER[1:])} FROM customers WHERE account_id = $1")
 _COLUMNS = select([f"{column} = excluded.{column}" for column in CUSTOMER[1:]])
 _SET = statement(
-    f"INSERT INTO customers ({select(CUSTOMER)}) VALUES ({places(len(CUSTOMER))})"
+    f"INSERT INTO customers ({select(CUSTOMER)}) VALUES ({placeholders(len(CUSTOMER))})"
     f" ON CONFLICT (account_id) DO UPDATE SET {_COLUMNS}"
 )
 

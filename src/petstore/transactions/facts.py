@@ -18,7 +18,7 @@ from petstore.core.moments import iso_day, iso_moment
 from petstore.core.values import IDS_MAX
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.journal import record
-from petstore.transactions.rows import places
+from petstore.transactions.rows import placeholders
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -181,7 +181,7 @@ def _refused(account_ids: list[int], reset_at: int) -> Script[set[int]]:
     refused: set[int] = set()
     for first in range(0, len(account_ids), IDS_MAX):
         wanted = padded(tuple(account_ids[first : first + IDS_MAX]))
-        rows = yield statement(_LIMITED.format(places(len(wanted), 2))), (reset_at, *wanted)
+        rows = yield statement(_LIMITED.format(placeholders(len(wanted), 2))), (reset_at, *wanted)
         refused.update(account_id for (account_id,) in rows)
     return refused
 

@@ -39,7 +39,7 @@ from petstore.transactions.rows import (
     CONTACT,
     bookmark_in,
     bookmark_of,
-    places,
+    placeholders,
     read_account,
     select,
 )
@@ -225,7 +225,7 @@ def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
     if not entries:
         return {}
     ids = padded(tuple(entry.id for entry in entries))
-    rows = yield statement(_ACCOUNTS_OF.format(places(len(ids)))), ids
+    rows = yield statement(_ACCOUNTS_OF.format(placeholders(len(ids)))), ids
     return {row[0]: read_account(row[1:]) for row in rows}
 
 

@@ -41,7 +41,7 @@ from petstore.transactions.rows import (
     PET,
     PUBLIC_BUT_STATUS,
     PUBLIC_PET,
-    places,
+    placeholders,
     read_pet,
     read_pets,
     select,
@@ -50,7 +50,7 @@ from petstore.transactions.script import CATALOGUE, Script, Statement, read, rea
 
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
-ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({places(len(NEW_PET))}) RETURNING id")
+ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({placeholders(len(NEW_PET))}) RETURNING id")
 _SET = ", ".join(f"{column} = ${at}" for at, column in enumerate(NEW_PET, 2))
 _CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")

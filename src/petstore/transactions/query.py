@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from petstore.core.orders import OrderQuery
 from petstore.core.pets import PageQuery
 from petstore.core.values import COUNTED_MAX, INT64_MAX
-from petstore.transactions.rows import places
+from petstore.transactions.rows import placeholders
 from petstore.transactions.script import Script, Statement, padded, statement
 
 Q = TypeVar("Q", PageQuery, OrderQuery)
@@ -26,7 +26,7 @@ class Query:
         self.values: list[object] = []
 
     def put(self, value: object) -> str:
-        """The place of a further value."""
+        """The placeholder of a further value."""
         self.values.append(value)
         return f"${len(self.values)}"
 
@@ -93,7 +93,7 @@ def _page_by_id(
         return walks[0] if len(walks) == 1 else _merged(walks, order)
     # No index has such an expression: identifiers are the narrower way in.
     others = [f"coalesce({column}, {column}) IN ({', '.join(each)})" for column, each in listed.items()]
-    conditions = " AND ".join([f"id {beyond} $1", *others, f"id IN ({places(ids, first) or 'NULL'})"])
+    conditions = " AND ".join([f"id {beyond} $1", *others, f"id IN ({placeholders(ids, first) or 'NULL'})"])
     return statement(f"{table} WHERE {conditions} ORDER BY id{order} LIMIT $2")
 
 
@@ -106,12 +106,12 @@ def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
     looks as if the value had none, so that all are sorted. And it ends a walk by their first column alone.
     """
     beyond, opposite, order = ("<", ">", " DESC") if newest_first else (">", "<", "")
-    conditions = [*(f"{column} = {place}" for column, place in equal.items()), f"id {beyond} $1"]
+    conditions = [*(f"{column} = {placeholder}" for column, placeholder in equal.items()), f"id {beyond} $1"]
     page = statement(f"{table} WHERE {' AND '.join(conditions)} ORDER BY id{order} LIMIT $2")
     if not equal:
         return page
     *others, (last, value) = equal.items()
-    within = "".join(f" AND {column} = ANY(ARRAY[{place}]::bigint[])" for column, place in others)
+    within = "".join(f" AND {column} = ANY(ARRAY[{placeholder}]::bigint[])" for column, placeholder in others)
     ordered = ", ".join(f"{column}{order}" for column in (*equal, "id"))
     return Statement(
         page.sqlite,

@@ -131,13 +131,13 @@ SELECT_CALLER = (
 )
 
 
-def places(count: int, first: int = 1) -> str:
-    """A list of parameters in SQL, from `$first` on."""
+def placeholders(count: int, first: int = 1) -> str:
+    """A list of placeholders in SQL, from `$first` on."""
     return ", ".join(f"${at}" for at in range(first, first + count))
 
 
-def new_pet_places(first: int) -> str:
-    """The parameters of an animal without its identifier, with PostgreSQL's types: where SELECT has them it
+def new_pet_placeholders(first: int) -> str:
+    """The placeholders of an animal without its identifier, with PostgreSQL's types: where SELECT has them it
     knows none."""
     return ", ".join(f"${at}::{sql_type(field)}" for at, field in enumerate(FIELDS, first))
 

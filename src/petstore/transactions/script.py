@@ -15,7 +15,7 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.values import IDS_MAX
-from petstore.transactions.rows import places
+from petstore.transactions.rows import placeholders
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Repository")
@@ -86,7 +86,7 @@ def names_of(table: str, ids: tuple[int, ...]) -> Script[dict[int, str]]:
         return {}
     wanted = padded(ids)
     return dict(
-        (yield statement(f"SELECT id, name FROM {table} WHERE id IN ({places(len(wanted))})"), wanted)
+        (yield statement(f"SELECT id, name FROM {table} WHERE id IN ({placeholders(len(wanted))})"), wanted)
     )
 
 

@@ -11,7 +11,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS
 from petstore.core.stages import Stage
 from petstore.core.staging import Content
 from petstore.transactions.events import restored
-from petstore.transactions.rows import places, select
+from petstore.transactions.rows import placeholders, select
 from petstore.transactions.script import Effect, Repository, Script, Statement, read, statement
 from petstore.transactions.stages import stamped
 
@@ -25,7 +25,7 @@ _OPEN_ACCOUNTS = statement(f"SELECT {select(ACCOUNTS)} FROM accounts WHERE close
 # In the order of their references.
 _EMPTY = [statement(f"DELETE FROM {table}") for table in ("creations", "orders", "pets", "categories")]
 _ACCOUNT = statement(
-    f"INSERT INTO accounts (created_at_ms, {select(ACCOUNTS)}) VALUES ({places(1 + len(ACCOUNTS))})"
+    f"INSERT INTO accounts (created_at_ms, {select(ACCOUNTS)}) VALUES ({placeholders(1 + len(ACCOUNTS))})"
     " ON CONFLICT (name) DO UPDATE SET "
     + select([f"{column} = excluded.{column}" for column in ACCOUNTS if column != "name"])
 )
@@ -87,7 +87,7 @@ def _insert(table: str, columns: tuple[str, ...], rows: list[tuple[object, ...]]
     width = len(columns)
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
-        values = ", ".join(f"({places(width, 1 + at * width)})" for at in range(len(some)))
+        values = ", ".join(f"({placeholders(width, 1 + at * width)})" for at in range(len(some)))
         into = f"INSERT INTO {table} ({select(columns)})"
         # PostgreSQL assigns the identifiers of animals otherwise.
         insert = Statement(

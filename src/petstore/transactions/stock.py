@@ -17,7 +17,7 @@ from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.core.uploads import Upload
 from petstore.transactions.journal import RECORD_PETS, encode
-from petstore.transactions.rows import NEW_PET, PET, places, select
+from petstore.transactions.rows import NEW_PET, PET, placeholders, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
 from petstore.transactions.taking_back import plan, take_back
 from petstore.transactions.uploads import mark_stored
@@ -194,7 +194,7 @@ def _write_entries() -> Script[None]:
 
 @lru_cache(maxsize=2)
 def _add_entries(count: int) -> Statement:
-    groups = ", ".join(f"({places(3, first)})" for first in range(1, 3 * count, 3))
+    groups = ", ".join(f"({placeholders(3, first)})" for first in range(1, 3 * count, 3))
     return statement(f"INSERT INTO stock_entries (position, before, after) VALUES {groups}")
 
 
@@ -284,6 +284,6 @@ class Stock(Repository):
         assert len(pet_ids) <= SOURCE_KEYS_MAX
         if not pet_ids:
             return {}
-        wanted = places(len(pet_ids))
+        wanted = placeholders(len(pet_ids))
         find = statement(f"SELECT pet_id, source_key FROM pet_sources WHERE pet_id IN ({wanted})")
         return dict([tuple(row) for row in (yield find, tuple(pet_ids))])

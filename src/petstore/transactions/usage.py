@@ -19,7 +19,7 @@ from petstore.core.limits.usage import (
 )
 from petstore.core.limits.windows import AccountWindows, oldest_day
 from petstore.core.values import INT64_MAX
-from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, places, select
+from petstore.transactions.rows import ACCOUNT_WINDOWS, BAN_STATE, DAILY_USAGE, placeholders, select
 from petstore.transactions.script import Repository, Script, padded, read, reads, statement
 
 _ALL_WINDOWS = statement(f"SELECT account_id, {select(ACCOUNT_WINDOWS)} FROM account_windows WHERE day >= $1")
@@ -117,5 +117,5 @@ class Usage(Repository):
         wanted = padded(tuple(key_ids))
         if not wanted:
             return []
-        rows = yield statement(f"{_BANS_WHERE} k.id IN ({places(len(wanted), 2)})"), (now_ms, *wanted)
+        rows = yield statement(f"{_BANS_WHERE} k.id IN ({placeholders(len(wanted), 2)})"), (now_ms, *wanted)
         return [KeyBan(*row) for row in rows]

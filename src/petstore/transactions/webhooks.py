@@ -26,7 +26,7 @@ from petstore.transactions.rows import (
     WEBHOOK,
     bookmark_in,
     bookmark_of,
-    places,
+    placeholders,
     read_webhook,
     select,
 )
@@ -49,7 +49,7 @@ FAILING = statement(
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
 _COUNT = statement(f"SELECT count(*) FROM webhooks WHERE account_id = $1 AND {IS_THERE}")
 _ADDED = (*WEBHOOK[1:7], "secrets", *BOOKMARK)
-_ADD = statement(f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({places(len(_ADDED))}) RETURNING id")
+_ADD = statement(f"INSERT INTO webhooks ({select(_ADDED)}) VALUES ({placeholders(len(_ADDED))}) RETURNING id")
 _BOOKMARK = statement(f"SELECT {select(BOOKMARK)} FROM webhooks WHERE id = $1")
 # Who asked to be left alone was the former URL.
 _CHANGE = statement(

@@ -27,10 +27,10 @@ _WIDTHS = (1 + len(ACCOUNT_WINDOWS), 1 + len(BAN_STATE), 1 + len(DAILY_USAGE), 2
 
 
 def _unnest(table: int) -> str:
-    """The columns of the table at this place in `batch_rows`, as arguments of a statement."""
+    """The columns of the table at this index of `batch_rows`, as arguments of a statement."""
     first = 1 + sum(_WIDTHS[:table])
-    places = select([f"${place}::bigint[]" for place in range(first, first + _WIDTHS[table])])
-    return f"SELECT * FROM unnest({places})"
+    arrays = select([f"${at}::bigint[]" for at in range(first, first + _WIDTHS[table])])
+    return f"SELECT * FROM unnest({arrays})"
 
 
 # The counts of a single process replace the rows, even with earlier times: its clock may be set back.

@@ -25,7 +25,7 @@ from petstore.transactions.rows import (
     PET,
     PUBLIC_BUT_STATUS,
     PUBLIC_PET,
-    new_pet_places,
+    new_pet_placeholders,
     read_pet,
     read_public_pets,
     read_public_pets_in,
@@ -86,7 +86,7 @@ WITH mine AS MATERIALIZED (
     RETURNING resource_id
 ), added AS (
     INSERT INTO pets ({select(PET)}) OVERRIDING SYSTEM VALUE
-    SELECT resource_id, {new_pet_places(7)} FROM claimed RETURNING id
+    SELECT resource_id, {new_pet_placeholders(7)} FROM claimed RETURNING id
 ), recorded AS (
     {_record(7 + len(NEW_PET))}
 )

@@ -7,13 +7,15 @@ from functools import partial
 
 from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.postgres.database import Database
-from petstore.transactions.rows import PROGRESS, places, progress_of, read_progress, select
+from petstore.transactions.rows import PROGRESS, placeholders, progress_of, read_progress, select
 from petstore.transactions.script import Script, Statement
 
 _READ = f"SELECT {select(PROGRESS)} FROM search_progress"
 # Processes take turns.
 _LOCK = Statement("", "LOCK TABLE search_progress IN EXCLUSIVE MODE")
-_WRITE = Statement("", f"INSERT INTO search_progress ({select(PROGRESS)}) VALUES ({places(len(PROGRESS))})")
+_WRITE = Statement(
+    "", f"INSERT INTO search_progress ({select(PROGRESS)}) VALUES ({placeholders(len(PROGRESS))})"
+)
 _FORGET = Statement("", "DELETE FROM search_progress")
 _REMOVED = 50_000  # rows in a transaction, so that it is far from the timeout of a statement
 # So many rows are looked at for each that is wanted: 2,000 take some 2 ms.

@@ -18,14 +18,14 @@ from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate
 from petstore.storage.sqlite.database import Database, run
 from petstore.transactions import stock
-from petstore.transactions.rows import places
+from petstore.transactions.rows import placeholders
 from petstore.transactions.script import Script, T
 from petstore.transactions.stock import STAGED, Import, Stock
 
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.
 _CACHE_KIB = 80 << 10
 _STAGE_CACHE_KIB = 16 << 10
-_STAGE = f"INSERT INTO stock_rows VALUES ({places(len(STAGED))})".replace("$", "?")
+_STAGE = f"INSERT INTO stock_rows VALUES ({placeholders(len(STAGED))})".replace("$", "?")
 # In place of the triggers, which would move the version once for each animal.
 _MOVE_VERSION = "UPDATE versions SET catalogue = catalogue + 1"
 
