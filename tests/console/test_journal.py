@@ -191,7 +191,7 @@ def test_an_entry_is_in_words(
     """Who, where and what; each member by its name, with the values before and after."""
     actor, subject, action = written
     (line,) = lines([Entry(1, 5, actor, subject, 1, action, before, after)], {"plan": str.upper})
-    assert (line.who, line.place, line.what) == said
+    assert (line.who, line.channel, line.what) == said
     assert [(change.member, list(change.values)) for change in line.changes] == changes
     moments = [isinstance(value, int) for _, (*_, value) in changes]
     assert [change.is_moment for change in line.changes] == moments

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from petstore.console import refusals
 from petstore.console.charts import chart_of_use
-from petstore.console.contacts import Place
+from petstore.console.contacts import ContactBlock
 from petstore.console.formats import ungrouped
 from petstore.console.journal import history_of
 from petstore.console.visit import INCOMPLETE_FORM, Faults, View, Visit, asks_again
@@ -213,7 +213,7 @@ def _shown_again(visit: Visit, account: Account, flash: str) -> Response:
     return visit.redirect(f"accounts/{account.id}", flash=flash)
 
 
-_MAIL = Place(
+_MAIL = ContactBlock(
     "account", "/accounts/{account_id}", Role.OPERATOR, lambda visit: str(visit.id_of("account")), show
 )
 VIEWS = [

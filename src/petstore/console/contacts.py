@@ -18,8 +18,8 @@ from petstore.core.notifications import kinds_for
 from petstore.core.people import Role
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A page with the block. `refer` names its account or person; `least` is the role that may change it."""
+class ContactBlock(msgspec.Struct, frozen=True):
+    """The contacts on a page. `refer` names its account or person; `least` is the role that may change it."""
 
     subject: Subject
     path: str

@@ -25,7 +25,7 @@ from petstore.core.taking_back import DONE
 _FOLDED_FROM = 5
 _SAME_SHOWN = 10
 _NAMES = {"pet": "animal"}
-_PLACES = {"cli": "command line", "api": "API", "console": "console", "mail": "mail"}
+_CHANNELS = {"cli": "command line", "api": "API", "console": "console", "mail": "mail"}
 _MEMBERS = {
     "petId": "animal",
     "accountId": "account",
@@ -75,13 +75,13 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One entry. `who` acted at `place`. `page` shows `about` to people of at least the role `shown_to`;
+    """One entry. `who` acted over `channel`. `page` shows `about` to people of at least the role `shown_to`;
     empty without a page. `same` are the first lines of the entries of its change, where they are one line;
     `count` is how many there are at least, and `page` has all."""
 
     entry: Entry
     who: str
-    place: str
+    channel: str
     what: str
     about: str
     page: str
@@ -137,10 +137,10 @@ async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
 
 
 def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
-    place, _, name = entry.actor.partition(":")
+    channel, _, name = entry.actor.partition(":")
     subject = _NAMES.get(entry.subject, entry.subject)
     if animals := animals_of_list(entry):
-        return _line_of_list(entry, animals, name, place)
+        return _line_of_list(entry, animals, name, channel)
     before, after = entry.before or {}, entry.after or {}
     action = entry.action.replace("_", " ").replace("finished", str(after.get("state")))
     is_person = entry.subject == "person"
@@ -149,7 +149,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     return Line(
         entry=entry,
         who=name.replace("/", ", ") or entry.actor,
-        place=_PLACES.get(place, "") if name else "",
+        channel=_CHANNELS.get(channel, "") if name else "",
         # A list that was checked is not stored yet.
         what=f"{subject} {action}".replace("store list", "stock list").capitalize(),
         about=subject if entry.subject == STORE else f"{subject} {number or entry.subject_id}",
@@ -162,7 +162,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
     )
 
 
-def _line_of_list(entry: Entry, animals: int, name: str, place: str) -> Line:
+def _line_of_list(entry: Entry, animals: int, name: str, channel: str) -> Line:
     """An import, or its taking back, with the animals that it added, removed and changed."""
     assert entry.after is not None
     names = ("removed", "added", "changed", "rejected")
@@ -171,7 +171,7 @@ def _line_of_list(entry: Entry, animals: int, name: str, place: str) -> Line:
     return Line(
         entry=entry,
         who=name,
-        place=_PLACES.get(place, ""),
+        channel=_CHANNELS.get(channel, ""),
         what=f"{animals:,} {'animal' if animals == 1 else 'animals'}{taken} from a list",
         about=str(entry.after["list"]),
         page=f"journal?change={entry.id}",

@@ -50,13 +50,13 @@ async def show(visit: Visit) -> Response:
 async def _show_change(visit: Visit) -> Response:
     """What an actor has changed at one time; `change` is an entry of it. The last entry of an import, and of
     its taking back, is a line above the entries of its animals."""
-    entry_id = min(visit.place("change"), INT64_MAX - _NEWER_MAX)
+    entry_id = min(visit.cursor("change"), INT64_MAX - _NEWER_MAX)
     found = (await visit.store.journal.page(JournalQuery(1, before_id=entry_id + 1))).entries
     if [entry.id for entry in found] != [entry_id]:
         raise NotFound("The journal has no such change.")
     (entry,) = found
     is_list, at_ms = animals_of_list(entry) > 0, entry.at_ms
-    before_id = visit.place("before") or (entry_id if is_list else entry_id + _NEWER_MAX)
+    before_id = visit.cursor("before") or (entry_id if is_list else entry_id + _NEWER_MAX)
     page = await visit.store.journal.page(
         JournalQuery(_PAGE_LIMIT, None, entry.actor, at_ms, before_id, at_ms + 1)
     )
@@ -79,10 +79,10 @@ async def _show_change(visit: Visit) -> Response:
 async def page_of_lines(visit: Visit, query: JournalQuery) -> JournalPage:
     """A page of as many lines as the query's limit; see `lines_with_names`. An import is one of them."""
     page = await visit.store.journal.page(query)
-    place = next((at for at, entry in enumerate(page.entries) if animals_of_list(entry)), None)
-    if place is None or query.about is not None:
+    index = next((at for at, entry in enumerate(page.entries) if animals_of_list(entry)), None)
+    if index is None or query.about is not None:
         return await _folded_page(visit, query, page)
-    finished, shown = page.entries[place], page.entries[: place + 1]
+    finished, shown = page.entries[index], page.entries[: index + 1]
     if not query.is_searched:
         shown += await visit.store.journal.beside(finished)
     first_id = finished.id - animals_of_list(finished)
@@ -122,7 +122,7 @@ async def read_query(visit: Visit) -> JournalQuery:
         about,
         asked["actor"] or None,
         None if since is None else day_begins_ms(since, visit.zone),
-        visit.place("before") or None,
+        visit.cursor("before") or None,
         None if until is None else day_begins_ms(until + 1, visit.zone),
     )
 

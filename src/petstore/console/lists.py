@@ -52,7 +52,7 @@ async def turn(
 
     Raises InvalidParameter.
     """
-    after, before = visit.place("after"), visit.place("before")
+    after, before = visit.cursor("after"), visit.cursor("before")
     if before:
         found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
         rows = found.rows[::-1]
@@ -66,12 +66,12 @@ async def turn(
     return replace(found, previous=previous), written(await count(query))
 
 
-def links(page: str, asked: Mapping[str, str], turned: Turned[T], place: str = "after") -> dict[str, Any]:
-    """The addresses for the macro `pager`. `place`: the parameter that says where the next page begins."""
+def links(page: str, asked: Mapping[str, str], turned: Turned[T], parameter: str = "after") -> dict[str, Any]:
+    """The addresses for the macro `pager`. `parameter` is the one that says where the next page begins."""
     return {
         "first": "" if turned.is_first else address(page, asked),
         "previous": address(page, {**asked, "before": turned.previous}) if turned.previous else "",
-        "next": address(page, {**asked, place: turned.following}) if turned.following else "",
+        "next": address(page, {**asked, parameter: turned.following}) if turned.following else "",
         "csv": address(f"{page}.csv", asked) if turned.rows else "",
     }
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from starlette.responses import Response
 
-from petstore.console.contacts import Place
+from petstore.console.contacts import ContactBlock
 from petstore.console.visit import View, Visit, address, asks_again
 from petstore.core.errors import Conflict, Invalid
 from petstore.core.journal import About, JournalQuery
@@ -24,7 +24,7 @@ _PAGE_LIMIT = 100
 
 async def show_all(visit: Visit) -> Response:
     """A page of people, by name. Its address has how many are on the pages before."""
-    people, before = await visit.store.people.all(), visit.place("after")
+    people, before = await visit.store.people.all(), visit.cursor("after")
     end = before + _PAGE_LIMIT
     return visit.page(
         "people.html",
@@ -148,7 +148,9 @@ def _role(visit: Visit, field: str) -> Role:
         raise Invalid("role", "Choose one of the roles.") from None
 
 
-_MAIL = Place("person", "/people/of/{name}", Role.OPERATOR, lambda visit: str(visit.path["name"]), show)
+_MAIL = ContactBlock(
+    "person", "/people/of/{name}", Role.OPERATOR, lambda visit: str(visit.path["name"]), show
+)
 VIEWS = [
     *_MAIL.views(),
     *(

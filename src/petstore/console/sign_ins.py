@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import structlog
 from starlette.responses import Response
 
-from petstore.console.contacts import Place
+from petstore.console.contacts import ContactBlock
 from petstore.console.visit import View, Visit, asks_again
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
@@ -182,7 +182,7 @@ def _next(values: Mapping[str, str]) -> str:
     return wanted if _NEXT.fullmatch(wanted) and not wanted.startswith(("sign-", "link/")) else ""
 
 
-_MAIL = Place("person", "/me", Role.VIEWER, lambda visit: visit.person.name, show_me)
+_MAIL = ContactBlock("person", "/me", Role.VIEWER, lambda visit: visit.person.name, show_me)
 VIEWS = [
     View("GET", "/sign-in", show, role=None),
     View("POST", "/sign-in", sign_in, role=None),

@@ -16,13 +16,13 @@ _CHOICES.append((KEY, "Supplier's key"))
 
 async def show(visit: Visit) -> Response:
     upload, reading = await _find(visit)
-    said = [visit.form.get(f"column{place}", meaning) for place, meaning in enumerate(reading.meanings)]
+    said = [visit.form.get(f"column{index}", meaning) for index, meaning in enumerate(reading.meanings)]
     return visit.page(
         "stock_columns.html",
         f"Columns of {upload.file}",
         upload=upload,
         headings=reading.rows[0],
-        examples=[[row[place] for row in reading.rows[1:] if row[place:]] for place in range(len(said))],
+        examples=[[row[index] for row in reading.rows[1:] if row[index:]] for index in range(len(said))],
         said=said,
         choices=_CHOICES,
     )
@@ -31,7 +31,7 @@ async def show(visit: Visit) -> Response:
 async def say(visit: Visit) -> Response:
     """Remember it, and check the list anew."""
     upload, reading = await _find(visit)
-    meanings = {name: visit.form.get(f"column{place}", "") for place, name in enumerate(reading.names)}
+    meanings = {name: visit.form.get(f"column{index}", "") for index, name in enumerate(reading.names)}
     try:
         _check(list(meanings.values()))
         upload.check_step(UploadState.CHECKING, "")
@@ -53,11 +53,11 @@ async def _find(visit: Visit) -> tuple[Upload, Reading]:
 
 def _check(said: list[str]) -> None:
     """Raises Invalid."""
-    for place, meaning in enumerate(said):
+    for index, meaning in enumerate(said):
         if meaning and meaning not in MEANINGS:
-            raise Invalid(f"column{place}", "Choose one of these, or —.")
-        if meaning and meaning in said[:place]:
-            raise Invalid(f"column{place}", f"Another column is the {word(meaning)} already.")
+            raise Invalid(f"column{index}", "Choose one of these, or —.")
+        if meaning and meaning in said[:index]:
+            raise Invalid(f"column{index}", f"Another column is the {word(meaning)} already.")
     for meaning in REQUIRED:
         if meaning not in said:
             raise Invalid("", f"Choose the column that is the {word(meaning)}.")

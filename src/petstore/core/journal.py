@@ -18,8 +18,8 @@ from petstore.core.values import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"
-# Where actors are: the texts before their names.
-PLACES = ("api", "cli", "console", "mail")
+# Over which actors come: the texts before their names.
+CHANNELS = ("api", "cli", "console", "mail")
 # The actor of what the service finds by itself.
 SERVICE = "service"
 _FORMS = "store, pet:7, order:5, category:1, key:3, webhook:4, account:shop, account:2 or person:anna"
@@ -102,7 +102,7 @@ class JournalQuery(msgspec.Struct, frozen=True):
     """Which entries to list, newest first: at most `limit`, those before the entry `before_id`.
 
     An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
-    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`; `anna` is one at any place.
+    or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`; `anna` is one over any channel.
     `since_ms` and `until_ms` are Unix times, the second one excluded; an entry of a clock that was wrong by
     more than an hour may not be found by them. All combine. Where no index serves a filter, at most
     `scan_max` entries are read.

@@ -15,7 +15,7 @@ import msgspec
 from petstore.core.accounts import read_account_id
 from petstore.core.durations import HOUR_MS
 from petstore.core.errors import AccountNotFound, PersonNotFound
-from petstore.core.journal import PLACES, About, Entry, JournalPage, JournalQuery, ScanEnd, animals_of_list
+from petstore.core.journal import CHANNELS, About, Entry, JournalPage, JournalQuery, ScanEnd, animals_of_list
 from petstore.transactions.query import Query
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import Repository, Script, Statement, read, reads, statement
@@ -157,7 +157,7 @@ def _stop(scan_max: int, first_id: int, where: Query) -> Script[ScanEnd | None]:
 def _filter(query: JournalQuery, where: Query) -> None:
     """What no index serves."""
     if query.actor is not None:
-        whole = [query.actor, *(f"{place}:{query.actor}" for place in PLACES)]
+        whole = [query.actor, *(f"{channel}:{query.actor}" for channel in CHANNELS)]
         begun = [f"{query.actor}:", f"{query.actor}/", f"api:{query.actor}/"]
         begins = " OR ".join("substr(actor, 1, {}) = {}" for _ in begun)
         lengths = chain(*((len(text), text) for text in begun))
