@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from petstore.core.durations import HOUR_MS
 from petstore.core.moments import iso_moment, read_moment
-from petstore.core.zones import clock_at, day_at, day_begins_ms, moments_of, place_of, read_zone
+from petstore.core.zones import clock_at, day_at, day_begins_ms, moments_of, read_zone, zone_name
 from tests.support.cases import every_case
 
 BERLIN, CAIRO, NEW_YORK = map(ZoneInfo, ("Europe/Berlin", "Africa/Cairo", "America/New_York"))
@@ -24,7 +24,7 @@ def test_only_names_of_zones_are_read(name: str) -> None:
 
 def test_a_zone_is_called_as_people_do() -> None:
     """By its city."""
-    assert [place_of(zone) for zone in (BERLIN, NEW_YORK, ZoneInfo("UTC"))] == ["Berlin", "New York", "UTC"]
+    assert [zone_name(zone) for zone in (BERLIN, NEW_YORK, ZoneInfo("UTC"))] == ["Berlin", "New York", "UTC"]
 
 
 @every_case(

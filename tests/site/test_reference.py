@@ -76,7 +76,7 @@ class TestOperations:
     def test_bounds_and_examples_are_read_from_the_schema(self, operations: dict[str, Operation]) -> None:
         """A parameter shows its place, type, bounds and default; the widest integers are not spelled out."""
         rows = {row.name: row for row in operations["listPets"].parameters}
-        assert (rows["limit"].place, rows["limit"].bounds, rows["limit"].default) == (
+        assert (rows["limit"].location, rows["limit"].bounds, rows["limit"].default) == (
             "query",
             "1 to 100",
             "20",

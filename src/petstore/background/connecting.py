@@ -41,7 +41,7 @@ class CheckedResolver(AbstractResolver):
         """Raises OSError for an unknown name, and AddressRefused when one of its addresses is refused."""
         ask = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         found = await asyncio.get_running_loop().run_in_executor(self._threads, ask)
-        addresses = [(family, str(place[0])) for family, _, _, _, place in found]
+        addresses = [(family, str(sockaddr[0])) for family, _, _, _, sockaddr in found]
         for _, address in addresses:
             if self._guard is not None and (fault := self._guard.fault_of_address(address)) is not None:
                 raise AddressRefused(f"{host} is {fault}.")

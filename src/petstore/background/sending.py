@@ -179,8 +179,8 @@ def _sentence_of_connection(error: OSError) -> str:
 def _fault_of_redirect(response: aiohttp.ClientResponse) -> str | None:
     if response.status not in (301, 302, 303, 307, 308):
         return None
-    place = shortened(printable(response.headers.get("Location", "nowhere")), _SHOWN_CHARACTERS)
-    return f"Redirects are not followed: this one leads to {place}."
+    location = shortened(printable(response.headers.get("Location", "nowhere")), _SHOWN_CHARACTERS)
+    return f"Redirects are not followed: this one leads to {location}."
 
 
 def _retry_after_seconds(text: str, now_ms: int) -> int | None:

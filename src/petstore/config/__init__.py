@@ -93,8 +93,8 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
         except ValueError as error:
             shown = setting.variable if setting.secret else f"{setting.variable}={text!r}"
             source = values[setting.name].source
-            place = "" if source == setting.variable else f", from {source}"
-            raise ConfigurationError(f"{shown}{place}: {error}.") from None
+            origin = "" if source == setting.variable else f", from {source}"
+            raise ConfigurationError(f"{shown}{origin}: {error}.") from None
     settings = Settings(**parsed)
     check(settings)
     return settings

@@ -11,7 +11,7 @@ _FILE = re.compile(r"sqlite:///[^@?#]*")
 _URL = re.compile(
     r"(?P<scheme>[a-z]+://)"
     r"(?:(?P<user>[\w.~%-]*)(?P<password>:[\w.~%!$&'()*+,;=-]*)?@)?"
-    r"(?P<place>(?:[\w.,-]|:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\])*(?:/[\w.~%/-]*)?)"
+    r"(?P<location>(?:[\w.,-]|:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\])*(?:/[\w.~%/-]*)?)"
     r"(?:\?(?P<options>[\w.~%/+=&-]*))?",
     re.ASCII,
 )
@@ -26,7 +26,7 @@ def masked(url: str) -> str:
     if match is None:
         bare = _BARE.match(url)
         return (bare[0] if bare else "") + MASK
-    scheme, user, password, place, options = match.groups()
+    scheme, user, password, location, options = match.groups()
     login = "" if user is None else f"{user}:{MASK}@" if password else f"{user}@"
     query = "" if options is None else f"?{MASK if 'pass' in options.lower() else options}"
-    return f"{scheme}{login}{place}{query}"
+    return f"{scheme}{login}{location}{query}"

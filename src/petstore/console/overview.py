@@ -28,7 +28,7 @@ from petstore.core.service import Trouble
 from petstore.core.sign_ins import PersonSession
 from petstore.core.totals import NAMED_MAX, Totals
 from petstore.core.webhooks import Webhook
-from petstore.core.zones import place_of
+from petstore.core.zones import zone_name
 
 _ORDERS = 8
 _ENTRIES = 10
@@ -95,7 +95,7 @@ async def _charts(visit: Visit, counted: Counted) -> dict[str, Any]:
     if visit.request.headers.get("x-charts") == str(hour):
         return {"charts_of": hour, "charts": []}
     drawn = charts(counted.totals, await names_in(visit), zone)
-    return {"charts_of": hour, "charts": drawn, "shop_zone": place_of(zone)}
+    return {"charts_of": hour, "charts": drawn, "shop_zone": zone_name(zone)}
 
 
 async def _signed_in(visit: Visit) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from petstore.console.formats import moment_text
 from petstore.core.errors import Invalid
 from petstore.core.moments import read_day
-from petstore.core.zones import moments_of, place_of
+from petstore.core.zones import moments_of, zone_name
 
 # The value of an <input type="datetime-local">: seconds only if they are not 0. The year 26 is sent as 0026.
 _TIME = re.compile(r"[2-9][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?", re.ASCII)
@@ -28,7 +28,7 @@ def read_time(field: str, typed: str, zone: ZoneInfo) -> tuple[int, str]:
     if not moments:
         raise Invalid(
             field,
-            f"There is no {shown:%H:%M} on {shown:%Y-%m-%d} in {place_of(zone)}: clocks are put forward over"
+            f"There is no {shown:%H:%M} on {shown:%Y-%m-%d} in {zone_name(zone)}: clocks are put forward over"
             " it. Choose another time.",
         )
     first, *again = moments

@@ -18,7 +18,7 @@ from petstore.console.rendering import Page
 from petstore.core.errors import Conflict, Invalid, InvalidBody, InvalidParameter, NotFound, PetstoreError
 from petstore.core.people import Person, Role
 from petstore.core.values import read_id
-from petstore.core.zones import place_of, read_zone
+from petstore.core.zones import read_zone, zone_name
 from petstore.web.delivery import Streamed
 
 # For a form that no page of the console sent, and for an address that none links to.
@@ -194,7 +194,7 @@ class Visit:
             "here": self.here,
             "now_ms": self.now_ms,
             "zone": self.zone,
-            "zone_name": place_of(self.zone),
+            "zone_name": zone_name(self.zone),
             "csrf": csrf_token(self.secret),
         }
 

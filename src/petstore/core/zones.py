@@ -23,7 +23,7 @@ def read_zone(name: str) -> ZoneInfo | None:
         return None
 
 
-def place_of(zone: ZoneInfo) -> str:
+def zone_name(zone: ZoneInfo) -> str:
     """The zone as people call it, such as `New York`."""
     return zone.key.rpartition("/")[2].replace("_", " ")
 

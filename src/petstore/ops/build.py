@@ -37,9 +37,9 @@ def of_checkout(root: Path) -> str:
         return _hash(head) or UNKNOWN_COMMIT
     reference = head.removeprefix("ref:").strip()
     common = git / (git / "commondir").read_text().strip() if (git / "commondir").exists() else git
-    for place in (git, common):
-        if (place / reference).is_file():
-            return _hash((place / reference).read_text(encoding="ascii")) or UNKNOWN_COMMIT
+    for folder in (git, common):
+        if (folder / reference).is_file():
+            return _hash((folder / reference).read_text(encoding="ascii")) or UNKNOWN_COMMIT
     for line in (common / "packed-refs").read_text(encoding="utf-8").splitlines():
         if line.endswith(f" {reference}"):
             return _hash(line.partition(" ")[0]) or UNKNOWN_COMMIT

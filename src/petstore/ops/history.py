@@ -113,11 +113,11 @@ class ServiceHistory:
     def series(self) -> dict[str, list[float | None]]:
         """Every step of ten minutes, oldest first: counts a second, levels, and `p95` in milliseconds."""
         known = range(max(self._first, self._step - STEPS) + 1, self._step + 1)
-        places = [step % STEPS for step in known]
+        slots = [step % STEPS for step in known]
         latencies = [self._latency([step]) for step in known]
         found: dict[str, list[float | None]] = {
-            **{name: [of[at] / self._seconds[at] for at in places] for name, of in self._counts.items()},
-            **{name: [of[at] for at in places] for name, of in self._levels.items()},
+            **{name: [of[at] / self._seconds[at] for at in slots] for name, of in self._counts.items()},
+            **{name: [of[at] for at in slots] for name, of in self._levels.items()},
             "p95": [None if latency is None else latency.p95 for latency in latencies],
         }
         unknown: list[float | None] = [None] * (STEPS - len(known))
@@ -129,19 +129,19 @@ class ServiceHistory:
     def _note(self, now: int, grown: Sums, seconds: float, levels: Levels) -> None:
         passed = now - self._step
         for step in range(max(self._step, now - STEPS) + 1, now + 1):
-            place = step % STEPS
-            self._seconds[place] = seconds / passed
+            slot = step % STEPS
+            self._seconds[slot] = seconds / passed
             for name, count in zip(COUNTS, grown.counts, strict=True):
-                self._counts[name][place] = count / passed
-            self._levels["waiting"][place] = levels.writes_waiting + levels.pool_waiting
-            self._levels["memory_bytes"][place] = levels.resident_bytes
+                self._counts[name][slot] = count / passed
+            self._levels["waiting"][slot] = levels.writes_waiting + levels.pool_waiting
+            self._levels["memory_bytes"][slot] = levels.resident_bytes
             counts = grown.buckets if step == now else [0] * _BUCKETS
-            self._buckets[place * _BUCKETS : (place + 1) * _BUCKETS] = array("I", counts)
+            self._buckets[slot * _BUCKETS : (slot + 1) * _BUCKETS] = array("I", counts)
 
     def _latency(self, steps: Sequence[int]) -> Latency | None:
         """Of the answers within these steps; None when there were none."""
-        places = [step % STEPS * _BUCKETS for step in steps]
-        counts = [sum(self._buckets[place + bucket] for place in places) for bucket in range(_BUCKETS)]
+        slots = [step % STEPS * _BUCKETS for step in steps]
+        counts = [sum(self._buckets[slot + bucket] for slot in slots) for bucket in range(_BUCKETS)]
         return latency_of(counts)
 
 

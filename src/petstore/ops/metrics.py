@@ -142,14 +142,14 @@ def _requests(answers: dict[tuple[str, int], Histogram]) -> Iterable[Metric]:
     latencies: dict[tuple[str, str], Histogram] = {}
     for (operation, status), histogram in answers.items():
         requests.add_metric([operation, str(status)], sum(histogram.counts))
-        place = operation, f"{status // 100}xx"
-        latencies[place] = latencies[place] + histogram if place in latencies else histogram
+        labels = operation, f"{status // 100}xx"
+        latencies[labels] = latencies[labels] + histogram if labels in latencies else histogram
     yield requests
     latency = HistogramMetricFamily(
         "petstore_request_seconds",
         "Time from the request's head to the end of its answer.",
         labels=["operation", "class"],
     )
-    for place, histogram in latencies.items():
-        latency.add_metric(place, histogram.buckets(LATENCY_BOUNDS), histogram.total)
+    for labels, histogram in latencies.items():
+        latency.add_metric(labels, histogram.buckets(LATENCY_BOUNDS), histogram.total)
     yield latency

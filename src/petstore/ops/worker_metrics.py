@@ -52,9 +52,9 @@ def metrics_directory() -> Iterator[Path | None]:
 
     In memory if possible: workers write every second, and a disk may block them.
     """
-    for place in ("/dev/shm", None):
+    for parent in ("/dev/shm", None):
         with contextlib.suppress(OSError):
-            directory = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place)
+            directory = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=parent)
             break
     else:
         _log.warning(

@@ -60,8 +60,8 @@ class Loop(uvloop.Loop):
 
 def _resolve(host: str, under_way: list[Future[list[str]]], found: Future[list[str]]) -> None:
     try:
-        places = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        addresses = [socket.getnameinfo(place, _NUMERIC)[0] for *_, place in places]
+        resolved = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = [socket.getnameinfo(sockaddr, _NUMERIC)[0] for *_, sockaddr in resolved]
     except Exception as error:
         under_way.remove(found)
         found.set_exception(error)

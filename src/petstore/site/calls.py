@@ -64,7 +64,7 @@ def example_call(contract: Contract, method: str, path: str, node: Node) -> Call
         operation=node["operationId"],
         method=method.upper(),
         path=path,
-        in_path={name: value for (place, name), value in values.items() if place == "path"},
+        in_path={name: value for (location, name), value in values.items() if location == "path"},
         query={name: values["query", name] for name in _QUERY if values.get(("query", name)) is not None},
         idempotency_key=str(values.get(("header", IDEMPOTENCY_KEY), "")),
         body=_body(contract, node),

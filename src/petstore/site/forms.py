@@ -14,7 +14,7 @@ class Field(msgspec.Struct, frozen=True):
     """A parameter. `value` is what the form begins with; empty is not sent."""
 
     name: str
-    place: str
+    location: str
     required: bool
     value: str
     # Nothing where any text may be given.
@@ -38,12 +38,12 @@ def form(contract: Contract, node: Node, call: Call) -> Form:
 
 def _field(contract: Contract, parameter: Node, call: Call) -> Field:
     schema = contract.at(parameter["schema"])
-    name, place = parameter["name"], parameter["in"]
+    name, location = parameter["name"], parameter["in"]
     # Idempotency-Key begins empty: a second try with the same one would be answered with the first's result.
-    used = {"path": call.in_path, "query": call.query}.get(place, {})
+    used = {"path": call.in_path, "query": call.query}.get(location, {})
     return Field(
         name,
-        place,
+        location,
         parameter.get("required", False),
         str(used.get(name, "")),
         [str(value) for value in schema.get("enum", ())],

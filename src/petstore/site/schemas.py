@@ -26,7 +26,7 @@ class Member(msgspec.Struct, frozen=True):
     # Of a nested member with its owners: `minute.used`, `days[].date`.
     name: str
     # Where a parameter goes: path, query or header.
-    place: str
+    location: str
     type: str
     required: bool
     deprecated: bool
@@ -97,19 +97,19 @@ class Contract:
         full = self.at(node)
         return self._member(full["name"], full["in"], full["schema"], full.get("required", False), full)
 
-    def _member(self, name: str, place: str, schema: Node, required: bool, said: Node) -> Member:
+    def _member(self, name: str, location: str, schema: Node, required: bool, said: Node) -> Member:
         """`said` has the description and the example: a parameter has them beside its schema."""
         full, said = self.at(schema), self.at(said)
         items = self.at(full.get("items", {}))
         values = full.get("enum") or items.get("enum") or ([full["const"]] if "const" in full else [])
-        written = str if place else as_json
+        written = str if location else as_json
         example = example_of(said, full)
-        if place and isinstance(example, list):
+        if location and isinstance(example, list):
             example = example[0]
         first, others = split(said.get("description") or full.get("description") or "")
         return Member(
             name=name,
-            place=place,
+            location=location,
             type=self.type_of(schema),
             required=required,
             deprecated=said.get("deprecated", False),

@@ -43,13 +43,13 @@ class Index:
         self._sections = sections
         self._weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
         # Where a word stands first in the text of a section.
-        self._places: dict[tuple[str, int], int] = {}
+        self._offsets: dict[tuple[str, int], int] = {}
         for number, section in enumerate(sections):
             words = list(_words(section.text))
             for word, count in Counter(word for word, _ in words).items():
                 self._weights[word][number] = 1 + log(count)
-            for word, place in words:
-                self._places.setdefault((word, number), place)
+            for word, offset in words:
+                self._offsets.setdefault((word, number), offset)
             title = [word for word, _ in _words(section.title)]
             for word in {*title, *(word for word, _ in _words(section.anchor))}:
                 in_text = self._weights[word].get(number, 0)
@@ -94,8 +94,8 @@ class Index:
     def _found(self, number: int, wanted: set[str]) -> Found:
         section = self._sections[number]
         address = f"{section.path}#{section.anchor}" if section.anchor else section.path
-        places = [self._places[word, number] for word in wanted if (word, number) in self._places]
-        snippet = _snippet(section.text, min(places, default=0), wanted)
+        offsets = [self._offsets[word, number] for word in wanted if (word, number) in self._offsets]
+        snippet = _snippet(section.text, min(offsets, default=0), wanted)
         return Found(address, section.page, _marked(section.title, wanted), snippet)
 
 
@@ -121,9 +121,9 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
             yield word, found.start()
 
 
-def _snippet(text: str, place: int, wanted: set[str]) -> Markup:
-    """What stands around a place of a text, cut between words."""
-    start = text.rfind(" ", 0, max(0, place - _BEFORE)) + 1
+def _snippet(text: str, offset: int, wanted: set[str]) -> Markup:
+    """What stands around an offset of a text, cut between words."""
+    start = text.rfind(" ", 0, max(0, offset - _BEFORE)) + 1
     end = len(text) if len(text) <= start + _SNIPPET else text.rfind(" ", start, start + _SNIPPET)
     shown = _marked(text[start : end if end > start else start + _SNIPPET], wanted)
     return escape("… " if start else "") + shown + (" …" if end < len(text) else "")

@@ -60,17 +60,17 @@ class PageCache:
         # Link has the query twice.
         self._bytes += 3 * len(request.query) + len(response.body or b"") + _OVERHEAD_BYTES
 
-    def _in_gzip(self, place: tuple[bytes, bytes], page: Response) -> Response:
+    def _in_gzip(self, key: tuple[bytes, bytes], page: Response) -> Response:
         """The page in gzip, or itself where that does not pay: most are not asked for three times."""
-        found = self._compressed.get(place)
+        found = self._compressed.get(key)
         if found is not None:
             return found
         if len(page.body or b"") <= _PLAIN_UP_TO_BYTES or self._bytes > _BYTES_MAX:
             return page
-        if place not in self._hit:
-            self._hit.add(place)
+        if key not in self._hit:
+            self._hit.add(key)
             return page
-        found = self._compressed[place] = compress(page)
+        found = self._compressed[key] = compress(page)
         self._bytes += len(found.body or b"") + _OVERHEAD_BYTES
         return found
 

@@ -61,10 +61,10 @@ class Unanswered(Exception):
 
 def refuse(there: str) -> Rehearse:
     """For a service that is not staging; `there` is staging's base address, or empty."""
-    place = f": {there}" if there else ""
+    where = f": {there}" if there else ""
 
     def refuse_header(request: Request, operation: Operation) -> Awaitable[Response]:
-        raise InvalidHeader(f"Petstore-Rehearse works in staging alone{place}. Send none here.")
+        raise InvalidHeader(f"Petstore-Rehearse works in staging alone{where}. Send none here.")
 
     return refuse_header
 

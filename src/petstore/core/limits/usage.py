@@ -35,8 +35,8 @@ class UsageChanges(msgspec.Struct):
 
     def add(self, later: UsageChanges) -> None:
         """Add later changes."""
-        for place, counts in later.daily.items():
-            mine = self.daily.setdefault(place, DailyUsage(counts.day))
+        for account_and_day, counts in later.daily.items():
+            mine = self.daily.setdefault(account_and_day, DailyUsage(counts.day))
             mine.requests += counts.requests
             mine.refused += counts.refused
             mine.deprecated += counts.deprecated

@@ -49,7 +49,7 @@ class ColumnsUnclear(OperatorError):
 
 
 class Columns:
-    """The columns of a list by its headings: `at` has the place of each member that is there, and
+    """The columns of a list by its headings: `at` has the index of each member that is there, and
     `key_at` that of the source key. `left_out` are the headings without a meaning, `names` what they are
     remembered by."""
 
@@ -69,20 +69,20 @@ class Columns:
         self.used = [*self.at.values()] + ([self.key_at] if self.key_at is not None else [])
         self.left_out = [
             heading
-            for place, heading in enumerate(self.headings)
-            if place >= self.skipped and place not in self.used and heading.strip()
+            for index, heading in enumerate(self.headings)
+            if index >= self.skipped and index not in self.used and heading.strip()
         ]
 
     def _take(self, said: Mapping[str, str]) -> int | None:
-        """What staff have said; the place of the source key."""
-        places = {said.get(name, ""): place for place, name in enumerate(self.names, self.skipped)}
-        self.at = {member: places[member] for member in MEMBERS if member in places}
-        if KEY in places:
+        """What staff have said; the index of the source key."""
+        indexes = {said.get(name, ""): index for index, name in enumerate(self.names, self.skipped)}
+        self.at = {member: indexes[member] for member in MEMBERS if member in indexes}
+        if KEY in indexes:
             self.key_name = self.key_name or KEY
-        return places.get(KEY)
+        return indexes.get(KEY)
 
     def _look(self) -> int | None:
-        """What the headings say; the place of the source key."""
+        """What the headings say; the index of the source key."""
         plain = [""] * self.skipped + [plain_heading(heading) for heading in self.headings[self.skipped :]]
         key_at = None
         if self.key_name is not None:
@@ -97,10 +97,10 @@ class Columns:
 
     def meanings(self) -> list[str]:
         """Of each column behind that of faults; empty for one without a meaning."""
-        by_place = {place: member for member, place in self.at.items()}
+        by_index = {index: member for member, index in self.at.items()}
         if self.key_at is not None:
-            by_place[self.key_at] = KEY
-        return [by_place.get(place, "") for place in range(self.skipped, len(self.headings))]
+            by_index[self.key_at] = KEY
+        return [by_index.get(index, "") for index in range(self.skipped, len(self.headings))]
 
     @property
     def are_clear(self) -> bool:
@@ -112,9 +112,9 @@ class Columns:
 
     def _find(self, member: str, plain: list[str], names: Sequence[tuple[str, ...]]) -> int | None:
         for alike in names:
-            found = [place for place, heading in enumerate(plain) if heading and heading in alike]
+            found = [index for index, heading in enumerate(plain) if heading and heading in alike]
             if len(found) > 1:
-                self.unclear[member] = [self.headings[place] for place in found]
+                self.unclear[member] = [self.headings[index] for index in found]
             if found:
                 return found[0] if len(found) == 1 else None
         return None

@@ -60,17 +60,17 @@ class SheetTable:
         has_formulas = _readable(_has_formulas, self._values)
         self._formulas = _readable(_open, file, False) if has_formulas else None
         # What is hidden, such as the choices of a cell, comes last: nobody sees it.
-        places = sorted(
+        indexes = sorted(
             range(self._count), key=lambda at: self._values.worksheets[at].sheet_state != "visible"
         )
-        self._place = next((place for place in places if next(self._sheet_rows(place), None)), 0)
+        self._index = next((index for index in indexes if next(self._sheet_rows(index), None)), 0)
 
     def rows(self) -> Iterator[Row]:
-        return self._sheet_rows(self._place)
+        return self._sheet_rows(self._index)
 
-    def _sheet_rows(self, place: int) -> Iterator[Row]:
-        rows = _cells(self._values.worksheets[place])
-        formula_rows = _cells(self._formulas.worksheets[place]) if self._formulas is not None else None
+    def _sheet_rows(self, index: int) -> Iterator[Row]:
+        rows = _cells(self._values.worksheets[index])
+        formula_rows = _cells(self._formulas.worksheets[index]) if self._formulas is not None else None
         line = looked_at = 0
         while (values := _readable(next, rows, None)) is not None:
             formulas = values if formula_rows is None else _readable(next, formula_rows)
@@ -98,13 +98,13 @@ class SheetTable:
                 yield line, texts, faults
 
     def fitted(self, cells: list[str], width: int) -> list[str]:
-        """The cells of a sheet have places; what stands beside the columns has no name."""
+        """The cells of a sheet have indexes; what stands beside the columns has no name."""
         return (cells + [""] * (width - len(cells)))[:width]
 
     def notes(self) -> list[str]:
         if self._count < 2:
             return []
-        name = quoted(self._values.worksheets[self._place].title)
+        name = quoted(self._values.worksheets[self._index].title)
         return [f"Of {self._count} sheets the first one with rows was read, {name}."]
 
 

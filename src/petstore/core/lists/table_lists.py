@@ -149,15 +149,15 @@ def _heading(rows: Sequence[Columns], columns_of: Callable[[Sequence[str]], Colu
 
     A heading of two rows, as merged cells make it, counts where it names more. Raises ColumnsUnclear.
     """
-    for place, (above, below) in enumerate(pairwise(rows), 2):
+    for count, (above, below) in enumerate(pairwise(rows), 2):
         both = columns_of(_completed(below.headings, above.headings))
         if both.are_clear and both.count_known > max(above.count_known, below.count_known):
-            return place, both
-    for place, columns in enumerate(rows, 1):
+            return count, both
+    for count, columns in enumerate(rows, 1):
         if columns.are_clear:
-            return place, columns
-    place, best = max(enumerate(rows), key=_likely)
-    following = [columns.headings for columns in rows[place + 1 :]]
+            return count, columns
+    index, best = max(enumerate(rows), key=_likely)
+    following = [columns.headings for columns in rows[index + 1 :]]
     raise ColumnsUnclear(best.fault(), _reading([], best, following))
 
 
@@ -165,10 +165,10 @@ def _completed(cells: list[str], others: list[str]) -> list[str]:
     return [cell or other for cell, other in zip_longest(cells, others, fillvalue="")]
 
 
-def _likely(placed: tuple[int, Columns]) -> tuple[int, int, int]:
+def _likely(numbered: tuple[int, Columns]) -> tuple[int, int, int]:
     """How likely a row has the headings: it names something that is known, fills cells, and comes early."""
-    place, columns = placed
-    return columns.count_known, sum(map(bool, columns.headings)), -place
+    index, columns = numbered
+    return columns.count_known, sum(map(bool, columns.headings)), -index
 
 
 def _reading(notes: list[str], columns: Columns, rows: list[list[str]]) -> Reading:

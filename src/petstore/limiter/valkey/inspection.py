@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 5.0
 class CountersReport(msgspec.Struct, frozen=True):
     """A Valkey as an operator sees it."""
 
-    place: str  # its URL without the password
+    url: str  # its URL without the password
     version: str
     persistence: str  # after a restart it has the counts of: "log", "snapshots", "nothing" or "unknown"
     ahead_ms: int  # the server's clock is so far ahead of this machine's
@@ -43,9 +43,9 @@ async def persistence(connection: Connection) -> str:
 
 async def inspect(url: str, clock: Clock) -> CountersReport:
     """Connect as the service does and ask. Raises Unavailable, and ConfigurationError for the URL."""
-    place = usable(url)
+    server = usable(url)
     try:
-        connection = await connect(place, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(server, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
         try:
             persists = await persistence(connection)
             info = await connection.call(command(b"INFO", b"server"))
@@ -55,10 +55,10 @@ async def inspect(url: str, clock: Clock) -> CountersReport:
             await connection.close()
     except Unreachable as error:
         reason = str(error).rstrip(".")
-        raise Unavailable(f"Valkey at {place} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
+        raise Unavailable(f"Valkey at {server} can't count: {reason}. Check PETSTORE_VALKEY_URL.") from error
     ahead_ms = int(time[0]) * 1_000 + int(time[1]) // 1_000 - clock.now_ms()
     warnings = _warnings(persists, isinstance(info, libvalkey.ReplyError), ahead_ms)
-    return CountersReport(str(place), _version(info), persists, ahead_ms, warnings)
+    return CountersReport(str(server), _version(info), persists, ahead_ms, warnings)
 
 
 async def claim(url: str, stage: str) -> str:
@@ -66,9 +66,9 @@ async def claim(url: str, stage: str) -> str:
 
     Empty if nobody has noted one, and if Valkey is out of reach. Raises ConfigurationError for the URL.
     """
-    place = usable(url)
+    server = usable(url)
     with contextlib.suppress(Unreachable):
-        connection = await connect(place, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(server, patience_seconds=_PATIENCE_SECONDS)
         try:
             if stage:
                 raise_for(await connection.call(command(b"SET", STAGE, stage.encode(), b"NX")))

@@ -63,12 +63,12 @@ class RecoveryCache:
 
         Simultaneous calls of one epoch share one read of the store: it began after the epoch.
         """
-        place = (caller.account_id, caller.key_id, epoch)
-        task = self._reading.get(place)
+        asked = (caller.account_id, caller.key_id, epoch)
+        task = self._reading.get(asked)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._read(caller.account_id, caller.key_id))
-            self._reading[place] = task
-            task.add_done_callback(lambda _: self._reading.pop(place, None))
+            self._reading[asked] = task
+            task.add_done_callback(lambda _: self._reading.pop(asked, None))
         return await asyncio.shield(task)
 
     async def _read(self, account_id: int, key_id: int) -> RecoveryRecords:

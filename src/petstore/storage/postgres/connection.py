@@ -85,8 +85,8 @@ def _servers_of_options(url: str) -> list[str]:
         return [url]
     if "" in hosts or len(ports) not in (1, len(hosts)):
         raise ValueError("host and port")
-    places = zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True)
-    each = [urlencode({**options, "host": host, "port": port}) for host, port in places]
+    addresses = zip(hosts, ports if len(ports) > 1 else ports * len(hosts), strict=True)
+    each = [urlencode({**options, "host": host, "port": port}) for host, port in addresses]
     return [urlunsplit(parts._replace(query=query)) for query in each]
 
 

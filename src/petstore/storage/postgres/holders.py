@@ -49,8 +49,8 @@ def describe(row: asyncpg.Record) -> str:
     """A session in words."""
     if row["pid"] is None:
         return "a prepared transaction, or one that has just ended"
-    place = ", ".join(filter(None, (row["program"], row["address"])))
-    parts = [f"session {row['pid']} of {row['who']}{f' ({place})' if place else ''}"]
+    origin = ", ".join(filter(None, (row["program"], row["address"])))
+    parts = [f"session {row['pid']} of {row['who']}{f' ({origin})' if origin else ''}"]
     if row["since"]:
         parts.append(f"in a transaction since {row['since']:%Y-%m-%d %H:%M:%S} UTC")
     if row["state"]:  # else the query is hidden
