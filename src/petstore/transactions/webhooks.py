@@ -42,8 +42,7 @@ OF_KEY = statement(f"{_WEBHOOKS} AND key_id = $1 ORDER BY id", lock=" FOR UPDATE
 _IS_FAILING = "failing_since_ms IS NOT NULL AND disabled IS NULL"
 FAILING = statement(
     f"SELECT {select([f'w.{column}' for column in WEBHOOK])}, a.name"
-    f" FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE {_IS_FAILING}"
-    f" AND {IS_IN_USE}"
+    f" FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE {_IS_FAILING} AND {IS_IN_USE}"
     " ORDER BY failing_since_ms DESC, w.id DESC LIMIT $1"
 )
 _REVOKED = statement("SELECT revoked_at_ms IS NOT NULL FROM api_keys WHERE id = $1", lock=" FOR SHARE")
@@ -233,8 +232,7 @@ def disable(webhook_id: int, reason: DisabledReason, actor: str, now_ms: int) ->
 
 def disable_of_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
     """End the deliveries of the webhooks that a key has made."""
-    for row in (yield OF_KEY, (key_id,)):
-        webhook = read_webhook(row[:-1])
+    for webhook in [read_webhook(row[:-1]) for row in (yield OF_KEY, (key_id,))]:
         if webhook.disabled is None:
             yield from disable(webhook.id, DisabledReason.OPERATOR, actor, now_ms)
 
@@ -262,8 +260,7 @@ def _create(
     after = yield from newest_bookmark(now_ms)
     types = tuple(dict.fromkeys(new.types))
     values = (account_id, key_id, new.url, ",".join(types), new.description, now_ms, secrets)
-    webhook_id: int
-    ((webhook_id,),) = yield _ADD, (*values, *bookmark_of(after))
+    webhook_id = int((yield _ADD, (*values, *bookmark_of(after)))[0][0])
     webhook = Webhook(webhook_id, account_id, key_id, new.url, types, new.description, now_ms)
     added = {"accountId": account_id, "keyId": key_id, **_members(webhook)}
     yield from record(now_ms, actor, "webhook", webhook_id, "added", None, added)
@@ -290,10 +287,9 @@ def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]
     else:
         bookmark = read_bookmark(after)
         yield from check_bookmark(bookmark)
-    before = bookmark_in((yield _BOOKMARK, (webhook_id,))[0])
+    before = {"after": str(bookmark_in((yield _BOOKMARK, (webhook_id,))[0]))}
     yield _MOVE, (webhook_id, *bookmark_of(bookmark))
-    places_of = {"after": str(before)}, {"after": str(bookmark)}
-    yield from record(now_ms, actor, "webhook", webhook_id, "moved", *places_of)
+    yield from record(now_ms, actor, "webhook", webhook_id, "moved", before, {"after": str(bookmark)})
 
 
 def _members(webhook: Webhook) -> dict[str, object]:
