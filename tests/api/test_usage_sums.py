@@ -50,7 +50,7 @@ class House:
     def move(self, seconds: float) -> None:
         self.clock.advance(seconds)
         if self.time is not None:
-            self.time.tell()
+            self.time.send()
 
     async def ask(self, shop: Shop, target: str, key: str) -> Any:
         answer = await shop.ask("GET", target, key=key)
@@ -76,7 +76,7 @@ async def house(
         if request.param != "sqlite":
             url = emptied_url()
             opened.time = SteeredTime(url, clock)
-            opened.time.tell()
+            opened.time.send()
             scripts, open_client = steered_scripts(), client.open_client
             monkeypatch.setattr(
                 client, "open_client", lambda url, _, watch: open_client(url, PATIENT, watch, scripts)

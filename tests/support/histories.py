@@ -215,7 +215,7 @@ class Model:
             if now < record.ban_began:  # the clock went back behind the ban's beginning
                 length = record.ban_ends - record.ban_began
                 record.ban_began, record.ban_ends = now, ceil((now + length) / 1000) * 1000
-            return self._told_of_ban(record, account, now, began=False)
+            return self._answer_of_ban(record, account, now, began=False)
         self._open_windows(account, now)
         allowed = account.in_minute < account.per_minute and account.in_day < account.per_day
         if allowed:
@@ -227,9 +227,9 @@ class Model:
         day = (max(account.per_day - account.in_day, 0), (account.day + 1) * 86_400)
         reset = min((minute, day), key=lambda window: (window[0], -window[1]))[1]
         if not allowed and self._leads_to_ban(record, account, reset, now):
-            return self._told_of_ban(record, account, now, began=True)
+            return self._answer_of_ban(record, account, now, began=True)
         retry_after = 0 if allowed else max(1, ceil((reset * 1000 - now) / 1000))
-        return _told(allowed, minute, day, retry_after, reset)
+        return _answer(allowed, minute, day, retry_after, reset)
 
     def _open_windows(self, account: _Account, now: int) -> None:
         second, day = now // 1000, now // 86_400_000
@@ -262,13 +262,13 @@ class Model:
         record.ban_began, record.ban_ends = now, ceil((now + length) / 1000) * 1000
         return True
 
-    def _told_of_ban(self, record: _Key, account: _Account, now: int, *, began: bool) -> dict[str, object]:
+    def _answer_of_ban(self, record: _Key, account: _Account, now: int, *, began: bool) -> dict[str, object]:
         reset = record.ban_ends // 1000
-        told = _told(False, (0, reset), (0, reset), max(1, ceil((record.ban_ends - now) / 1000)), reset)
-        return told | {"banned": True, "ban_began": began}
+        answer = _answer(False, (0, reset), (0, reset), max(1, ceil((record.ban_ends - now) / 1000)), reset)
+        return answer | {"banned": True, "ban_began": began}
 
 
-def _told(
+def _answer(
     allowed: bool, minute: tuple[int, int], day: tuple[int, int], retry_after: int, reset: int
 ) -> dict[str, object]:
     return {
@@ -282,7 +282,7 @@ def _told(
     }
 
 
-def as_told(decision: Decision) -> dict[str, object]:
+def as_answer(decision: Decision) -> dict[str, object]:
     """A Decision in the model's words."""
     minute, day = decision.windows
     assert (minute.name, minute.seconds, day.name, day.seconds) == ("minute", 60, "day", 86_400)
@@ -310,7 +310,7 @@ async def compare(
             case Take(key, times):
                 for _ in range(times):
                     expected = model.take(key, clock.now_ms())
-                    assert as_told(await take(model.caller(key))) == expected
+                    assert as_answer(await take(model.caller(key))) == expected
             case Move(milliseconds):
                 clock.ms += milliseconds
             case SetPlan(account, per_minute, per_day):

@@ -92,7 +92,7 @@ class Campaign:
         self._used_on_day = 0
 
     async def start(self) -> None:
-        self._time.tell()
+        self._time.send()
         await asyncio.gather(*(worker.start() for worker in self._workers))
 
     async def stop(self) -> None:
@@ -108,7 +108,7 @@ class Campaign:
         for burst in range(draw.randint(1, 3)):
             if burst:
                 self._clock.ms += draw.randint(1, 19_000)
-            self._time.tell()
+            self._time.send()
             lines += await self._burst(per_minute, per_day)
         self._check(lines, room, self.report.counts["kills"] - kills)
         self._used_on_day += room

@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.support.machine import program, short_folder
-from tests.support.postgres import by_way_of, place_of, run, shared_url
+from tests.support.postgres import by_way_of, listening_address, run, shared_url
 from tools.servers.child import Child
 from tools.servers.find import as_nobody
 from tools.servers.ports import free_port
@@ -37,7 +37,7 @@ def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False, in_tu
 def _start(mode: str, more: str) -> int:
     found = program("pgbouncer")
     folder, port = short_folder("pb"), free_port()
-    place = place_of(shared_url())
+    place = listening_address(shared_url())
     where = (
         f"host={place.parent} port={place.suffix[1:]}"
         if isinstance(place, Path)

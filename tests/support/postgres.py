@@ -250,7 +250,7 @@ def _on(server_url: str, database: str) -> str:
     return urlunsplit(urlsplit(server_url)._replace(path=f"/{database}"))
 
 
-def place_of(url: str) -> tuple[str, int] | Path:
+def listening_address(url: str) -> tuple[str, int] | Path:
     """Where the server of a URL listens, for a proxy in front of it."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))

@@ -101,7 +101,7 @@ class Replica:
     def tell_time(self) -> None:
         """Let the server know where the clock stands, where that is steered."""
         if self._time is not None:
-            self._time.tell()
+            self._time.send()
 
     async def take(self, caller: Caller) -> Decision:
         """One request whose caller was just read."""
@@ -139,7 +139,7 @@ class Replicas:
     ) -> Replica:
         """One more process, of so many in all."""
         if self.time is not None:
-            self.time.tell()
+            self.time.send()
         watch = Watch()
         scripts = steered_scripts() if self.time is not None else Scripts()
         patience = PATIENT if self.time is not None else _WITH_OUTAGES_SECONDS

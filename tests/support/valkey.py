@@ -166,15 +166,15 @@ class SteeredTime:
     def __init__(self, url: str, clock: ManualClock) -> None:
         self._client = Client(url)
         self._clock = clock
-        self._told = -1
+        self._sent_ms = -1
 
-    def tell(self) -> None:
+    def send(self) -> None:
         """Before a call: the time, if it has moved (or the server was emptied)."""
         now_ms = self._clock.now_ms()
-        if now_ms != self._told:
+        if now_ms != self._sent_ms:
             self._client("HSET", CLOCK, "seconds", now_ms // 1_000, "microseconds", now_ms % 1_000 * 1_000)
-            self._told = now_ms
+            self._sent_ms = now_ms
 
     def forget(self) -> None:
         """The server was emptied."""
-        self._told = -1
+        self._sent_ms = -1

@@ -59,7 +59,7 @@ class Round:
                 next(tended)
         self._writers.close()
         ends = time.monotonic() + _END_SECONDS
-        while any(self._placed() - told.keys() for told in self._told().values()) and time.monotonic() < ends:
+        while any(self._placed() - told.keys() for told in self._sent().values()) and time.monotonic() < ends:
             next(tended)
         self._report.counts["orders"] += len(self._placed())
         self.judge()
@@ -68,7 +68,7 @@ class Round:
     def judge(self) -> None:
         """Report what a person was not told, or too often."""
         placed = self._placed()
-        for person, told in self._told().items():
+        for person, told in self._sent().items():
             self._judge(person, told, placed)
 
     def _placed(self) -> set[object]:
@@ -81,7 +81,7 @@ class Round:
             self._report.fault(f"{self._place.url}: {person} was told three times of {often[:3]}")
         self._report.counts["told twice"] += sum(count == 2 for count in told.values())
 
-    def _told(self) -> dict[str, Counter[object]]:
+    def _sent(self) -> dict[str, Counter[object]]:
         """How many mails to each person name each order."""
         told: dict[str, Counter[object]] = {person: Counter() for person in _PEOPLE}
         for message in list(self.server.messages):

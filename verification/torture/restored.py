@@ -26,7 +26,7 @@ def play(kind: str, folder: Path, report: Report, seed: int, changes: int = _CHA
     with ExitStack() as made:
         restore = opened(kind, made, folder)
         made.callback(restore.place.kill)
-        faults = list(_told(restore, random.Random(seed), seed, changes, report))
+        faults = list(_faults(restore, random.Random(seed), seed, changes, report))
     for fault in faults[:_SHOWN]:
         report.fault(f"{kind}, {fault}")
 
@@ -59,7 +59,9 @@ def _is_refused(follower: Follower) -> Iterator[str]:
         yield f"{follower.name} went on from the old {bookmark}, with {follower.seen[seen : seen + 2]}"
 
 
-def _told(restore: Restore, chance: random.Random, seed: int, changes: int, report: Report) -> Iterator[str]:
+def _faults(
+    restore: Restore, chance: random.Random, seed: int, changes: int, report: Report
+) -> Iterator[str]:
     place = restore.place
     place.command("db", "migrate")
     keys = keys_of_accounts(place.url)

@@ -16,7 +16,7 @@ from petstore.core.sealing import Seal
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
-_AT = 3  # the place of a webhook's id in a path
+_AT = 3  # the index of a webhook's id in a path
 
 
 class WebhookOperations(msgspec.Struct, kw_only=True):

@@ -56,7 +56,7 @@ class Fact(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True):
     """A kind of notification: the type of its entries, whose contacts take it, and its words.
 
-    `title` has places for the account's name and the count of facts; `titles` stands in for it where there
+    `title` has fields for the account's name and the count of facts; `titles` stands in for it where there
     are several. `advice` follows what they say, with the `page` that says more, below the service's address.
     """
 

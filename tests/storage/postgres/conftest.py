@@ -9,7 +9,7 @@ import pytest
 from petstore.storage.store import Store
 from tests.support.backends import opened_store
 from tests.support.clock import ManualClock
-from tests.support.postgres import place_of
+from tests.support.postgres import listening_address
 from tests.support.proxy import Proxy, open_proxy
 
 
@@ -21,5 +21,5 @@ async def store(database: str, clock: ManualClock) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def proxy(database: str) -> AsyncIterator[Proxy]:
-    async with open_proxy(place_of(database)) as opened:
+    async with open_proxy(listening_address(database)) as opened:
         yield opened

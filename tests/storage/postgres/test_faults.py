@@ -20,7 +20,7 @@ from petstore.storage.postgres.connection import connect
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries, written
-from tests.support.postgres import by_way_of, place_of, run
+from tests.support.postgres import by_way_of, listening_address, run
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.waiting import until
 
@@ -195,7 +195,7 @@ class TestHanging:
             await both.close()
             return found
 
-        async with open_proxy(place_of(database)) as second:
+        async with open_proxy(listening_address(database)) as second:
             ports = proxy.port, second.port
             read_by_each = await asyncio.gather(
                 read("127.0.0.1:{},127.0.0.1:{}", ""),
@@ -208,7 +208,7 @@ class TestHanging:
         """As a load balancer whose server is gone, where the driver asks for no TLS first."""
         async with (
             await asyncio.start_server(lambda _, client: client.close(), "127.0.0.1", 0) as gone,
-            open_proxy(place_of(database)) as second,
+            open_proxy(listening_address(database)) as second,
         ):
             servers = f"127.0.0.1:{gone.sockets[0].getsockname()[1]},127.0.0.1:{second.port}"
             url = by_way_of(database, second.port).replace(f"127.0.0.1:{second.port}", servers)

@@ -23,7 +23,7 @@ from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.pgbouncer import SESSIONS, pooled
-from tests.support.postgres import by_way_of, fresh_database, place_of, run
+from tests.support.postgres import by_way_of, fresh_database, listening_address, run
 from tests.support.proxy import open_proxy
 from tests.support.schemas import migrate
 from tests.support.server import running_server
@@ -178,8 +178,8 @@ async def test_the_last_session_is_enough_to_see_that_it_is_kept() -> None:
 async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
     """An outage, with the setting to change for operators, and no error of the program."""
     with fresh_database() as url:
-        through = place_of(pooled(url))
-        async with open_proxy(place_of(url)) as proxy:
+        through = listening_address(pooled(url))
+        async with open_proxy(listening_address(url)) as proxy:
             store = await asyncio.to_thread(backend_for(by_way_of(url, proxy.port)).open, ManualClock())
             assert await store.pets.get(1) is None
             proxy.lead_to(through)

@@ -31,7 +31,7 @@ from petstore.transactions.retention import PARTS, REMOVE_OLD, STEP_MAX
 from tests.support import webhooks
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, place_of, run
+from tests.support.postgres import by_way_of, listening_address, run
 from tests.support.proxy import open_proxy
 
 REX = NewPet("Rex", 1)
@@ -135,7 +135,7 @@ class TestRoundTrips:
 
     async def test_an_addition_is_one(self, database: str, store: Store) -> None:
         """Counted on the wire, once the statements are prepared."""
-        async with open_proxy(place_of(database)) as proxy:
+        async with open_proxy(listening_address(database)) as proxy:
             options = PostgresOptions(connections=1)
             backend = backend_for(by_way_of(database, proxy.port), postgres=options)
             near = await asyncio.to_thread(backend.open, ManualClock())

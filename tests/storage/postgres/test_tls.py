@@ -17,7 +17,7 @@ from petstore.storage.store import Store
 from tests.support import machine
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
-from tests.support.postgres import by_way_of, fresh_database, place_of
+from tests.support.postgres import by_way_of, fresh_database, listening_address
 from tests.support.proxy import open_proxy
 from tests.support.rights import without_rights
 from tools.servers.petstore import run
@@ -40,7 +40,7 @@ async def proxys_tls(certificate: Path) -> AsyncIterator[str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_suffix(".key"))
     with fresh_database() as url:
-        async with open_proxy(place_of(url), tls=context) as proxy:
+        async with open_proxy(listening_address(url), tls=context) as proxy:
             yield by_way_of(url, proxy.port)
 
 
@@ -106,6 +106,6 @@ async def test_a_server_without_tls_is_refused_where_it_is_asked_for(
 ) -> None:
     """Nothing goes over the wire in clear instead."""
     with fresh_database() as url:
-        async with open_proxy(place_of(url)) as proxy:
+        async with open_proxy(listening_address(url)) as proxy:
             with pytest.raises(StoreUnavailable, match="does not speak TLS"):
                 await open_store(by_way_of(url, proxy.port), mode, certificates["mine"])

@@ -30,8 +30,8 @@ from tests.support.postgres import (
     by_way_of,
     configure,
     fresh_database,
+    listening_address,
     outside,
-    place_of,
     plain_user,
     run,
     shared_url,
@@ -137,7 +137,7 @@ class TestMigrate:
         migrate(database, OPTIONS)
         plan("ALTER TABLE pets ADD COLUMN chip text; SELECT pg_sleep(60)")
         at_work = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE "
-        async with open_proxy(place_of(database)) as proxy:
+        async with open_proxy(listening_address(database)) as proxy:
             through = by_way_of(database, proxy.port)
             migrating = asyncio.create_task(asyncio.to_thread(migrate, through, OPTIONS))
             await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(1,)])

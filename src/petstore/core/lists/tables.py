@@ -18,7 +18,7 @@ _SAID = re.compile('"?sep=(.)"?[\r\n]*')  # names the separator for Excel
 
 # How many columns of a row have a name that is known.
 CountKnown = Callable[[Sequence[str]], int]
-# The line where a row begins, from 1; its cells; and what is wrong with the cells at some places.
+# The line where a row begins, from 1; its cells; and what is wrong with the cells at some indexes.
 Row = tuple[int, list[str], Mapping[int, str]]
 _FAULTLESS: Mapping[int, str] = {}
 
