@@ -64,8 +64,8 @@ class TestUsage:
         shop.clock.advance(5)
         assert (await shop.ask("GET", "/v1/pets", key=key)).status == 429
         await days(shop, 2)
-        assert (await shop.store.keys.key(key_id)).last_used_at_ms == shop.clock.now_ms()
-        assert (await shop.store.keys.key(other.record.id)).last_used_at_ms is None
+        assert (await shop.store.keys.get(key_id)).last_used_at_ms == shop.clock.now_ms()
+        assert (await shop.store.keys.get(other.record.id)).last_used_at_ms is None
 
 
 async def usage(shop: Shop, key: str) -> dict[str, Any]:

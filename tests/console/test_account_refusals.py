@@ -53,7 +53,7 @@ async def test_a_minute_that_is_used_up(shop: Shop, viewer: Visitor) -> None:
         f" answered 429 until {at(shop, 40)}." in text
     )
     assert "Today (UTC): 62 requests, 2 of them answered 429." in text
-    shown = (await shop.store.keys.key(2)).display
+    shown = (await shop.store.keys.get(2)).display
     rest = f"429 no request left in the minute 2 {shown} 127.0.0.1"
     assert f"{at(shop)} DELETE (no such path) {rest} {at(shop)} GET /v1/pets/{{petId}} {rest}" in text
     await shop.ask("GET", "/v1/pets", key=key)
@@ -67,7 +67,7 @@ async def test_a_minute_that_is_used_up(shop: Shop, viewer: Visitor) -> None:
 async def test_a_ban_and_a_level(shop: Shop, viewer: Visitor) -> None:
     """The ban says since when and until when, beside the window. A level is a reason of one request only."""
     key, _ = await shop.open_account("zoo", "enterprise", 1, 100_000, Access.READ)
-    shown = (await shop.store.keys.key(2)).display
+    shown = (await shop.store.keys.get(2)).display
     await shop.post({"name": "Rex", "categoryId": 1, "status": "available"}, key=key)
     assert f"POST /v1/pets 403 key's level too low 2 {shown}" in await page(shop, viewer)
     shop.clock.advance(60)
@@ -97,7 +97,7 @@ async def test_what_people_did(shop: Shop, operator: Visitor) -> None:
     assert NOTHING in await page(shop, operator)
     second = (await shop.store.keys.issue("zoo", "live", ACTOR)).record
     await shop.store.keys.revoke(2, ACTOR)
-    shown = (await shop.store.keys.key(2)).display
+    shown = (await shop.store.keys.get(2)).display
     gone = f"Key 2 ({shown}) is revoked since {at(shop)}: each of its requests is answered 401."
     assert gone in await page(shop, operator)
     assert (await shop.ask("GET", "/v1/pets", key=key)).status == 401

@@ -42,7 +42,7 @@ async def test_each_kind_of_subject_has_its_page(shop: Shop, viewer: Visitor) ->
     await store.accounts.add("farm", FREE, ACTOR)
     account = await store.accounts.find("farm")
     await store.keys.issue("farm", "test", ACTOR)
-    (key,) = await store.keys.keys("farm")
+    (key,) = await store.keys.of_account("farm")
     await add_webhook(store, key.id)
     await store.pets.add(REX, ACTOR)
     await store.orders.place(account.id, NewOrder(1), ACTOR)

@@ -25,7 +25,7 @@ NEW = "accounts/1/keys/new"
 
 
 async def key_of(shop: Shop, key_id: int) -> ApiKey:
-    key: ApiKey = await shop.store.keys.key(key_id)
+    key: ApiKey = await shop.store.keys.get(key_id)
     return key
 
 
@@ -57,7 +57,7 @@ class TestIssue:
         assert shown.headers["cache-control"] == "no-store"
         assert "This is the only time that the key is shown." in shown.text
         assert (await shop.ask("GET", "/v1/pets", key=secret)).status == 200
-        key = (await shop.store.keys.keys("1"))[-1]
+        key = (await shop.store.keys.of_account("1"))[-1]
         assert (key.label, key.access, key.expires_at_ms) == ("web", "read", None)
 
         before = await written(shop.store)
@@ -74,10 +74,10 @@ class TestIssue:
         for _ in range(4):
             shop.clock.advance(6 * 3_600)
             await operator.get()  # the session goes on
-        keys = await shop.store.keys.keys("1")
+        keys = await shop.store.keys.of_account("1")
         shown = await operator.submit(form, NEW)
         assert_refused(shown, 409, "This form has expired.")
-        assert await shop.store.keys.keys("1") == keys
+        assert await shop.store.keys.of_account("1") == keys
 
     @pytest.mark.parametrize("year", [1970, 2100])
     async def test_whatever_the_clock_says(self, shop: Shop, year: int) -> None:
@@ -92,7 +92,7 @@ class TestIssue:
         async with open_shop(tmp_path, access_log="on") as shop:
             operator = await Visitor(shop).sign_in_as("operator")
             (secret,) = secrets_in((await operator.fill(NEW, NEW, label="web")).text)
-            key_id = (await shop.store.keys.keys("1"))[-1].id
+            key_id = (await shop.store.keys.of_account("1"))[-1].id
             places = [repr(entry) for entry in await entries(shop.store)]
             for path in ("accounts/1", "journal", f"keys/{key_id}/revoke", NEW):
                 page = await operator.get(path)
@@ -113,7 +113,7 @@ class TestIssue:
             ("", iso_day(today), (today + 1) * DAY_MS),
         ):
             assert (await operator.fill(NEW, NEW, days=days, until=until)).status == 200
-            assert (await shop.store.keys.keys("1"))[-1].expires_at_ms == expires_at_ms
+            assert (await shop.store.keys.of_account("1"))[-1].expires_at_ms == expires_at_ms
 
 
 class TestRotation:
@@ -135,7 +135,7 @@ class TestRotation:
         second = await operator.submit(other, "/rotate")
         assert_refused(second, 409, "Key 1 was replaced by key 2 on 2027-01-15; rotate that one")
         assert secrets_in(second.text) == []
-        assert len(await shop.store.keys.keys("1")) == 2
+        assert len(await shop.store.keys.of_account("1")) == 2
         assert (await key_of(shop, 2)).expires_at_ms is None
 
     async def test_a_key_that_has_ended(self, shop: Shop, operator: Visitor) -> None:

@@ -211,14 +211,14 @@ async def test_all_chosen_keys_are_revoked(shop: Shop, operator: Visitor) -> Non
     await shop.store.accounts.add("zoo", FREE, ACTOR)
     for _ in range(3):
         await shop.store.keys.issue("zoo", "live", ACTOR)
-    first, second, third = [key.id for key in await shop.store.keys.keys("zoo")]
+    first, second, third = [key.id for key in await shop.store.keys.of_account("zoo")]
     asked = await choose(operator, await operator.get("accounts/2/keys"), f"{first} {third}", "revoked")
     assert "There is no way back" in asked.text
     await shop.store.keys.revoke(third, ACTOR)
     report = await send(operator, asked, do="revoked")
     assert f"1 revoked: {first}." in report.text
     assert f"Key {third} is revoked already." in report.text
-    found = {key.id: key.state(shop.clock.now_ms()) for key in await shop.store.keys.keys("zoo")}
+    found = {key.id: key.state(shop.clock.now_ms()) for key in await shop.store.keys.of_account("zoo")}
     assert found == {first: "revoked", second: "active", third: "revoked"}
 
 

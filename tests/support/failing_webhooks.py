@@ -16,7 +16,7 @@ _OWNER = "tests"
 
 async def add_webhook(store: Store, key_id: int = 1, url: str = URL, description: str = "") -> Webhook:
     """One that the key has made."""
-    key = await store.keys.key(key_id)
+    key = await store.keys.get(key_id)
     new = NewWebhook(url, description=description)
     return (await store.webhooks.create(key.account_id, key_id, new, "sealed", ACTOR))[0]
 

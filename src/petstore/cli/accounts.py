@@ -178,7 +178,7 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
 
     async def look(store: Store) -> tuple[Account, int]:
         found = await store.accounts.find(account)
-        keys = await store.keys.keys(str(found.id))
+        keys = await store.keys.of_account(str(found.id))
         return found, sum(key.state(now_ms) == "active" for key in keys)
 
     reference = account

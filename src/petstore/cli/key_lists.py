@@ -37,7 +37,7 @@ def list_keys(session: Session, account: str | None, foreign: bool, as_json: boo
         raise click.UsageError("Name an account, or give --foreign.", click.get_current_context())
     stage, now_ms = session.settings.stage, session.clock.now_ms()
     if account is not None:
-        found = read_store(session, lambda store: store.keys.keys(account))
+        found = read_store(session, lambda store: store.keys.of_account(account))
         empty = f"The account has no keys yet: petstore keys issue {account}"
         write_records([key_record(key, now_ms) for key in found], _COLUMNS, as_json, empty=empty)
         return

@@ -92,7 +92,7 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     now_ms = session.clock.now_ms()
 
     async def look(store: Store) -> KeyDetails:
-        return await details_of(store, await store.keys.key(key_id), now_ms)
+        return await details_of(store, await store.keys.get(key_id), now_ms)
 
     _write_key(read_store(session, look), now_ms, as_json)
 
@@ -121,7 +121,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
 
     async def rotate(store: Store) -> tuple[str, IssuedKey]:
-        account = await store.accounts.find(str((await store.keys.key(key_id)).account_id))
+        account = await store.accounts.find(str((await store.keys.get(key_id)).account_id))
         issued = await store.keys.rotate(key_id, settings.key_environment, overlap_ms, session.actor)
         return account.state, issued
 
@@ -153,7 +153,7 @@ def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as
     now_ms = session.clock.now_ms()
 
     async def look(store: Store) -> tuple[KeyDetails, list[Webhook]]:
-        details = await details_of(store, await store.keys.key(key_id), now_ms)
+        details = await details_of(store, await store.keys.get(key_id), now_ms)
         return details, await store.webhooks.of_key(key_id)
 
     async def revoke(store: Store) -> tuple[KeyDetails, list[Webhook]]:

@@ -45,7 +45,7 @@ async def show(visit: Visit) -> Response:
     windows = view(report.windows, account.plan.limits, visit.now_ms)
     today = visit.now_ms // DAY_MS
     days = every_day(report.days, today, _DAYS, windows[-1].used)
-    keys = (await visit.store.keys.keys(str(account.id), newest=KEYS_READ))[::-1]
+    keys = (await visit.store.keys.of_account(str(account.id), newest=KEYS_READ))[::-1]
     ended = [key for key in keys if key.state(visit.now_ms) != "active"]
     history = await history_of(visit, "account", account.id)
     return visit.page(
@@ -199,7 +199,7 @@ async def ask_closing(visit: Visit) -> Response:
 
 async def _working_keys(visit: Visit, account: Account) -> tuple[int, bool]:
     """How many of the newest keys work, and whether there may be older ones that do."""
-    keys = await visit.store.keys.keys(str(account.id), newest=KEYS_READ)
+    keys = await visit.store.keys.of_account(str(account.id), newest=KEYS_READ)
     return len(_working(keys, visit.now_ms)), len(keys) == KEYS_READ
 
 

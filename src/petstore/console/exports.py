@@ -131,7 +131,7 @@ async def _keys(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(cursor: int | None) -> tuple[list[Cells], Any]:
         before = INT64_MAX if cursor is None else cursor
-        found = await visit.store.keys.keys(str(account.id), newest=_AT_A_TIME, before_id=before)
+        found = await visit.store.keys.of_account(str(account.id), newest=_AT_A_TIME, before_id=before)
         rows: list[Cells] = [
             (
                 key.id,

@@ -47,7 +47,7 @@ async def list_keys(visit: Visit) -> Response:
         before_id = INT64_MAX
         text = f"{account.name} has no key {number!r}. Write a key's number, such as 7."
         visit.refuse(NotFound(text), "number")
-    found = await visit.store.keys.keys(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
+    found = await visit.store.keys.of_account(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
     keys = found[::-1][:ROWS_MAX]
     turned = Turned(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
     return visit.page(
@@ -67,7 +67,7 @@ async def _key_of(visit: Visit, account: Account, number: str) -> ApiKey | None:
     key_id = read_id(number)
     if key_id is not None:
         with suppress(NotFound):
-            key = await visit.store.keys.key(key_id)
+            key = await visit.store.keys.get(key_id)
             return key if key.account_id == account.id else None
     return None
 
@@ -91,7 +91,7 @@ async def show(visit: Visit) -> Response:
 
 async def _find(visit: Visit) -> tuple[ApiKey, Account]:
     """The key in the path, and its account. Raises NotFound."""
-    key = await visit.store.keys.key(visit.id_of("key"))
+    key = await visit.store.keys.get(visit.id_of("key"))
     return key, await visit.store.accounts.find(str(key.account_id))
 
 
@@ -241,7 +241,7 @@ async def _answer(
         return visit.page(
             "key_not_issued.html", title, 409, account=account, fault=error.message, issued_before=before
         )
-    old = None if rotated is None else await visit.store.keys.key(rotated.id)
+    old = None if rotated is None else await visit.store.keys.get(rotated.id)
     title = f"Key {issued.record.id} for {account.name}"
     return visit.page("key_issued.html", title, account=account, issued=issued, old=old)
 

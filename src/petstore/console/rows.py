@@ -60,7 +60,7 @@ async def _begin_orders(visit: Visit, name: str) -> tuple[Act, str]:
 
 async def _begin_keys(visit: Visit, _name: str) -> tuple[Act, str]:
     async def revoke(key_id: int, _shown: str) -> str:
-        key = await visit.store.keys.key(key_id)
+        key = await visit.store.keys.get(key_id)
         if key.revoked_at_ms is not None:
             raise Conflict(f"Key {key_id} is revoked already.")
         await visit.store.keys.revoke(key_id, visit.actor)

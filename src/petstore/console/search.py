@@ -57,7 +57,7 @@ async def ask(visit: Visit) -> Response:
     if not holds_key(text):
         return visit.redirect(address("search", {"q": text}))
     found = KEY_PATTERN.search(text)
-    key = await visit.store.keys.find_key(digest(found[0].encode())) if found else None
+    key = await visit.store.keys.by_digest(digest(found[0].encode())) if found else None
     if key is not None:
         return visit.redirect(f"keys/{key.id}", flash="This key has the text that you looked for.")
     if found and is_wellformed(found[0]):

@@ -36,15 +36,17 @@ from petstore.transactions.script import (
     Script,
     Statement,
     read,
+    reads,
     statement,
     write,
 )
 from petstore.transactions.stages import STAMP
 from petstore.transactions.webhooks import disable_of_key
 
-_KEY_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1", lock=" FOR UPDATE OF k")
+_FIND = statement(f"{SELECT_KEY} WHERE k.id = $1")
+_LOCK = replace(_FIND, lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
-_KEY_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
+_BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
 _KEYS_OF_ACCOUNT = statement(
     f"{SELECT_KEY} WHERE k.account_id = $1 AND k.id < $3 ORDER BY k.id DESC LIMIT $2"
 )
@@ -63,7 +65,6 @@ _ROTATION = statement(
     f"SELECT {select(ENTRY)} FROM journal WHERE subject = 'key' AND subject_id = $1 AND action = 'rotated'"
     " ORDER BY id LIMIT 1"
 )
-_SUCCESSOR = statement(f"{SELECT_KEY} WHERE k.id = $1")
 _SET_EXPIRY = statement("UPDATE api_keys SET expires_at_ms = $2 WHERE id = $1")
 # Later than the pardon before, also after the clock was set back: limiters compare the times.
 _PARDON = statement(
@@ -76,7 +77,7 @@ _CLEAR_BANS = statement("DELETE FROM key_standings WHERE key_id = $1")
 
 def find_key(key_id: int) -> Script[ApiKey]:
     """A key, whose row a transaction locks until its end. Raises KeyNotFound."""
-    rows = yield _KEY_BY_ID, (key_id,)
+    rows = yield _LOCK, (key_id,)
     if not rows:
         raise KeyNotFound(key_id)
     return read_key(rows[0])
@@ -121,7 +122,7 @@ class Keys(Repository, ABC):
         return (yield from _issue_once(idempotency, self._clock.pinned_ms(), create))
 
     @read
-    def keys(
+    def of_account(
         self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
     ) -> Script[list[ApiKey]]:
         """By id; of those before the key `before_id`, at most the `newest` ones."""
@@ -129,13 +130,11 @@ class Keys(Repository, ABC):
         most = INT64_MAX if newest is None else newest
         return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
 
-    @read
-    def key(self, key_id: int) -> Script[ApiKey]:
-        return find_key(key_id)
+    get = reads(find_key)
 
     @read
-    def find_key(self, key_digest: bytes) -> Script[ApiKey | None]:
-        rows = yield _KEY_BY_DIGEST, (key_digest,)
+    def by_digest(self, key_digest: bytes) -> Script[ApiKey | None]:
+        rows = yield _BY_DIGEST, (key_digest,)
         return read_key(rows[0]) if rows else None
 
     @read
@@ -214,7 +213,8 @@ def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
         successor_id, since_ms = (entry.after or {})["replacedBy"], entry.at_ms
     if successor_id is None:
         return None, 0
-    return read_key((yield _SUCCESSOR, (successor_id,))[0]), since_ms
+    # Not locked: its state only chooses the words of a refusal.
+    return read_key((yield _FIND, (successor_id,))[0]), since_ms
 
 
 def _issue_once(

@@ -53,7 +53,7 @@ async def fill(url: str) -> People:
     await make({"PETSTORE_DATABASE_URL": url}, 1, _DAYS, clock.now_ms(), lambda: None)
     store = backend_for(url).open(clock)
     try:
-        for key in (await store.keys.key(1), *(await store.keys.keys("5"))[:1]):
+        for key in (await store.keys.get(1), *(await store.keys.of_account("5"))[:1]):
             await let_fail(store, (await add_webhook(store, key.id)).id, clock.now_ms())
         return await add_people(store)
     finally:

@@ -81,7 +81,7 @@ class TestClosing:
         assert (closed.state, closed.closed_at_ms) == ("closed", now_ms)
         assert await store.accounts.close("shop", WHO) == closed
         assert await store.accounts.all() == [closed, other]
-        revoked = [key.revoked_at_ms for key in await store.keys.keys("shop")]
+        revoked = [key.revoked_at_ms for key in await store.keys.of_account("shop")]
         assert revoked == [now_ms, now_ms - 10_000, now_ms]
         assert (await caller_of(store, issued.secret)).revoked_at_ms == now_ms
         assert (await caller_of(store, kept.secret)).revoked_at_ms is None
@@ -176,7 +176,7 @@ async def test_no_key_outlives_the_closing(backend: SharedData, store: Store) ->
         changes += [stores[n % 3].keys.revoke(key, WHO) for n, key in enumerate(ids)]
         results = await asyncio.gather(*changes, return_exceptions=True)
         assert all(isinstance(result, Conflict | IssuedKey | Account | ApiKey) for result in results)
-        keys = await store.keys.keys(name)
+        keys = await store.keys.of_account(name)
         assert all(key.revoked_at_ms is not None for key in keys)
         written = [each.type for each in await entries(store, f"account:{name}")]
         assert (written.count("account.closed"), written.count("key.revoked")) == (1, len(keys))

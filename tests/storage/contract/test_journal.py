@@ -202,9 +202,9 @@ READS = {
         "accounts.page",
         "accounts.count",
         "keys.find_caller",
-        "keys.keys",
-        "keys.key",
-        "keys.find_key",
+        "keys.of_account",
+        "keys.get",
+        "keys.by_digest",
         "journal.page",
     ),
     *(

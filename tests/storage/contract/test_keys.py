@@ -54,7 +54,7 @@ class TestAccounts:
                 store.accounts.rename(reference, "zoo", ACTOR),
                 store.accounts.close(reference, ACTOR),
                 store.keys.issue(reference, "test", ACTOR),
-                store.keys.keys(reference),
+                store.keys.of_account(reference),
             ):
                 with pytest.raises(NotFound, match="There is no account"):
                     await attempt
@@ -75,8 +75,8 @@ class TestIssue:
         assert await caller_of(store, issued.secret) == Caller(
             1, 1, (60, 1_000), clock.now_ms() + 5, account="shop", plan="free"
         )
-        found = await store.keys.find_key(digest(issued.secret.encode()))
-        assert found == await store.keys.key(1) == issued.record
+        found = await store.keys.by_digest(digest(issued.secret.encode()))
+        assert found == await store.keys.get(1) == issued.record
 
     async def test_keys_are_listed_by_account_in_the_order_of_their_ids(self, store: Store) -> None:
         """Those of others are not among them."""
@@ -84,10 +84,10 @@ class TestIssue:
             await store.accounts.add(name, FREE, ACTOR)
         for reference in ("a", "b", "1", "2", "a"):
             await store.keys.issue(reference, "test", ACTOR)
-        assert [key.id for key in await store.keys.keys("a")] == [1, 3, 5]
-        assert [key.id for key in await store.keys.keys("2")] == [2, 4]
-        assert [key.id for key in await store.keys.keys("a", newest=2)] == [3, 5]
-        assert [key.id for key in await store.keys.keys("a", newest=1, before_id=5)] == [3]
+        assert [key.id for key in await store.keys.of_account("a")] == [1, 3, 5]
+        assert [key.id for key in await store.keys.of_account("2")] == [2, 4]
+        assert [key.id for key in await store.keys.of_account("a", newest=2)] == [3, 5]
+        assert [key.id for key in await store.keys.of_account("a", newest=1, before_id=5)] == [3]
 
     async def test_no_key_stands_in_the_database(self, backend: SharedData, store: Store) -> None:
         """I18: not in a table, not in the file, not in its log."""
@@ -121,10 +121,10 @@ class TestRotate:
         old = await store.keys.issue("shop", "live", ACTOR, label="till", expires_at_ms=ends_ms)
         new = await store.keys.rotate(old.record.id, "live", DAY_MS, ACTOR)
         assert new.secret != old.secret
-        assert await store.keys.key(new.record.id) == new.record
+        assert await store.keys.get(new.record.id) == new.record
         assert (new.record.account_id, new.record.label) == (1, "till")
         assert new.record.expires_at_ms == (None if new_ms is None else begins_ms + new_ms)
-        assert (await store.keys.key(old.record.id)).expires_at_ms == begins_ms + old_ms
+        assert (await store.keys.get(old.record.id)).expires_at_ms == begins_ms + old_ms
 
     @every_case("access", Access)
     async def test_the_level_is_the_callers_and_stays(self, store: Store, access: Access) -> None:
@@ -133,7 +133,7 @@ class TestRotate:
         new = await store.keys.rotate(old.record.id, "live", DAY_MS, ACTOR)
         for issued in (old, new):
             caller = await caller_of(store, issued.secret)
-            stored = await store.keys.key(issued.record.id)
+            stored = await store.keys.get(issued.record.id)
             assert caller.access is stored.access is issued.record.access is access
 
     async def test_a_key_is_rotated_once(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
@@ -150,7 +150,7 @@ class TestRotate:
         assert sum(isinstance(each, IssuedKey) for each in results) == 1
         told = {each.message for each in results if isinstance(each, Conflict)}
         assert told == {"Key 1 was replaced by key 2 on 2027-01-15; rotate that one, or issue a new key."}
-        assert len(await store.keys.keys("shop")) == 2
+        assert len(await store.keys.of_account("shop")) == 2
 
         clock.advance(2 * DAY_MS / 1_000)  # the old key's overlap is over
         await store.keys.rotate(2, "live", DAY_MS, ACTOR)
@@ -159,7 +159,7 @@ class TestRotate:
         await store.keys.revoke(3, ACTOR)
         with pytest.raises(Conflict, match="by key 3 on 2027-01-17, which is revoked; issue a new key"):
             await store.keys.rotate(2, "live", DAY_MS, ACTOR)
-        assert len(await store.keys.keys("shop")) == 3
+        assert len(await store.keys.of_account("shop")) == 3
 
 
 @pytest.mark.parametrize("rotates", [False, True])
@@ -186,7 +186,7 @@ async def test_a_form_that_is_sent_again_issues_no_other_key(
     assert all(isinstance(each, KeyIssuedBefore | IdempotencyKeyInUse) for each in refused)
     with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
         await issue(0, once)
-    assert [key.id for key in await store.keys.keys("shop")] == [old.record.id, issued.record.id]
+    assert [key.id for key in await store.keys.of_account("shop")] == [old.record.id, issued.record.id]
     another = Idempotency(1, "another form")
     if rotates:
         with pytest.raises(Conflict, match="was replaced by key 2"):

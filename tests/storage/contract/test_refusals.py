@@ -27,7 +27,7 @@ async def test_the_last_twenty_of_each_account_are_kept(store: Store) -> None:
     last = replace(ONE, at_ms=111, method="other", path=None, of_window=None, address=None, code="forbidden")
     await store.refusals.add([last])
     found = await store.refusals.last(1)
-    shown = (await store.keys.key(1)).display
+    shown = (await store.keys.get(1)).display
     assert [each.at_ms for each in found] == [111, *range(111, 99, -1), *range(28, 14, -2)]
     assert found[0] == replace(last, display=shown)
     assert found[1] == replace(ONE, at_ms=111, display=shown)

@@ -50,7 +50,7 @@ async def test_the_first_stage_keeps_the_data(
     assert caught.value.message.startswith(
         f"The database is of {stage}, whose keys begin with {stage.prefix};"
     )
-    assert len(await store.keys.keys("shop")) == 1
+    assert len(await store.keys.of_account("shop")) == 1
 
 
 async def test_staging_takes_no_data_of_production(

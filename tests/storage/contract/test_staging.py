@@ -47,7 +47,7 @@ async def test_what_is_replaced_and_what_stays(store: Store) -> None:
         ("shop", "pro"),
         ("other", "free"),
     ]
-    assert (await store.keys.key(key_id)).account_id == 1
+    assert (await store.keys.get(key_id)).account_id == 1
     assert len(await store.webhooks.of_account(1)) == 1
     with pytest.raises(Conflict):  # the order of animal 12 is gone with it
         await store.orders.place(1, NewOrder(12), ACTOR)

@@ -98,7 +98,7 @@ class TestReport:
             3: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 1),
         }
         await store.counters.save(LimiterState({}, bans), UsageChanges())
-        shown = (await store.keys.key(1)).display
+        shown = (await store.keys.get(1)).display
         assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1, now_ms)]
 
     async def test_standing_bans_of_all_accounts(self, store: Store, clock: ManualClock) -> None:
@@ -108,16 +108,16 @@ class TestReport:
         await store.accounts.add("third", FREE, ACTOR)
         for label, ends in (("stays", now_ms + 9), ("ended", now_ms), ("revoked", None), ("lifted", None)):
             await store.keys.issue("third", "live", ACTOR, label=label, expires_at_ms=ends)
-        stays, _, revoked, lifted = await store.keys.keys("third")
+        stays, _, revoked, lifted = await store.keys.of_account("third")
         await store.keys.revoke(revoked.id, ACTOR)
         ban = BanState(level=3, banned_from_ms=now_ms, banned_until_ms=now_ms + 1)
         over = BanState(level=1, banned_from_ms=now_ms - 9, banned_until_ms=now_ms)
-        keys = await store.keys.keys("third")
+        keys = await store.keys.of_account("third")
         await store.keys.pardon(lifted.id, ACTOR)
         later = BanState(level=3, banned_from_ms=now_ms, banned_until_ms=now_ms + 2)
         bans = {1: later, 2: over} | {key.id: ban for key in keys}
         await store.counters.save(LimiterState({}, bans), UsageChanges())
-        first = await store.keys.key(1)
+        first = await store.keys.get(1)
         account = await store.accounts.find("1")
         third = await store.accounts.find("third")
         by_end = [

@@ -144,7 +144,7 @@ class TestUsage:
             usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
             await store.counters.merge(LimiterState(), usage)
         assert (await store.usage.report(1, NOW_MS)).days == [DailyUsage(DAY, 7, 30, 300)]
-        assert (await store.keys.key(1)).last_used_at_ms == 900
+        assert (await store.keys.get(1)).last_used_at_ms == 900
 
 
 class TestRecall:
