@@ -318,7 +318,7 @@ async def test_the_counters_alone_are_read_after_the_turn(
     before, such as what staging documents, which takes 0.1 s to read."""
     documented_messages.cache_clear()
     order: list[object] = []
-    make, load = service._serve, SqliteCounters.load
+    make, load = service._build_service, SqliteCounters.load
 
     def made(*parts: Any) -> service.Service:
         order.append("made")
@@ -328,7 +328,7 @@ async def test_the_counters_alone_are_read_after_the_turn(
         order.append("counters")
         return await load(counters, *times)
 
-    monkeypatch.setattr(service, "_serve", made)
+    monkeypatch.setattr(service, "_build_service", made)
     monkeypatch.setattr(SqliteCounters, "load", loaded)
     url = f"sqlite:///{tmp_path}/petstore.db"
     settings = config.load({"PETSTORE_DATABASE_URL": url, "PETSTORE_STAGE": "staging"})

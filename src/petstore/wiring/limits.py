@@ -1,4 +1,4 @@
-"""Opens the store of a service and the limiter with it: counters of one process, or shared in Valkey."""
+"""Opens the Storage of a service, with counters of one process, or shared in Valkey."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _no_counters() -> None:
     """Nothing is shared."""
 
 
-async def open_store(
+async def open_storage(
     settings: Settings,
     backend: Backend,
     clock: Clock,
@@ -63,7 +63,7 @@ async def open_store(
     opened: AsyncExitStack,
     await_turn: Callable[[], None],
 ) -> Storage:
-    """Open both. `opened` closes what this opens, also if it fails. `await_turn` blocks until the process
+    """A Storage. `opened` closes what this opens, also if it fails. `await_turn` blocks until the process
     that had the counters has saved them; `take_up` calls it.
 
     Raises ConfigurationError and StoreUnavailable.

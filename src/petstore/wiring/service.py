@@ -46,7 +46,7 @@ from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.console import build_console
-from petstore.wiring.limits import Storage, open_store, processes
+from petstore.wiring.limits import Storage, open_storage, processes
 from petstore.wiring.operations import build_handlers, documentation_base, openapi_document, stage_headers
 from petstore.wiring.ops import build_metrics, look_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.rehearsal import build_rehearsal, send_of
@@ -104,18 +104,18 @@ async def build(
         metrics = build_metrics(settings, counts_directory)
         process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
-        storage = await open_store(
+        storage = await open_storage(
             settings, backend, clock, metrics.counts.committed, watch, opened, await_turn
         )
-        counting = _count(process, backend, storage)
-        service = _serve(process, backend, storage, counting)
+        counting = _build_counting(process, backend, storage)
+        service = _build_service(process, backend, storage, counting)
         await storage.take_up()  # last: when the process before has ended, connections wait for this one
         service.opened = opened.pop_all()
         return service
 
 
 class _Process(NamedTuple):
-    """What every stage needs; a stage adds to `opened` what the stop has to close."""
+    """What every builder needs; it adds to `opened` what the stop has to close."""
 
     settings: Settings
     clock: Clock
@@ -140,8 +140,8 @@ class _Counting(NamedTuple):
     flusher: CounterFlusher
 
 
-def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
-    """The second stage."""
+def _build_counting(process: _Process, backend: Backend, storage: Storage) -> _Counting:
+    """Its loop does not run yet."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
     addresses = Addresses(process.settings.trusted_proxies, process.settings.log_address)
     refusals = RefusalNotes(addresses)
@@ -172,8 +172,8 @@ def _count(process: _Process, backend: Backend, storage: Storage) -> _Counting:
     return _Counting(meter, refusals, incidents, history, status, flusher)
 
 
-def _serve(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
-    """The third stage: both applications, and the tasks beside them."""
+def _build_service(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
+    """Both applications; begins the tasks beside them."""
     settings, clock, log_writer, metrics, counts_directory, opened = process
     store, flusher = storage.store, counting.flusher
     waits = Waits(store.events)
