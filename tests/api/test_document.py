@@ -17,11 +17,11 @@ from petstore.api.deprecation import DEPRECATED_AT
 from petstore.api.openapi.document import INTERFACE_VERSION
 from petstore.api.orders import read_order_query
 from petstore.api.pets import read_page_query
-from petstore.api.pipeline import body, request
+from petstore.api.pipeline import body
 from petstore.api.pipeline.app import PREFIX
 from petstore.config import PUBLISHED_REMOVAL
 from petstore.core.durations import DAY_MS
-from petstore.core.errors import BY_CODE, UriTooLong
+from petstore.core.errors import BY_CODE, HeadersTooLarge, UriTooLong
 from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access, Caller
 from petstore.core.limits.plans import WINDOWS
@@ -468,7 +468,7 @@ class TestNumbers:
     def test_sizes(self) -> None:
         """In the descriptions and in the example messages."""
         text = json.dumps(contract.document())
-        for number in (body.BODY_MAX_BYTES, request.HEAD_MAX_BYTES, UriTooLong.MOST_BYTES):
+        for number in (body.BODY_MAX_BYTES, HeadersTooLarge.MOST_BYTES, UriTooLong.MOST_BYTES):
             assert f"{number} bytes" in text
             assert f"{number // 1024} KiB" in text
 

@@ -44,7 +44,7 @@ async def test_requests_come_before_the_newest_names(
 ) -> None:
     """A new index is worked on for half of the time, the journal for a twentieth, nothing once a second; and
     what was left alone for half of the time."""
-    monkeypatch.setattr("petstore.transactions.search.ENTRIES_MAX", 1)
+    monkeypatch.setattr("petstore.transactions.search.ENTRIES_SCANNED_MAX", 1)
     step = Search.step
 
     async def slow_step(self: Search) -> Progress | None:

@@ -74,7 +74,7 @@ class TestShown:
         """Page by page each event once, however few entries the store reads at once; then only new ones."""
         everything = lines(busy.ok("events", "--json"))
         assert lines(busy.ok("events", "--limit", "2", "--json")) == everything[-2:]
-        monkeypatch.setattr(transactions, "SCANNED_MAX", 1)
+        monkeypatch.setattr(transactions, "ENTRIES_SCANNED_MAX", 1)
         page = busy.run("events", "--limit", "7", "--json")
         assert lines(page.stdout) == everything
         begin = bookmark(page.stderr).rpartition("-")[0] + "-0"

@@ -9,7 +9,7 @@ import pytest
 
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
-from petstore.transactions.search import SCANNED_MAX
+from petstore.transactions.search import TEXTS_SCANNED_MAX
 from tests.console.conftest import assert_refused, follow
 from tests.support.backends import execute_in_file
 from tests.support.console import Shown, Visitor
@@ -432,7 +432,7 @@ class TestGoingOn:
 
     async def test_a_search_that_finds_little_stops_and_goes_on(self, shop: Shop, viewer: Visitor) -> None:
         """It says as far as which animal it has looked."""
-        values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(SCANNED_MAX))
+        values = ", ".join(f"('rex {n:04d}', 1, 'available')" for n in range(TEXTS_SCANNED_MAX))
         await shop.store.pets.add(NewPet("Rey", 1, SOLD), ACTOR)
         execute_in_file(shop.path, f"INSERT INTO pets (name, category_id, status) VALUES {values}")
         await shop.index()

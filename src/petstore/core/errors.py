@@ -241,6 +241,11 @@ class KeyBanned(PetstoreError, code="key_banned", status=429):
 class HeadersTooLarge(PetstoreError, code="headers_too_large", status=431):
     """The request head is larger than the service reads."""
 
+    MOST_BYTES = 16 * 1024
+
+    def __init__(self, message: str = f"The request head is larger than {MOST_BYTES} bytes.") -> None:
+        super().__init__(message)
+
 
 class InternalError(PetstoreError, code="internal_error", status=500):
     """An unexpected error. The log has its details under the request id; the answer has none."""

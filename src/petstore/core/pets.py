@@ -16,7 +16,7 @@ from petstore.core.members import Schema
 from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name, Remark
 
 # A search by the beginning of a name reads at most this many animals where it has a filter.
-SCANNED_MAX = 1_000
+PETS_SCANNED_MAX = 1_000
 Price = Annotated[int | None, Text(AMOUNT, amount_fault), STAFF]
 Note = Annotated[Remark | None, STAFF]
 
@@ -140,7 +140,7 @@ class NameQuery(msgspec.Struct, frozen=True):
     """Which animals to find by the beginning of their names, in that order: at most `limit`.
 
     Letters of ASCII match in upper and lower case. `status` and `category_id` (None: no such filter) combine;
-    with one of them at most SCANNED_MAX animals are read, however few match.
+    with one of them at most PETS_SCANNED_MAX animals are read, however few match.
     """
 
     prefix: str

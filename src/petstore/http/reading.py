@@ -12,7 +12,7 @@ from petstore.http.heads import METHOD, Head, Headers, framing_of, in_origin_for
 from petstore.http.repeats import Repeats
 
 # Larger than the application's bounds, so that its own answer comes first.
-_HEAD_MAX_BYTES = 64 * 1024
+_UNFINISHED_MAX_BYTES = 64 * 1024
 
 _VERSIONS = {"1.1": True, "1.0": False}
 
@@ -59,8 +59,8 @@ class Reader:
             return 400
         if is_start and self._is_between and not self._has_ended and self.heads == heads + 1:
             self._repeats.note(data, self.requests[-1])
-        if self.unfinished > _HEAD_MAX_BYTES:
-            return 414 if len(self._target) > _HEAD_MAX_BYTES // 2 else 431
+        if self.unfinished > _UNFINISHED_MAX_BYTES:
+            return 414 if len(self._target) > _UNFINISHED_MAX_BYTES // 2 else 431
         return 0
 
     def close(self) -> None:

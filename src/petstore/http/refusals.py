@@ -12,7 +12,7 @@ _ERRORS = {
     for error in (
         InvalidRequest("What was sent is no request of HTTP/1.1; outside ASCII a target is percent-encoded."),
         UriTooLong(),
-        HeadersTooLarge("The request head is larger than 16384 bytes."),
+        HeadersTooLarge(),
     )
 }
 _HEAD = (

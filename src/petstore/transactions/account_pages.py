@@ -15,7 +15,7 @@ from petstore.transactions.query import Query
 from petstore.transactions.rows import ACCOUNT, read_account, select
 from petstore.transactions.script import Script, Statement, padded
 
-SCANNED_MAX = 10_000
+ACCOUNTS_SCANNED_MAX = 10_000
 # A window ahead of today is today's: the clock was set back.
 _ACCOUNTS = (
     f"SELECT {select(ACCOUNT)}, CASE WHEN day >= {{}} THEN day_used ELSE 0 END"
@@ -58,7 +58,7 @@ def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
         conditions.add("(FOLDED, name) > ({}, {})", query.after.lower(), query.after)
     stop: str | None = None
     if not _has_index(query):
-        for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, SCANNED_MAX - 1)):
+        for (stop,) in (yield conditions.select("SELECT name FROM accounts", _ONE, ACCOUNTS_SCANNED_MAX - 1)):
             conditions.add("(FOLDED, name) <= ({}, {})", stop.lower(), stop)
     order = _filter(conditions, query)
     rows = yield conditions.select(_ACCOUNTS, f"ORDER BY {order} LIMIT {{}}", today, query.limit + 1)

@@ -20,6 +20,7 @@ from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_bookmark
+from petstore.transactions.jobs import lease_ended
 from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_in, bookmark_of, select
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -51,10 +52,7 @@ _RENEW = timed(
     f"INSERT INTO deliverers (owner, deadline_ms) VALUES ($2, {{now}} + {LEASE_MS})"
     " ON CONFLICT (owner) DO UPDATE SET deadline_ms = excluded.deadline_ms"
 )
-# A later deadline than a lease has is of a clock that was set back since.
-_END_DEAD = timed(
-    f"DELETE FROM deliverers WHERE (deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
-)
+_END_DEAD = timed(f"DELETE FROM deliverers WHERE {lease_ended(LEASE_MS)}")
 _END_OTHERS = statement("DELETE FROM deliverers WHERE owner <> $1")
 # All deliverers, all webhooks that get something, and its own of these.
 _COUNT = statement(

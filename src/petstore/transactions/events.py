@@ -21,7 +21,7 @@ from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
 
 # A request reads at most so many entries.
-SCANNED_MAX = 2_000
+ENTRIES_SCANNED_MAX = 2_000
 
 # Where the journal is: a copy of it is elsewhere. A cluster that was restored to a moment has a new timeline.
 _HERE = (
@@ -164,7 +164,7 @@ class Events(Repository):
             await self._renew()
         return found
 
-    async def latest(self, query: EventQuery, scan_max: int = SCANNED_MAX) -> EventPage:
+    async def latest(self, query: EventQuery, scan_max: int = ENTRIES_SCANNED_MAX) -> EventPage:
         """The newest events that match, in their order, of the newest `scan_max` entries and what comes
         meanwhile. The query's `after` is not used."""
         back, start = query.limit, await self.newest(query.limit)
@@ -172,7 +172,7 @@ class Events(Repository):
             found = deque[Event](maxlen=query.limit)
             page = EntryPage([], start, is_behind=True)
             while page.is_behind:
-                page = await self.entries(replace(query, limit=SCANNED_MAX, after=page.after))
+                page = await self.entries(replace(query, limit=ENTRIES_SCANNED_MAX, after=page.after))
                 # From the newest on: an event takes 10 µs to make, and most of them are too many.
                 made = (event_of(page.after.data_set, entry) for entry, _ in reversed(page.entries))
                 newest = islice((event for event in made if event is not None), query.limit)
@@ -187,8 +187,8 @@ class Events(Repository):
 
     @read
     def news(self, after: Position) -> Script[News]:
-        """What came after a position of this data set, of at most SCANNED_MAX entries."""
-        rows = yield _NEWS, (str(after.transaction), after.id, SCANNED_MAX)
+        """What came after a position of this data set, of at most ENTRIES_SCANNED_MAX entries."""
+        rows = yield _NEWS, (str(after.transaction), after.id, ENTRIES_SCANNED_MAX)
         seen = frozenset((row[2], None if row[3] else row[4]) for row in rows)
         return News(seen, Position(int(rows[-1][0]), rows[-1][1]) if rows else after)
 
@@ -205,16 +205,16 @@ class Events(Repository):
 def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     """The entries of events. None where the journal has moved. Raises EventsGone as `page`."""
     start = query.after.position if query.after else Position()
-    found = yield from _next(start, SCANNED_MAX)
+    found = yield from _next(start, ENTRIES_SCANNED_MAX)
     if not found.is_unmoved:
         return None
     _check(query.after, found)
     end, count, events = found.end, found.entries, _EVENTS
     if start.transaction == 0 and start.id < found.base_id:
-        ((last_id, came),) = yield _NEXT_THAT_CAME, (str(start.transaction), start.id, SCANNED_MAX)
+        ((last_id, came),) = yield _NEXT_THAT_CAME, (str(start.transaction), start.id, ENTRIES_SCANNED_MAX)
         if came:
             end, events = Position(0, last_id), _EVENTS_THAT_CAME
-            count = SCANNED_MAX if found.entries else came  # then those that were added here
+            count = ENTRIES_SCANNED_MAX if found.entries else came  # then those that were added here
     if not count:
         return EntryPage([], Bookmark(found.identity, start), is_behind=False)
     kinds = f",{','.join(sorted(query.entries))},"
@@ -225,7 +225,7 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
     gone = Position(int(gone_transaction), gone_id)
     _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
-    return EntryPage(entries, Bookmark(found.identity, last), last < end or count == SCANNED_MAX)
+    return EntryPage(entries, Bookmark(found.identity, last), last < end or count == ENTRIES_SCANNED_MAX)
 
 
 def _next(start: Position, most: int) -> Script[_Next]:

@@ -26,6 +26,11 @@ class Job(msgspec.Struct, frozen=True):
     attempts: int
 
 
+def lease_ended(lease_ms: int) -> str:
+    """A condition of `timed`. A later deadline than a lease has is of a clock that was set back since."""
+    return f"(deadline_ms <= {{now}} OR deadline_ms > {{now}} + {lease_ms})"
+
+
 # In the transaction that makes the work. A job that is added again begins anew: who works on it loses it.
 ADD_JOB = statement(
     "INSERT INTO jobs (kind, subject, owner, deadline_ms, attempts, done) VALUES ($1, $2, '', 0, 0, 0)"
@@ -33,8 +38,7 @@ ADD_JOB = statement(
 )
 # A process that works on it loses its lease.
 REMOVE_JOB = statement("DELETE FROM jobs WHERE kind = $1 AND subject = $2")
-# A later deadline than a lease has is of a clock that was set back since.
-_IS_FREE = f"(deadline_ms <= {{now}} OR deadline_ms > {{now}} + {LEASE_MS})"
+_IS_FREE = lease_ended(LEASE_MS)
 _FREE = timed(f"SELECT id FROM jobs WHERE kind = $2 AND {_IS_FREE} ORDER BY id LIMIT 1")
 _TAKE = timed(
     f"UPDATE jobs SET owner = $3, deadline_ms = {{now}} + {LEASE_MS}, attempts = attempts + 1, done = 0"

@@ -34,7 +34,15 @@ from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pets import lock_pet, move_pet
 from petstore.transactions.query import count_up_to, page_by_id
-from petstore.transactions.rows import ACCOUNT, ORDER, placeholders, read_account, read_order, select
+from petstore.transactions.rows import (
+    ACCOUNT,
+    ORDER,
+    ORDER_IS_OPEN,
+    placeholders,
+    read_account,
+    read_order,
+    select,
+)
 from petstore.transactions.script import (
     CATALOGUE,
     NO_EFFECT,
@@ -54,7 +62,7 @@ _LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
     f"INSERT INTO orders ({select(ORDER[1:])}) VALUES ({placeholders(len(ORDER) - 1)})"
-    " ON CONFLICT (pet_id) WHERE status IN ('placed', 'approved') DO NOTHING RETURNING id"
+    f" ON CONFLICT (pet_id) WHERE {ORDER_IS_OPEN} DO NOTHING RETURNING id"
 )
 _SALE_OF = statement(f"{_ORDERS} WHERE pet_id = $1 AND status = 'delivered' ORDER BY id DESC LIMIT 1")
 _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id = $1")

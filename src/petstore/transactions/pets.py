@@ -13,7 +13,7 @@ from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.pets import (
     MEMBERS,
-    SCANNED_MAX,
+    PETS_SCANNED_MAX,
     STATUS_IS_HELD,
     Created,
     NameQuery,
@@ -38,6 +38,7 @@ from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import count_up_to, page_by_id
 from petstore.transactions.rows import (
     NEW_PET,
+    ORDER_IS_OPEN,
     PET,
     PUBLIC_BUT_STATUS,
     PUBLIC_PET,
@@ -54,7 +55,7 @@ ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({placeholders(len
 _SET = ", ".join(f"{column} = ${at}" for at, column in enumerate(NEW_PET, 2))
 _CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
-_HOLDING = statement("SELECT id FROM orders WHERE pet_id = $1 AND status IN ('placed', 'approved')")
+_HOLDING = statement(f"SELECT id FROM orders WHERE pet_id = $1 AND {ORDER_IS_OPEN}")
 
 
 def lock_pet(pet_id: int) -> Script[Pet | None]:
@@ -225,7 +226,7 @@ class Pets(Creating, ABC):
         """The animals whose names begin so, by one walk along the index by name. With a filter it reads all
         that it may read, and leaves out the others."""
         is_filtered = query.status is not None or query.category_id is not None
-        most = SCANNED_MAX if is_filtered else query.limit
+        most = PETS_SCANNED_MAX if is_filtered else query.limit
         prefix = fold(query.prefix)
         rows = yield by_name(most), (prefix, 0, after_every_name(prefix))
         found = [

@@ -24,7 +24,7 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.orders import ORDER_STATUSES, Order
+from petstore.core.orders import OPEN, ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
 from petstore.core.search import FORMAT, Progress, read_kind
 from petstore.core.uploads import Upload
@@ -45,6 +45,12 @@ def select(columns: Sequence[str]) -> str:
     return ", ".join(columns)
 
 
+def quoted(names: Iterable[str]) -> str:
+    """Names of the program's own for `IN`."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+ORDER_IS_OPEN = f"status IN ({quoted(OPEN)})"
 _LIMITS = len(LIMIT_COLUMNS)
 ACCOUNT = ("id", "name", "plan", *LIMIT_COLUMNS, "created_at_ms", "suspended_at_ms", "closed_at_ms")
 ORDER = Order.__struct_fields__

@@ -16,13 +16,12 @@ from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import EventQuery
 from petstore.core.search import FORMAT, Kind, Progress, SearchIndex, Words
 from petstore.core.values import IDS_MAX, INT64_MAX
-from petstore.transactions.events import SCANNED_MAX as ENTRIES_MAX
-from petstore.transactions.events import Events
+from petstore.transactions.events import ENTRIES_SCANNED_MAX, Events
 from petstore.transactions.query import Query
 from petstore.transactions.script import Database, Repository, Script, padded, rows_of, statement
 
 # A search looks at so many texts of the index at most.
-SCANNED_MAX = 1_000
+TEXTS_SCANNED_MAX = 1_000
 # So many rows are put into a new index at a time.
 WALKED = 2_000
 # A newer release beside this one goes on with its index sooner, unless nothing is changed: then it has to
@@ -99,11 +98,11 @@ class Search(Repository):
         if progress is None or progress.walked or progress.format != FORMAT:
             return None
         types = _SOURCES[query.kind].types
-        page = await self._events.entries(EventQuery(ENTRIES_MAX, None, types, progress.bookmark))
+        page = await self._events.entries(EventQuery(ENTRIES_SCANNED_MAX, None, types, progress.bookmark))
         newer, is_late = {entry.subject_id for entry, _ in page.entries}, page.is_behind
         at_id = query.after_id or (INT64_MAX if query.newest_first else 0)
         found: list[int] = []
-        for most in (IDS_MAX, SCANNED_MAX - IDS_MAX) if words else ():
+        for most in (IDS_MAX, TEXTS_SCANNED_MAX - IDS_MAX) if words else ():
             ids = await self.index.find(
                 query.kind, words.keys, at_id, newest_first=query.newest_first, most=most
             )
@@ -130,7 +129,9 @@ class Search(Repository):
         if progress.walked:
             return await self._walk(progress, progress.walked)
         try:
-            page = await self._events.entries(EventQuery(ENTRIES_MAX, None, _TYPES, progress.bookmark))
+            page = await self._events.entries(
+                EventQuery(ENTRIES_SCANNED_MAX, None, _TYPES, progress.bookmark)
+            )
         except EventsGone:
             return await self._begin(progress)
         if page.after != progress.bookmark:

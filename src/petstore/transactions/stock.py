@@ -17,7 +17,7 @@ from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.core.uploads import Upload
 from petstore.transactions.journal import RECORD_PETS, encode
-from petstore.transactions.rows import NEW_PET, PET, placeholders, select
+from petstore.transactions.rows import NEW_PET, ORDER_IS_OPEN, PET, placeholders, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
 from petstore.transactions.taking_back import plan, take_back
 from petstore.transactions.uploads import mark_stored
@@ -96,7 +96,7 @@ _REFUSED = ", ".join(
     for after in PetStatus
     if after is not before and after not in TRANSITIONS[before]
 )
-_OPEN_ORDER = "FROM orders o WHERE o.pet_id = c.pet_id AND o.status IN ('placed', 'approved')"
+_OPEN_ORDER = f"FROM orders o WHERE o.pet_id = c.pet_id AND o.{ORDER_IS_OPEN}"
 _FIND_REFUSED = statement(
     "INSERT INTO stock_conflicts (position, pet_id, status, order_id)"
     f" SELECT c.position, c.pet_id, c.status, (SELECT min(o.id) {_OPEN_ORDER})"

@@ -31,7 +31,7 @@ from petstore.core.uploads import (
 )
 from petstore.transactions.jobs import ADD_JOB, REMOVE_JOB, Job
 from petstore.transactions.journal import encode, record
-from petstore.transactions.rows import UPLOAD, select
+from petstore.transactions.rows import UPLOAD, quoted, select
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -48,8 +48,8 @@ from petstore.transactions.script import (
 IMPORT = "import"  # the kind of job
 _RECENT = 50
 _REMEMBERED = 500  # sets of headings, of 2 KB at most
-_OPEN = ", ".join(f"'{state}'" for state in OPEN)
-_RUNNING = ", ".join(f"'{state}'" for state in RUNNING)
+_OPEN = quoted(OPEN)
+_RUNNING = quoted(RUNNING)
 # One count of what is there at a time. SQLite has one writer.
 _ALONE = Statement("SELECT 1", "LOCK TABLE stock_uploads IN SHARE ROW EXCLUSIVE MODE")
 _DONE = f"coalesce((SELECT j.done FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = stock_uploads.id), 0)"

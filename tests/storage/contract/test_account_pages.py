@@ -100,7 +100,7 @@ class TestFilters:
         self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A page without a match says where to look further; in the end all are found."""
-        monkeypatch.setattr(account_pages, "SCANNED_MAX", 2)
+        monkeypatch.setattr(account_pages, "ACCOUNTS_SCANNED_MAX", 2)
         query = AccountQuery(5, state="active", plan="pro")
         page = await store.accounts.page(query, clock.now_ms())
         assert (names(page), page.after) == (["7up"], "_x")

@@ -157,7 +157,7 @@ async def test_a_search_for_rare_events_goes_on_where_it_stopped(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request reads a bounded number of entries; an empty answer says that there are more."""
-    monkeypatch.setattr(transactions, "SCANNED_MAX", 3)
+    monkeypatch.setattr(transactions, "ENTRIES_SCANNED_MAX", 3)
     await changes_everything(store)
     await settled(store)
     query = EventQuery(100, 1, read_types(["key.revoked"]))

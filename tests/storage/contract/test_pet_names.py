@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from petstore.core.pets import (
-    SCANNED_MAX,
+    PETS_SCANNED_MAX,
     NameQuery,
     NewPet,
     Pet,
@@ -101,7 +101,7 @@ async def test_a_filter_that_nothing_matches_looks_at_a_bounded_number(
 ) -> None:
     """One that matches beyond is not found."""
     await store.close()
-    values = ", ".join(["('rex', 1, 'available')"] * (SCANNED_MAX - 1))
+    values = ", ".join(["('rex', 1, 'available')"] * (PETS_SCANNED_MAX - 1))
     backend.execute(f"INSERT INTO pets (name, category_id, status) VALUES {values}")
     store = backend.open()
     within, _ = [(await store.pets.add(NewPet("Rex", 1, SOLD), ACTOR)).pet for _ in range(2)]

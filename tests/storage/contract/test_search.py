@@ -122,7 +122,7 @@ async def test_pages_go_both_ways_and_conditions_are_kept(
 ) -> None:
     """Each animal once, in order, also those newer than the index; a rare condition cuts the look."""
     monkeypatch.setattr(search, "IDS_MAX", 4)
-    monkeypatch.setattr(search, "SCANNED_MAX", 12)
+    monkeypatch.setattr(search, "TEXTS_SCANNED_MAX", 12)
     monkeypatch.setattr(search, "WALKED", 7)
     chance = random.Random(7)
     ids = []
@@ -156,7 +156,7 @@ async def test_of_many_changes_since_the_index_a_bounded_number_is_looked_at(
 ) -> None:
     """The answer says that it may lack the last ones."""
     await index(store)
-    monkeypatch.setattr("petstore.transactions.events.SCANNED_MAX", 2)
+    monkeypatch.setattr("petstore.transactions.events.ENTRIES_SCANNED_MAX", 2)
     for _ in range(3):
         await store.pets.add(NewPet("Rex", 1), ACTOR)
     await settled(store)

@@ -26,7 +26,7 @@ from petstore.core.values import read_id
 
 Parameters = list[tuple[str, str, str]]
 
-HEAD_MAX_BYTES = 16 * 1024
+_HEAD_MAX_BYTES = HeadersTooLarge.MOST_BYTES
 
 # RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
@@ -172,8 +172,8 @@ class Request(msgspec.Struct, gc=False):
         target_size = len(self.path) + len(self.query)
         if target_size > UriTooLong.MOST_BYTES:
             raise UriTooLong()
-        if target_size + self.head.size > HEAD_MAX_BYTES:
-            raise HeadersTooLarge(f"The request head is larger than {HEAD_MAX_BYTES} bytes.")
+        if target_size + self.head.size > _HEAD_MAX_BYTES:
+            raise HeadersTooLarge()
         if not self.head.has_host:
             raise InvalidHeader("Host: send exactly one, with the name and port of this service.")
 
@@ -218,12 +218,12 @@ def _read_head(head: Head) -> RequestHead:
     values = dict(pairs)
     if len(values) != len(pairs):
         values, repeated = _read_repeated(pairs)
-    if head.most_bytes > HEAD_MAX_BYTES // 2:  # else it would measure a microsecond for nothing
+    if head.most_bytes > _HEAD_MAX_BYTES // 2:  # else it would measure a microsecond for nothing
         size = len(b"".join(chain.from_iterable(pairs))) + 4 * len(pairs)
     request_id = values.get(b"x-request-id", b"")
     if request_id and (b"x-request-id" in repeated or _REQUEST_ID.fullmatch(request_id) is None):
         request_id = b""
-    if size > HEAD_MAX_BYTES:  # it is refused; neither is its host kept nor its token hashed
+    if size > _HEAD_MAX_BYTES:  # it is refused; neither is its host kept nor its token hashed
         return RequestHead(values, repeated, size, False, request_id, None, b"")
     host = values.get(b"host")
     has_host = host is not None and _is_host(host) and b"host" not in repeated
