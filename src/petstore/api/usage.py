@@ -24,10 +24,13 @@ class UsageOperations(msgspec.Struct, kw_only=True):
     usage: Usage
 
     async def get_usage(self, request: Request, caller: Caller) -> Response:
-        """GET /usage: the windows are those of this very request, so they agree with its headers."""
+        """GET /usage: the windows are those of this very request, so they agree with its headers. It was
+        admitted: what does not remain is used.
+        """
         decision = request.decision
         assert isinstance(decision, Decision)
         windows, now_ms = decision.windows, decision.now_ms
+        used_today = windows[-1].limit - windows[-1].remaining
         counted = await self.usage.days(caller.account_id, now_ms, DAYS)
         document = {
             "account": caller.account,
@@ -46,11 +49,11 @@ class UsageOperations(msgspec.Struct, kw_only=True):
                     "refused": counts.refused,
                     "deprecated": counts.deprecated,
                 }
-                for counts in every_day(counted, now_ms // DAY_MS, DAYS, windows[-1].used)
+                for counts in every_day(counted, now_ms // DAY_MS, DAYS, used_today)
             ],
         }
         return make_representation(encode(document))
 
 
 def _use(window: Window) -> dict[str, object]:
-    return {"used": window.used, "resetAt": iso_moment(window.reset_at * SECOND_MS)}
+    return {"used": window.limit - window.remaining, "resetAt": iso_moment(window.reset_at * SECOND_MS)}

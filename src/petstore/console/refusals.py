@@ -11,7 +11,7 @@ from petstore.console.visit import Visit
 from petstore.core.accounts import Account
 from petstore.core.errors import AccountSuspended, Forbidden, KeyBanned, RateLimited
 from petstore.core.keys import ApiKey
-from petstore.core.limits.decision import Window
+from petstore.core.limits.decision import UsedWindow
 from petstore.core.limits.usage import KeyBan
 from petstore.core.refusals import Refusal, causes_now
 
@@ -28,7 +28,7 @@ async def block(
     account: Account,
     keys: Collection[ApiKey],
     bans: Collection[KeyBan],
-    windows: Collection[Window],
+    windows: Collection[UsedWindow],
     history: History,
     *,
     are_all: bool,

@@ -13,7 +13,7 @@ import msgspec
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import ApiKey
-from petstore.core.limits.decision import Window
+from petstore.core.limits.decision import UsedWindow
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.usage import KeyBan
 
@@ -55,7 +55,7 @@ def causes_now(
     account: Account,
     keys: Collection[ApiKey],
     bans: Iterable[KeyBan],
-    windows: Iterable[Window],
+    windows: Iterable[UsedWindow],
     now_ms: int,
     *,
     are_all: bool = True,
@@ -89,7 +89,7 @@ def _without_keys(keys: Collection[ApiKey]) -> Cause:
     return Cause(f"No key works ({', '.join(counts)})", then, max(map(_ended_ms, keys)))
 
 
-def _used_up(account: Account, windows: Iterable[Window]) -> Iterator[Cause]:
+def _used_up(account: Account, windows: Iterable[UsedWindow]) -> Iterator[Cause]:
     for kind, window in zip(WINDOWS, windows, strict=True):
         if window.used >= window.limit:
             requests = f"{window.limit:,} request{'' if window.limit == 1 else 's'} {kind.precise_words}"

@@ -34,7 +34,7 @@ def decide_address(bucket: AddressBucket, limit: int, now_ms: int, *, charge: bo
     if charge and allowed:
         bucket.used += 1
     reset_at = bucket.opened_ms // SECOND_MS + 60
-    window = Window("address", limit, 60, limit - bucket.used, reset_at, bucket.used)
+    window = Window("address", limit, 60, limit - bucket.used, reset_at)
     retry_after = 0 if allowed else max(1, ceil_seconds(reset_at * SECOND_MS - now_ms))
     return AddressDecision(allowed, now_ms, window, retry_after)
 

@@ -16,6 +16,11 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     seconds: int  # its length
     remaining: int
     reset_at: int  # Unix time in seconds at which it starts anew
+
+
+class UsedWindow(Window, frozen=True, gc=False):
+    """The same as staff see it."""
+
     used: int  # requests; more than the limit when that was lowered
 
 
@@ -40,7 +45,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     def windows(self) -> list[Window]:
         """From the shortest to the longest, the UTC day."""
         return [
-            Window(kind.name, limit, kind.seconds, remaining, reset_at, limit - remaining)
+            Window(kind.name, limit, kind.seconds, remaining, reset_at)
             for kind, limit, remaining, reset_at in zip(
                 WINDOWS, self.limits, self.remaining, self.reset_at, strict=True
             )

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from petstore.core.durations import SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState, apply_pardon, count_refusal, follow_clock_in_ban
-from petstore.core.limits.decision import Decision, Window
+from petstore.core.limits.decision import Decision, UsedWindow
 from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.windows import AccountWindows, ceil_seconds, flat, follow_clock, roll
 from petstore.core.versions import NO_VERSIONS, Versions
@@ -115,11 +115,11 @@ def look(
     return standing(_open(used, now_ms), caller, now_ms, versions)
 
 
-def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Window]:
+def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[UsedWindow]:
     """The windows as the account's next request would find them; takes nothing."""
     opened = _open(used, now_ms)
     return [
-        Window(kind.name, limit, kind.seconds, max(0, limit - count), reset_at, count)
+        UsedWindow(kind.name, limit, kind.seconds, max(0, limit - count), reset_at, count)
         for kind, limit, count, reset_at in zip(
             WINDOWS, limits, opened.used, opened.openings.reset_at, strict=True
         )
