@@ -121,7 +121,7 @@ def rotate_key(session: Session, key_id: int, overlap: int | None, as_json: bool
     overlap_ms = settings.key_rotation_overlap_ms if overlap is None else overlap
 
     async def rotate(store: Store) -> tuple[str, IssuedKey]:
-        account = await store.accounts.find(str((await store.keys.get(key_id)).account_id))
+        account = await store.accounts.get((await store.keys.get(key_id)).account_id)
         issued = await store.keys.rotate(key_id, settings.key_environment, overlap_ms, session.actor)
         return account.state, issued
 

@@ -159,7 +159,7 @@ def _move(
 
 
 async def _recorded(store: Store, order: Order) -> Record:
-    return _record(order, (await store.accounts.find(str(order.account_id))).name)
+    return _record(order, (await store.accounts.get(order.account_id)).name)
 
 
 def _record(order: Order, account: str) -> Record:

@@ -68,7 +68,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
 
 
 async def details_of(store: Store, key: ApiKey, now_ms: int) -> KeyDetails:
-    account = await store.accounts.find(str(key.account_id))
+    account = await store.accounts.get(key.account_id)
     bans = await store.usage.bans_of([key.id], now_ms)
     return KeyDetails(key, account, bans[0].banned_until_ms if bans else None)
 

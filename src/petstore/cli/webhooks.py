@@ -185,7 +185,7 @@ def _change(session: Session, webhook_id: int, change: WebhookChange, as_json: b
 
 
 async def _account_of(store: Store, webhook: Webhook) -> str:
-    return (await store.accounts.find(str(webhook.account_id))).name
+    return (await store.accounts.get(webhook.account_id)).name
 
 
 def _write(webhook: Webhook, account: str, as_json: bool) -> None:

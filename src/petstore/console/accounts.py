@@ -78,7 +78,7 @@ def _working(keys: Sequence[ApiKey], now_ms: int) -> list[ApiKey]:
 
 async def account_of(visit: Visit) -> Account:
     """The account whose id is in the path. Raises NotFound."""
-    return await visit.store.accounts.find(str(visit.id_of("account")))
+    return await visit.store.accounts.get(visit.id_of("account"))
 
 
 async def ask_new(visit: Visit) -> Response:

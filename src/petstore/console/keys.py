@@ -92,7 +92,7 @@ async def show(visit: Visit) -> Response:
 async def _find(visit: Visit) -> tuple[ApiKey, Account]:
     """The key in the path, and its account. Raises NotFound."""
     key = await visit.store.keys.get(visit.id_of("key"))
-    return key, await visit.store.accounts.find(str(key.account_id))
+    return key, await visit.store.accounts.get(key.account_id)
 
 
 async def ask_issue(visit: Visit) -> Response:

@@ -37,7 +37,7 @@ from petstore.core.values import name_fault, remark_fault
 async def show(visit: Visit) -> Response:
     """The page of an order with its possible moves. Raises OrderNotFound."""
     order = await visit.store.orders.get(visit.id_of("order"))
-    account = await visit.store.accounts.find(str(order.account_id))
+    account = await visit.store.accounts.get(order.account_id)
     return visit.page(
         "orders_one.html",
         f"Order {order.id} · {account.name}",
@@ -59,7 +59,7 @@ async def show_note(visit: Visit) -> Response:
         "orders_note.html",
         f"Delivery note of order {order.id}",
         order=order,
-        account=await visit.store.accounts.find(str(order.account_id)),
+        account=await visit.store.accounts.get(order.account_id),
         customer=await visit.store.customers.of(order.account_id),
         pet=await visit.store.pets.get(order.pet_id),
         names=await names_in(visit),

@@ -41,7 +41,7 @@ async def show(visit: Visit, *, is_gone: bool = False) -> Response:
         "webhook.html",
         title,
         webhook=webhook,
-        account=await visit.store.accounts.find(str(webhook.account_id)),
+        account=await visit.store.accounts.get(webhook.account_id),
         reason=_REASONS.get(webhook.disabled, "") if webhook.disabled else "",
         is_gone=is_gone,
         tries=page.tries,

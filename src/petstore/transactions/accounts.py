@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -67,6 +68,15 @@ def find_account(reference: str) -> Script[Account]:
         rows = yield _BY_NAME, (reference,)
     else:  # no name; PostgreSQL refuses some of it, such as U+0000
         rows = []
+    return _only(rows, reference)
+
+
+def get_account(account_id: int) -> Script[Account]:
+    """The same by id."""
+    return _only((yield _BY_ID, (account_id,)), str(account_id))
+
+
+def _only(rows: list[Any], reference: str) -> Account:
     if not rows:
         raise AccountNotFound(reference)
     return read_account(rows[0])
@@ -110,6 +120,7 @@ class Accounts(Repository):
         return added
 
     find = reads(find_account)
+    get = reads(get_account)
     page = reads(page_of_accounts)
     count = reads(count_accounts)
     uses = reads(uses_of)

@@ -9,7 +9,7 @@ from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, event_of, read_event_id
 from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entries_of
-from petstore.transactions.accounts import find_account
+from petstore.transactions.accounts import get_account
 from petstore.transactions.events import OWNER, newest_bookmark
 from petstore.transactions.journal import first_since, record
 from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
@@ -79,7 +79,7 @@ class Deliveries(Repository):
         Raises Conflict for a disabled one, and RateLimited for too many tests of an account.
         """
         identity = (yield from newest_bookmark(now_ms)).data_set
-        yield from find_account(str(account_id))  # locked: two at once are counted one by one
+        yield from get_account(account_id)  # locked: two at once are counted one by one
         webhook, _ = yield from find_webhook(webhook_id, account_id)
         _check_enabled(webhook)
         since_ms = now_ms - MINUTE_MS

@@ -25,7 +25,7 @@ from petstore.core.keys import (
 from petstore.core.moments import iso_moment_or_none
 from petstore.core.stages import Stage
 from petstore.core.values import INT64_MAX
-from petstore.transactions.accounts import end_key, find_account
+from petstore.transactions.accounts import end_key, find_account, get_account
 from petstore.transactions.idempotency import create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.rows import ENTRY, SELECT_CALLER, SELECT_KEY, read_entry, read_key, select
@@ -192,7 +192,7 @@ class Keys(Repository, ABC):
 def _rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
     # The account before the key, as its closing locks them: that revokes the new key too, or there is none.
     for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
-        yield from find_account(str(account_id))
+        yield from get_account(account_id)
     old = yield from find_key(key_id)
     check_not_replaced(key_id, *(yield from _successor_of(key_id)), now_ms)
     ends_ms = rotated_until(old, now_ms, overlap_ms)

@@ -16,7 +16,7 @@ from petstore.core.events import NOW, read_bookmark
 from petstore.core.idempotency import Creation, Idempotency, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
-from petstore.transactions.accounts import IS_IN_USE, find_account
+from petstore.transactions.accounts import IS_IN_USE, get_account
 from petstore.transactions.events import check_bookmark, newest_bookmark
 from petstore.transactions.idempotency import Creating, create_once
 from petstore.transactions.journal import record, record_changes
@@ -249,7 +249,7 @@ def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhoo
 def _create(
     account_id: int, key_id: int, new: NewWebhook, secrets: str, actor: str, now_ms: int
 ) -> Script[int]:
-    account = yield from find_account(str(account_id))
+    account = yield from get_account(account_id)
     yield from _check_key(key_id)
     most = MOST.get(account.plan.name, MOST["free"])
     if (yield _COUNT, (account_id,))[0][0] >= most:
