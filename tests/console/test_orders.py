@@ -36,7 +36,7 @@ async def move(shop: Shop, order_id: int, *statuses: OrderStatus) -> None:
 
 
 async def pet_status(shop: Shop, pet_id: int) -> str:
-    return str((await shop.store.pets.get(pet_id)).status)
+    return str((await shop.store.pets.get_or_none(pet_id)).status)
 
 
 def listed(shown: Shown) -> list[str]:

@@ -53,7 +53,7 @@ class TestChange:
         await shop.store.categories.name(-5, "Cats", ACTOR)
         shown = await staff.fill("pets/1", "pets/1", name=" Mia ", category="cats", status="sold")
         assert shown.text.count("Saved.") == 1
-        assert await shop.store.pets.get(1) == Pet(1, " Mia ", -5, SOLD)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, " Mia ", -5, SOLD)
         told = [(entry.actor, entry.type) for entry in await entries(shop.store, "pet:1")]
         assert ("console:a-staff", "pet.changed") in told
 
@@ -79,7 +79,7 @@ class TestChange:
         assert shown.status == 409
         assert (await shop.patch(1, {"status": "pending"})).json()["message"] in shown.text
         assert shown.form("pets/1").fields["name"] == "Mia"
-        assert (await shop.store.pets.get(1)).name == "Rex"
+        assert (await shop.store.pets.get_or_none(1)).name == "Rex"
 
     async def test_an_open_order_decides_the_status(self, shop: Shop, staff: Visitor) -> None:
         """The page names it and offers no other; sent nevertheless, it is refused in the interface's words.
@@ -96,7 +96,7 @@ class TestChange:
         assert "Status: pending. Order 1 holds" in refused.text
         saved = await staff.submit(held, "pets/1", name="Mia")
         assert "Saved." in saved.text
-        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 1, PENDING)
 
     async def test_a_category_that_was_not_touched_stays(self, shop: Shop, staff: Visitor) -> None:
         """Whatever names categories got since the form was made."""
@@ -106,7 +106,7 @@ class TestChange:
         shown = await staff.submit(shown, "pets/1", name="")
         assert (shown.status, shown.form("pets/1").fields["category"]) == (400, "Hounds")
         await staff.submit(shown, "pets/1", name="Mia")
-        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, AVAILABLE)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 1, AVAILABLE)
 
 
 @pytest.mark.usefixtures("rex")
@@ -122,7 +122,7 @@ class TestUnusual:
         asked = await staff.submit(renamed, "pets/1", status="available")
         said = "Order 1 sold animal 1 on 2027-01-15 08:00:30 UTC. Make it available again?"
         assert_refused(asked, 409, said)
-        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, SOLD)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 1, SOLD)
         assert "Saved." in (await staff.say_yes(asked, "pets/1")).text
         by_hand = await staff.fill("pets/1", "pets/1", status="sold")
         await shop.store.pets.add(NewPet("Tom", 1, SOLD), ACTOR)
@@ -147,7 +147,7 @@ class TestPriceAndNote:
         note = "\nShy.\n\n <b>Feed twice</b>"
         sent = note.replace("\n", "\r\n")
         shown = await staff.fill("pets/1", "pets/1", price=" 12,5\u00a0", note=sent)
-        assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 1_250, note)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Rex", 1, AVAILABLE, 1_250, note)
         assert "price: none → 12.50 note: none → Shy. <b>Feed twice</b>" in shown.text
         assert "Price 12.50 Note Shy." in shown.text
         assert "Dogs available Mark sold animal 1 12.50" in (await staff.get("pets")).text
@@ -155,7 +155,7 @@ class TestPriceAndNote:
         assert (fields["price"], fields["note"]) == ("12.50", note)
         assert "Nothing was changed." in (await staff.submit(shown, "pets/1")).text
         await staff.fill("pets/1", "pets/1", price="0", note="")
-        assert await shop.store.pets.get(1) == Pet(1, "Rex", 1, AVAILABLE, 0)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Rex", 1, AVAILABLE, 0)
 
     async def test_two_editors_of_a_note(self, shop: Shop, staff: Visitor) -> None:
         """The second is told what the first one wrote."""
@@ -164,7 +164,7 @@ class TestPriceAndNote:
         shown = await staff.submit(shown, "pets/1", note="Shy.")
         assert_refused(shown, 409, "Price not changed Note Bites. Shy.")
         await staff.submit(shown, "pets/1")
-        assert (await shop.store.pets.get(1)).note == "Shy."
+        assert (await shop.store.pets.get_or_none(1)).note == "Shy."
 
     async def test_a_long_note_is_shortened_in_lists_of_changes(self, shop: Shop, viewer: Visitor) -> None:
         """The journal keeps it whole."""
@@ -188,12 +188,12 @@ class TestTwoEditors:
         assert_refused(shown, 409, f"08:01:30 ben console Animal changed {told}")
         assert "Animal added" not in shown.text
         assert "Name Max Mia Category 7 not changed Status sold not changed" in shown.text
-        assert await shop.store.pets.get(1) == Pet(1, "Max", 7, SOLD)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Max", 7, SOLD)
         assert shown.links["Drop mine"].endswith("console/pets/1")
         fields = shown.form("pets/1").fields
         assert [fields[name] for name in ("name", "category", "status")] == ["Mia", "7", "sold"]
         assert "Saved." in (await staff.submit(shown, "pets/1")).text
-        assert await shop.store.pets.get(1) == Pet(1, "Mia", 7, SOLD)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 7, SOLD)
 
     async def test_a_persons_own_second_tab_is_called_that(self, shop: Shop, staff: Visitor) -> None:
         """Not somebody else, unless somebody else changed it too."""
@@ -229,7 +229,7 @@ class TestTwoEditors:
         assert_refused(shown, 409, "Order 1 holds this animal")
         assert "status" not in shown.form("pets/1").fields
         await staff.submit(shown, "pets/1")
-        assert await shop.store.pets.get(1) == Pet(1, "Mia", 1, PENDING)
+        assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 1, PENDING)
 
     async def test_an_animal_that_was_removed(self, shop: Shop, staff: Visitor) -> None:
         """By whom and when; its history stays, whatever was wrong with the form."""
@@ -257,10 +257,10 @@ class TestRemove:
         asked = await staff.get("pets/1/remove")
         assert "This can't be undone" in asked.text
         assert "Rex" in asked.text
-        assert await shop.store.pets.get(1) == REX
+        assert await shop.store.pets.get_or_none(1) == REX
         shown = await staff.submit(asked, "pets/1/remove")
         assert "Animal 1 is removed. Animals" in shown.text
-        assert await shop.store.pets.get(1) is None
+        assert await shop.store.pets.get_or_none(1) is None
         assert "is removed" not in (await staff.get("pets")).text
 
     async def test_not_while_an_order_holds_it(self, shop: Shop, staff: Visitor) -> None:
@@ -367,7 +367,7 @@ async def test_a_name_of_digits_is_not_taken_for_a_number(shop: Shop, staff: Vis
     shown = await staff.get("pets/1")
     assert shown.form("pets/1").fields["category"] == "3"
     await staff.submit(shown, "pets/1", name="Tom")
-    assert (await shop.store.pets.get(1)).category_id == 3
+    assert (await shop.store.pets.get_or_none(1)).category_id == 3
 
 
 PETS = [("Rex", 1, AVAILABLE), ("rexa", 2, SOLD), ("Mia", 1, SOLD), ("2 Be", 3, AVAILABLE), ("R%x", 1, SOLD)]

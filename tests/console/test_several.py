@@ -182,7 +182,7 @@ class TestOrders:
         assert (await orders.store.orders.get(2)).status is OrderStatus.APPROVED
         shown = await press(staff, await staff.get("pets"), "Make available animal 1")
         assert "Order 1 sold animal 1" in shown.text
-        assert (await orders.store.pets.get(1)).status is SOLD
+        assert (await orders.store.pets.get_or_none(1)).status is SOLD
         done = await send(staff, shown)
         assert (done.address, "Animal 1 is available." in done.text) == ("/console/pets", True)
 

@@ -76,7 +76,7 @@ async def background_of(server: Server) -> int:
 async def until(store: Store, upload_id: int, state: UploadState) -> Upload:
     """The list, once the server's background process has brought it there."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (upload := await store.uploads.find(upload_id)).state is not state:
+        while (upload := await store.uploads.get(upload_id)).state is not state:
             await asyncio.to_thread(pause, 0.05)
     return upload
 
@@ -99,7 +99,7 @@ async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Serv
         for pid in (*background(server.pid), *victims):
             os.kill(pid, signal.SIGKILL)
         victims = []
-        stored = (await store.uploads.find(upload_id)).state is UploadState.STORED
+        stored = (await store.uploads.get(upload_id)).state is UploadState.STORED
         assert len(await names_of(store)) == (ROWS if stored else 0)
         end_leases(url)
     await until(store, upload_id, UploadState.STORED)

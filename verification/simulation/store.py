@@ -114,7 +114,7 @@ class SimulatedStore:
     async def _answer(self, seconds: float) -> None:
         await self._loop.at(self._loop.time() + seconds + self._delays.one_way())
 
-    async def read_page(self, query: PageQuery) -> Page:
+    async def public_page(self, query: PageQuery) -> Page:
         """As transactions.pets.Pets, for lists."""
         self.pages += 1
         await self._run(COSTS.page)

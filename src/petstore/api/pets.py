@@ -53,7 +53,7 @@ class PetOperations(msgspec.Struct, kw_only=True):
     def list_pets(self, request: Request, caller: Caller) -> Response | Awaitable[Response]:
         """GET /pets: a page; `Link` refers to the first page and the next."""
         query, links = read_target(self.reference_base, request.query)
-        page = self.pets.read_page(query)
+        page = self.pets.public_page(query)
         if isinstance(page, Page):
             return _list(query, links, page)
         return _list_later(query, links, page)
@@ -74,7 +74,7 @@ class PetOperations(msgspec.Struct, kw_only=True):
             raise self.deprecation.gone(pet_id)
         if request.query:
             request.refuse_parameters()
-        pet = None if pet_id is None else self.pets.read_one(pet_id)
+        pet = None if pet_id is None else self.pets.get_maybe_async(pet_id)
         return _show(pet) if pet is None or isinstance(pet, Pet) else _show_later(pet)
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:

@@ -27,7 +27,7 @@ class TakesBack:
 
     async def carry_out(self, job: Job, progress: Progress) -> None:
         try:
-            found = await self._takings_back.find(job.subject)
+            found = await self._takings_back.get(job.subject)
             if found.last is None or found.last.action != ASKED:
                 return  # done before
             async with self._stock.importing(found.last.actor, None, found.finished) as load:

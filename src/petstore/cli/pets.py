@@ -146,7 +146,7 @@ def add_pet(
 @click.argument("pet_id", type=ID, metavar="ID")
 def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
     """Show an animal."""
-    _write_pet(read_store(session, lambda store: store.pets.find(pet_id)), as_json)
+    _write_pet(read_store(session, lambda store: store.pets.get(pet_id)), as_json)
 
 
 @pets.offers(
@@ -190,7 +190,7 @@ def remove_pet(session: Session, pet_id: int, yes: bool, as_json: bool) -> None:
     Shows what it removes, and asks on a terminal. Refused while an open order holds the animal.
     """
     if asks(yes):
-        pet = with_store(session, lambda store: store.pets.find(pet_id))
+        pet = with_store(session, lambda store: store.pets.get(pet_id))
         confirm(f"Remove {_line_of(pet)}?")
     _write_pet(with_store(session, lambda store: store.pets.remove(pet_id, session.actor)), as_json)
 

@@ -70,7 +70,7 @@ async def _show_change(visit: Visit) -> Response:
         "Stock list" if is_list else "One change",
         is_list=is_list,
         line=(await lines_with_names(visit, found))[0],
-        taking_back=await visit.store.takings_back.find(entry_id) if can_be_taken_back else None,
+        taking_back=await visit.store.takings_back.get(entry_id) if can_be_taken_back else None,
         lines=lines(entries, people=await visit.store.people.names(people_of(entries))),
         **links("journal", {"change": str(entry_id)}, turned, "before"),
     )

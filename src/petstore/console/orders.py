@@ -43,7 +43,7 @@ async def show(visit: Visit) -> Response:
         f"Order {order.id} · {account.name}",
         order=order,
         account=account,
-        pet=await visit.store.pets.get(order.pet_id),
+        pet=await visit.store.pets.get_or_none(order.pet_id),
         next=await _next_of(visit, order) if visit.may(Role.STAFF) else None,
         moves=[move.value for move in ORDER_TRANSITIONS[order.status]],
         history=await history_of(visit, "order", order.id, {"accountId": lambda _: account.name}),
@@ -61,7 +61,7 @@ async def show_note(visit: Visit) -> Response:
         order=order,
         account=await visit.store.accounts.get(order.account_id),
         customer=await visit.store.customers.of(order.account_id),
-        pet=await visit.store.pets.get(order.pet_id),
+        pet=await visit.store.pets.get_or_none(order.pet_id),
         names=await names_in(visit),
     )
 
@@ -134,7 +134,7 @@ async def ask_new(visit: Visit) -> Response:
         "Place an order",
         typed=typed,
         choices=error.choices if isinstance(error, Unclear) else {"account": [], "pet": []},
-        pet=None if pet_id is None else await visit.store.pets.get(pet_id),
+        pet=None if pet_id is None else await visit.store.pets.get_or_none(pet_id),
         order_id=None if pet_id is None else await visit.store.pets.open_order(pet_id),
         once=mark_of(visit),
     )

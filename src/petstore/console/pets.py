@@ -64,7 +64,7 @@ async def show(visit: Visit, edit: Edit | None = None) -> Response:
     pet_id, names = visit.id_of("animal"), await names_in(visit)
     # The history first: a change between the two reads then counts as unseen.
     history = await _history_of(visit, pet_id, names)
-    pet = await visit.store.pets.get(pet_id)
+    pet = await visit.store.pets.get_or_none(pet_id)
     title = f"Animal {pet_id}"
     if pet is None:
         if not history.is_removed:
@@ -140,7 +140,7 @@ async def _history_of(visit: Visit, pet_id: int, names: CategoryNames, since_id:
 
 
 async def ask_removal(visit: Visit) -> Response:
-    pet = await visit.store.pets.find(visit.id_of("animal"))
+    pet = await visit.store.pets.get(visit.id_of("animal"))
     return visit.page(
         "pets_remove.html",
         f"Remove animal {pet.id}?",
@@ -163,7 +163,7 @@ async def remove(visit: Visit) -> Response:
 
 async def show_label(visit: Visit) -> Response:
     """The label of its cage, for paper."""
-    pet = await visit.store.pets.find(visit.id_of("animal"))
+    pet = await visit.store.pets.get(visit.id_of("animal"))
     return visit.page(
         "pets_label.html",
         f"Label of animal {pet.id}",

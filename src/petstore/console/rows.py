@@ -27,7 +27,7 @@ async def _begin_pets(visit: Visit, name: str) -> tuple[Act, str]:
         wanted, state = PetChange(status=STATUSES[name]), name
 
     async def change(pet_id: int, shown: str) -> str:
-        pet = await visit.store.pets.find(pet_id)
+        pet = await visit.store.pets.get(pet_id)
         if version_of_pet(pet) != shown:
             raise PetChangedMeanwhile(pet)
         if wanted.status is not UNSET:

@@ -188,7 +188,7 @@ async def discard(visit: Visit) -> Response:
 
 
 async def show(visit: Visit) -> Response:
-    upload = await visit.store.uploads.find(visit.id_of("list"))
+    upload = await visit.store.uploads.get(visit.id_of("list"))
     others = await visit.store.uploads.recent() if upload.is_queued else []
     is_stored = upload.state is UploadState.STORED
     return visit.page(
@@ -205,7 +205,7 @@ async def show(visit: Visit) -> Response:
 
 async def rejects(visit: Visit) -> Response:
     """All rows that can't be stored, in the list's format, with their faults."""
-    upload = await visit.store.uploads.find(visit.id_of("list"))
+    upload = await visit.store.uploads.get(visit.id_of("list"))
     return _download(visit, f"rejects-{upload.id}", upload.form, _unpacked(visit, upload))
 
 

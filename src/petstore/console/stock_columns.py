@@ -45,7 +45,7 @@ async def say(visit: Visit) -> Response:
 
 async def _find(visit: Visit) -> tuple[Upload, Reading]:
     """Raises NotFound for a list whose columns nobody can say."""
-    upload = await visit.store.uploads.find(visit.id_of("list"))
+    upload = await visit.store.uploads.get(visit.id_of("list"))
     if upload.reading is None or not upload.reading.names:
         raise NotFound("This list has no columns that can be chosen.")
     return upload, upload.reading

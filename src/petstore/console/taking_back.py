@@ -10,7 +10,7 @@ from petstore.core.people import Role
 
 
 async def show(visit: Visit) -> Response:
-    found = await visit.store.takings_back.find(visit.id_of("import"))
+    found = await visit.store.takings_back.get(visit.id_of("import"))
     return visit.page("journal_taking_back.html", "Take back a list", fragment="report", found=found)
 
 

@@ -35,7 +35,7 @@ async def undo(visit: Visit) -> Response:
 
 async def _put_pet_back(visit: Visit, pet_id: int, version: str) -> str:
     entry = await _own_change(visit, PETS, pet_id)
-    pet = await visit.store.pets.find(pet_id)
+    pet = await visit.store.pets.get(pet_id)
     if version_of_pet(pet) != version or entry.action != "changed":
         raise Conflict(_CHANGED_SINCE.format(PETS.noun, pet_id))
     before = msgspec.convert(entry.before, PetChange)

@@ -175,7 +175,7 @@ class Pets(Creating, ABC):
     open_order = reads(_open_order)
 
     @abstractmethod
-    def read_page(self, query: PageQuery) -> Page | Awaitable[Page]:
+    def public_page(self, query: PageQuery) -> Page | Awaitable[Page]:
         """The animals that match, as clients see them: at once, or as soon as the database has sent them."""
 
     @read
@@ -185,17 +185,17 @@ class Pets(Creating, ABC):
         return page_from(read_pets((yield select, arguments)), query.limit)
 
     @abstractmethod
-    def read_one(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
-        """One animal, or None: at once, or as soon as the database has sent it."""
+    def get_maybe_async(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
+        """`get_or_none` for requests of clients: at once, or as soon as the database has sent it."""
 
-    async def get(self, pet_id: int) -> Pet | None:
+    async def get_or_none(self, pet_id: int) -> Pet | None:
         """One animal, or None."""
-        pet = self.read_one(pet_id)
+        pet = self.get_maybe_async(pet_id)
         return pet if pet is None or isinstance(pet, Pet) else await pet
 
-    async def find(self, pet_id: int) -> Pet:
+    async def get(self, pet_id: int) -> Pet:
         """One animal. Raises PetNotFound."""
-        if (pet := await self.get(pet_id)) is None:
+        if (pet := await self.get_or_none(pet_id)) is None:
             raise PetNotFound(pet_id)
         return pet
 

@@ -152,7 +152,7 @@ def _find(list_id: int) -> Script[TakingBack]:
 class TakingsBack(Repository):
     """Every method but `of_upload` raises NotFound unless the entry is of an import's end."""
 
-    find = reads(_find)
+    get = reads(_find)
 
     @read
     def of_upload(self, upload: Upload) -> Script[TakingBack | None]:

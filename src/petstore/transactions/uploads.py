@@ -175,7 +175,7 @@ class Uploads(Repository):
         yield ADD_JOB, (IMPORT, upload_id)
         return int(upload_id)
 
-    find = reads(_find)
+    get = reads(_find)
 
     @read
     def recent(self) -> Script[list[Upload]]:

@@ -44,7 +44,7 @@ async def send(
 async def sent_and_checked(store: Store, content: bytes = LIST, **kind: Any) -> Upload:
     upload_id = await send(store, content, **kind)
     await carry_out(store)
-    return await store.uploads.find(upload_id)
+    return await store.uploads.get(upload_id)
 
 
 async def taken_to_store(store: Store) -> Job:
@@ -216,15 +216,15 @@ class TestStore:
         assert other is not None
         assert await store.uploads.begin(job) is None
         assert await store.uploads.begin(other) is not None
-        before = await store.uploads.find(job.subject)
+        before = await store.uploads.get(job.subject)
         assert not await store.jobs.renew(job, 1)
         await store.jobs.finish(job)
         assert not await store.uploads.end(begun, UploadState.CHECKED)
-        assert await store.uploads.find(job.subject) == before
+        assert await store.uploads.get(job.subject) == before
         await storing_is_refused(store, begun)
         clock.advance(LEASE_MS / 1_000)
         await carry_out(store)
-        assert (await store.uploads.find(job.subject)).state is UploadState.STORED
+        assert (await store.uploads.get(job.subject)).state is UploadState.STORED
         assert not await store.uploads.end(begun, UploadState.CHECKED)
         assert await names(store) == ["Rex"]
 
@@ -280,7 +280,7 @@ class TestStore:
         with pytest.raises(Conflict, match="not checked yet"):
             await store.uploads.ask(upload_id, STORING, ANNA)
         await carry_out(store)
-        seen = (await store.uploads.find(upload_id)).run
+        seen = (await store.uploads.get(upload_id)).run
         await work(store, upload_id, CHECKING, ANNA)
         with pytest.raises(Conflict, match="Look at the new report"):
             await store.uploads.ask(upload_id, STORING, ANNA, seen=seen)
@@ -362,11 +362,11 @@ class TestNeighbours:
         clock.advance(MINUTE_MS / 1_000 - 1)
         await Imports(store).sweep()
         await carry_out(store)
-        assert (await store.uploads.find(upload_id)).state is state
+        assert (await store.uploads.get(upload_id)).state is state
         clock.advance(1)
         await Imports(store).sweep()
         await carry_out(store)
-        assert (await store.uploads.find(upload_id)).state is UploadState.CHECKED
+        assert (await store.uploads.get(upload_id)).state is UploadState.CHECKED
 
     async def test_what_it_left_is_stored_once(
         self, store: Store, backend: SharedData, clock: ManualClock
@@ -392,7 +392,7 @@ async def test_a_list_is_kept_for_24_hours(store: Store, backend: SharedData, cl
     clock.advance(1)
     await store.purge(clock.now_ms())
     with pytest.raises(UploadNotFound, match="kept for 24 hours"):
-        await store.uploads.find(old)
+        await store.uploads.get(old)
     assert backend.execute("SELECT DISTINCT upload_id FROM stock_upload_parts") == [(young,)]
     assert backend.execute("SELECT id FROM stock_uploads") == [(young,)]
     assert backend.execute("SELECT subject FROM jobs") == [(young,)]

@@ -198,7 +198,7 @@ READS = {
     *(
         "accounts.all",
         "customers.of",
-        "pets.find",
+        "pets.get_or_none",
         "accounts.page",
         "accounts.count",
         "keys.find_caller",
@@ -227,9 +227,9 @@ READS = {
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
-    *("sign_ins.end_sessions", "orders.sale_of", "totals.count", "pets.read_one", "pets.read_page"),
+    *("sign_ins.end_sessions", "orders.sale_of", "totals.count", "pets.get_maybe_async", "pets.public_page"),
     # Nor is a list that waits: `stock.importing` stores it.
-    *("uploads.add", "uploads.find", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
+    *("uploads.add", "uploads.get", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
     *("uploads.end", "uploads.discard", "uploads.columns", "uploads.adopt", "uploads.purge"),
     # It writes an entry, and changes no object: test_events.py.
     "events.note_restore",
@@ -239,7 +239,7 @@ READS = {
     # It writes an entry, and changes no object: test_imports.py.
     "uploads.say_columns",
     # What they change is an import's, with its entries: test_taking_back.py.
-    *("takings_back.find", "takings_back.of_upload", "takings_back.ask", "takings_back.refuse"),
+    *("takings_back.get", "takings_back.of_upload", "takings_back.ask", "takings_back.refuse"),
     # They write an entry, and change no object: test_webhooks.py.
     *("deliveries.test", "deliveries.redeliver"),
     # A delivery changes no object; `settle` writes the entry when it disables a webhook.

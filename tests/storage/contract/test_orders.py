@@ -71,7 +71,7 @@ async def order_one(store: Store) -> None:
 
 
 async def status_of(store: Store, pet_id: int = 1) -> str:
-    pet = await store.pets.get(pet_id)
+    pet = await store.pets.get_or_none(pet_id)
     assert pet is not None
     return pet.status.value
 

@@ -58,7 +58,7 @@ class TestChange:
         changed = await store.pets.change(3, change, "cli:anna")
         sent = {name: value for name, value in asdict(change).items() if value is not UNSET}
         expected = replace(pets[2], **sent)
-        assert changed == await store.pets.get(3) == expected
+        assert changed == await store.pets.get_or_none(3) == expected
         assert (await store.pets.page(PageQuery())).pets == [*pets[:2], changed, pets[3]]
         assert entries(backend) == [("cli:anna", 3, "changed", before, after)]
 
@@ -72,7 +72,7 @@ class TestChange:
             if (pet.status, after) == (SOLD, PENDING):
                 with pytest.raises(Conflict, match="is sold: it can become available, not pending"):
                     await store.pets.change(pet.id, change, "staff")
-                assert await store.pets.get(pet.id) == pet
+                assert await store.pets.get_or_none(pet.id) == pet
             else:
                 expected = Pet(pet.id, "x", pet.category_id, after)
                 assert await store.pets.change(pet.id, change, "staff") == expected
@@ -112,7 +112,7 @@ class TestExpected:
         told = entries(backend)
         with pytest.raises(PetChangedMeanwhile, match="Animal 1 has changed meanwhile") as refused:
             await store.pets.change(1, PetChange("x", 9, SOLD), "cli:ben", expected=pets[0])
-        assert refused.value.present == present == await store.pets.get(1)
+        assert refused.value.present == present == await store.pets.get_or_none(1)
         assert entries(backend) == told
 
     async def test_what_is_already_so_is_no_change(self, backend: SharedData, store: Store) -> None:
@@ -133,7 +133,7 @@ async def test_what_a_removed_animal_was_is_recorded(
     await store.pets.change(2, PetChange(name="Mia"), "cli:anna")
     removed = await store.pets.remove(2, "api:shop/key 7")
     assert removed == Pet(2, "Mia", 2, SOLD)
-    assert await store.pets.get(2) is None
+    assert await store.pets.get_or_none(2) is None
     assert (await store.pets.page(PageQuery())).pets == [pets[0], pets[2]]
     assert (await store.pets.page(PageQuery(status=SOLD))).pets == []
     assert backend.execute("SELECT source_key FROM pet_sources") == [("a",)]
@@ -157,7 +157,7 @@ class TestOrders:
         """Its status stays and so does the animal; name and category can change. The order is named."""
         await fill(store, 4)
         await order(store, status)
-        before = await store.pets.get(3), entries(backend)
+        before = await store.pets.get_or_none(3), entries(backend)
         assert [await store.pets.open_order(pet) for pet in (3, 2)] == [1, None]
         for attempt in (
             store.pets.change(3, PetChange(status=AVAILABLE), "staff"),
@@ -166,7 +166,7 @@ class TestOrders:
         ):
             with pytest.raises(Conflict, match="Order 1 holds animal 3"):
                 await attempt
-        assert (await store.pets.get(3), entries(backend)) == before
+        assert (await store.pets.get_or_none(3), entries(backend)) == before
         change = PetChange("x", 9, PENDING)
         assert await store.pets.change(3, change, "staff") == Pet(3, "x", 9, PENDING)
         await store.pets.remove(4, "staff")

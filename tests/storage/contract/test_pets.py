@@ -31,7 +31,7 @@ async def fill(store: Store, count: int) -> list[Pet]:
 
 async def read(store: Store, query: PageQuery) -> Page:
     """A page for staff. One for clients has the same animals, with the members that they see."""
-    page, answer = await store.pets.page(query), store.pets.read_page(query)
+    page, answer = await store.pets.page(query), store.pets.public_page(query)
     public = answer if isinstance(answer, Page) else await answer
     names = PublicPet.__struct_fields__
     seen = [PublicPet(**{name: getattr(pet, name) for name in names}) for pet in page.pets]
@@ -58,7 +58,7 @@ class TestAdd:
         """Kept digit for digit."""
         for pet_id, category in enumerate((INT64_MIN, -1, 0, 1, INT64_MAX), 1):
             await store.pets.add(NewPet("Rex", category), ACTOR)
-            assert await store.pets.get(pet_id) == Pet(pet_id, "Rex", category, AVAILABLE)
+            assert await store.pets.get_or_none(pet_id) == Pet(pet_id, "Rex", category, AVAILABLE)
 
     async def test_a_name_is_kept_exactly(self, store: Store) -> None:
         """No trimming, no normalisation, nothing that is a command to anybody."""
@@ -66,7 +66,7 @@ class TestAdd:
             ("x", "🐕" * 255, " Rex ", "e\u0301", "é", "'; DROP TABLE pets; --", "%s {} $1 ?", "\u202e"), 1
         ):
             await store.pets.add(NewPet(name, 1), ACTOR)
-            assert await store.pets.get(pet_id) == Pet(pet_id, name, 1, AVAILABLE)
+            assert await store.pets.get_or_none(pet_id) == Pet(pet_id, name, 1, AVAILABLE)
 
     async def test_parallel_additions_are_all_kept_under_ids_of_their_own(
         self, backend: SharedData, store: Store

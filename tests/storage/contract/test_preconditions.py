@@ -38,7 +38,7 @@ async def test_one_of_many_writers_of_an_animal_wins_each_round(store: Store) ->
         match = tags(shown_pet(pet))
         changes = [PetChange(name=f"{round_}.{number}") for number in range(WRITERS)]
         pet = await winner(store.pets.change(1, change, "test", match=match) for change in changes)
-        assert await store.pets.get(1) == pet
+        assert await store.pets.get_or_none(1) == pet
 
 
 async def test_one_of_many_writers_of_an_order_wins_each_round(store: Store) -> None:
@@ -58,7 +58,7 @@ async def test_a_refusal_leaves_no_trace(store: Store) -> None:
     await open_accounts(store, 1)
     pet = (await store.pets.add(NewPet("Rex", 1), "test")).pet
     order = await place(store)
-    known = await store.pets.get(1)
+    known = await store.pets.get_or_none(1)
     for refused in (
         store.pets.change(1, PetChange(name="Rex"), "test", match=tags(shown_pet(pet))),
         store.pets.remove(1, "test", match=tags(shown_pet(pet))),
@@ -66,5 +66,5 @@ async def test_a_refusal_leaves_no_trace(store: Store) -> None:
     ):
         with pytest.raises(PreconditionFailed):
             await refused
-    assert await store.pets.get(1) == known
+    assert await store.pets.get_or_none(1) == known
     assert await store.orders.get(1) == order

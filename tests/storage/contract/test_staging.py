@@ -40,7 +40,7 @@ async def test_what_is_replaced_and_what_stays(store: Store) -> None:
     namesake, and its key and webhook stay. No identifier is given out a second time."""
     key_id = await staging_at_work(store)
     await store.staging.fill(PRODUCTION, ACTOR)
-    found = [await store.pets.get(pet_id) for pet_id in (7, 9, 12)]
+    found = [await store.pets.get_or_none(pet_id) for pet_id in (7, 9, 12)]
     assert found == [Pet(7, "Rex", 1, PetStatus.AVAILABLE), Pet(9, "Mia", 2, PetStatus.SOLD), None]
     assert [category.name for category in await store.categories.all()] == ["Dogs"]
     assert [(account.name, account.plan.name) for account in await store.accounts.all()] == [
@@ -72,7 +72,7 @@ async def test_production_is_never_filled(store: Store) -> None:
     with pytest.raises(Conflict) as caught:
         await store.staging.fill(PRODUCTION, ACTOR)
     assert "keys for production" in caught.value.message
-    pet = await store.pets.get(1)
+    pet = await store.pets.get_or_none(1)
     assert pet is not None
     assert pet.name == "Real"
 

@@ -51,7 +51,7 @@ async def imported_second(store: Store) -> Entry:
 async def taken_back(store: Store, finished: Entry, actor: str = OTTO) -> TakingBack:
     await store.takings_back.ask(finished.id, actor)
     await carry_out(store)
-    return await store.takings_back.find(finished.id)
+    return await store.takings_back.get(finished.id)
 
 
 async def pets(store: Store) -> list[Pet]:
@@ -197,7 +197,7 @@ async def test_what_the_journal_does_not_have(store: Store, backend: SharedData)
     assert job is not None
     await TakesBack(store).give_up(job)
     await store.jobs.finish(job)
-    messages = [((await store.takings_back.find(finished.id)).last or finished).after]
+    messages = [((await store.takings_back.get(finished.id)).last or finished).after]
     backend.execute("DELETE FROM journal WHERE subject = 'pet' AND subject_id = 1")
     messages.append(((await taken_back(store, finished)).last or finished).after)
     assert [(each or {})["message"] for each in messages] == [BROKEN, NOT_WHOLE]

@@ -124,7 +124,7 @@ class TestWhatMoves:
         async def moves() -> bool:
             await turn()
             before = await store.versions.current()
-            await store.pets.get(1)
+            await store.pets.get_or_none(1)
             await store.keys.find_caller(digest(b"x"))
             with pytest.raises(Exception, match="no animal 9"):
                 await store.pets.change(9, PetChange(status=PetStatus.SOLD), "staff")

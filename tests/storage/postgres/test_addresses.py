@@ -82,5 +82,5 @@ async def test_the_encoding_of_other_programs_loses_no_text(database: str) -> No
     """An address that others use too may name theirs; this service's own is UTF-8."""
     store = backend_for(f"{database}&client_encoding=latin1").open(ManualClock())
     await store.pets.add(NewPet("漢", 1), ACTOR)
-    assert (await store.pets.find(1)).name == "漢"
+    assert (await store.pets.get(1)).name == "漢"
     await store.close()

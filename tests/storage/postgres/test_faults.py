@@ -116,9 +116,9 @@ class TestCutElsewhere:
 
     async def test_a_read_that_broke_is_repeated(self, proxy: Proxy, store: Store) -> None:
         """On another connection, at once."""
-        await store.pets.get(123_456)  # prepares the statement
+        await store.pets.get_or_none(123_456)  # prepares the statement
         proxy.cut_before_the_answer((123_456).to_bytes(8, "big"))
-        assert await store.pets.get(123_456) is None
+        assert await store.pets.get_or_none(123_456) is None
         assert proxy.cuts == 1
 
     @pytest.mark.parametrize("is_announced", [False, True])
@@ -169,13 +169,13 @@ class TestHanging:
 
     async def test_after_one_silence_no_idle_connection_is_trusted(self, proxy: Proxy, store: Store) -> None:
         """When the way is good again, new connections are made: the next requests succeed at once."""
-        await asyncio.gather(*(store.pets.get(1) for _ in range(4)))
+        await asyncio.gather(*(store.pets.get_or_none(1) for _ in range(4)))
         proxy.hold()
         with pytest.raises(StoreUnavailable, match="did not answer in time"):
-            await store.pets.get(1)
+            await store.pets.get_or_none(1)
         before = proxy.accepted
         proxy.release()
-        found = await asyncio.gather(*(store.pets.get(1) for _ in range(4)))
+        found = await asyncio.gather(*(store.pets.get_or_none(1) for _ in range(4)))
         assert [pet and pet.name for pet in found] == ["Rex"] * 4
         assert proxy.accepted >= before + 4
 

@@ -70,7 +70,7 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
             for count in range(5):
                 name = f"{number}-{count}"
                 created = await store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
-                found = await store.pets.get(created.pet.id)
+                found = await store.pets.get_or_none(created.pet.id)
                 assert found == created.pet
                 page = await store.pets.page(PageQuery(limit=100, after_id=created.pet.id - 1))
                 assert page.pets[0] == created.pet
@@ -169,7 +169,7 @@ async def test_the_last_session_is_enough_to_see_that_it_is_kept() -> None:
         async with asyncio.timeout(20):
             backend = backend_for(through, postgres=PostgresOptions(timeout_ms=500))
             store = await asyncio.to_thread(backend.open, ManualClock())
-        assert await store.pets.get(1) is None
+        assert await store.pets.get_or_none(1) is None
         await store.close()
         for other in others:
             await other.close()
@@ -181,11 +181,11 @@ async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
         through = listening_address(pooled(url))
         async with open_proxy(listening_address(url)) as proxy:
             store = await asyncio.to_thread(backend_for(by_way_of(url, proxy.port)).open, ManualClock())
-            assert await store.pets.get(1) is None
+            assert await store.pets.get_or_none(1) is None
             proxy.lead_to(through)
             proxy.cut()
             with pytest.raises(StoreUnavailable, match="which refuses the timeouts") as failure:
-                await store.pets.get(1)
+                await store.pets.get_or_none(1)
             assert "PgBouncer" not in failure.value.public_message
             await store.close()
 
@@ -194,8 +194,8 @@ async def test_statements_that_a_pooler_has_lost() -> None:
     """The same where it takes the timeouts: the statements are gone from its sessions."""
     with fresh_database() as url:
         store = backend_for(url).open(ManualClock())
-        await store.pets.get(1)
+        await store.pets.get_or_none(1)
         await store._database.fetch("DEALLOCATE ALL")  # type: ignore[attr-defined]
         with pytest.raises(StoreUnavailable, match="transaction mode; set PETSTORE_DATABASE_PREPARED=off"):
-            await store.pets.get(1)
+            await store.pets.get_or_none(1)
         await store.close()

@@ -252,7 +252,7 @@ async def test_commits_are_heard(store: Store, watch: Watch) -> None:
     await store.pets.add(REX, ACTOR)
     await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
     await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
-    await store.pets.get(1)
+    await store.pets.get_or_none(1)
     with pytest.raises(NotFound):
         await store.pets.change(9, PetChange(status=PetStatus.SOLD), "staff")
     assert watch.commits == [1, 1, 1]

@@ -149,7 +149,7 @@ class TestCollisions:
 
         monkeypatch.setattr(store._database.pool, "acquire", refuse_slowly)  # type: ignore[attr-defined]
         with pytest.raises(StoreUnavailable, match="broke"):
-            await store.pets.get(1)
+            await store.pets.get_or_none(1)
         assert attempts == 2
         await store.close()
 

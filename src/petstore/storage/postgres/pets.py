@@ -100,7 +100,7 @@ class PostgresPets(Pets):
         self._postgres = database
         self._reading: dict[tuple[int, PetStatus | None], Shared[int, dict[int, Page]]] = {}
 
-    async def read_page(self, query: PageQuery) -> Page:
+    async def public_page(self, query: PageQuery) -> Page:
         if query.ids is not None or query.category_id is not None or query.newest_first:
             statement, arguments = page_of(query, PUBLIC_PET)
             pets = read_public_pets(await self._postgres.fetch(statement.postgres, *arguments))
@@ -130,7 +130,7 @@ class PostgresPets(Pets):
                 pages[part[number - 1]] = read(() if columns[0] is None else zip(*columns, strict=True))
         return pages
 
-    async def read_one(self, pet_id: int) -> Pet | None:
+    async def get_maybe_async(self, pet_id: int) -> Pet | None:
         row = await self._postgres.fetch_row(_ONE, pet_id)
         return read_pet(row) if row else None
 

@@ -28,7 +28,7 @@ class SqlitePets(Pets):
         self._reader = reader
         self._writer = writer
 
-    def read_page(self, query: PageQuery) -> Page:
+    def public_page(self, query: PageQuery) -> Page:
         fetch, status = query.limit + 1, query.status
         execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
@@ -47,7 +47,7 @@ class SqlitePets(Pets):
         pets.pop()
         return Page(pets, True)
 
-    def read_one(self, pet_id: int) -> Pet | None:
+    def get_maybe_async(self, pet_id: int) -> Pet | None:
         try:
             row = self._reader.execute(_ONE, (pet_id,)).fetchone()
         except apsw.Error as error:
