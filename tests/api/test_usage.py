@@ -16,7 +16,7 @@ from tests.support.service import Shop
 async def days(shop: Shop, account_id: int) -> list[DailyUsage]:
     """The report of an account, after everything counted was written."""
     await shop.application.service.flusher.save()
-    report: UsageReport = await shop.store.usage.report(account_id, shop.clock.now_ms())
+    report: UsageReport = await shop.store.usage.report(shop.clock.now_ms(), account_id)
     return report.days
 
 

@@ -128,7 +128,7 @@ async def test_the_sums_agree(house: House) -> None:
     assert sum(house.refused.values()) > 10
     members = ("date", "requests", "refused", "deprecated")
     assert [tuple(day[member] for member in members) for day in last["days"] if day["requests"]] == expected
-    report = await house.store.usage.report(1, house.clock.now_ms())
+    report = await house.store.usage.report(house.clock.now_ms(), 1)
     assert [(iso_day(day.day), day.requests, day.refused, day.deprecated) for day in report.days] == expected
     assert report.windows.used[-1] == last["day"]["used"] == house.requests[house.today]
     [account] = await house.store.billing.accounts(first, house.today, 0, 9)

@@ -73,7 +73,7 @@ async def test_a_ban_and_a_level(shop: Shop, viewer: Visitor) -> None:
     shop.clock.advance(60)
     await provoke(shop, key)
     text = await page(shop, viewer)
-    ban = (await shop.store.usage.report(2, shop.clock.now_ms())).bans[0]
+    ban = (await shop.store.usage.report(shop.clock.now_ms(), 2)).bans[0]
     seconds = -((shop.clock.now_ms() - ban.banned_until_ms) // 1_000)
     assert (
         f"Key 2 ({shown}) went on after many 429 answers and is banned since {at(shop)}: each of its"

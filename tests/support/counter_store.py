@@ -38,7 +38,7 @@ class MemoryCounterStore:
         self.usage.add(usage)
 
     async def load_for(
-        self, account_id: int, key_id: int, now_ms: int
+        self, now_ms: int, account_id: int, key_id: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         self.loads += 1
         windows, ban = self.state.windows.get(account_id), self.state.bans.get(key_id)

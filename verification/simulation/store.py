@@ -190,7 +190,7 @@ class SimulatedStore:
         await self._answer(0.0)
 
     async def load_for(
-        self, account_id: int, key_id: int, now_ms: int
+        self, now_ms: int, account_id: int, key_id: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         """Implements counters.MergingCounterStore."""
         self.recalled += 1

@@ -31,7 +31,7 @@ class UsageOperations(msgspec.Struct, kw_only=True):
         assert isinstance(decision, Decision)
         windows, now_ms = decision.windows, decision.now_ms
         used_today = windows[-1].limit - windows[-1].remaining
-        counted = await self.usage.days(caller.account_id, now_ms, DAYS)
+        counted = await self.usage.days(now_ms, caller.account_id, days=DAYS)
         document = {
             "account": caller.account,
             "plan": caller.plan,

@@ -69,7 +69,7 @@ class KeyDetails(msgspec.Struct, frozen=True):
 
 async def details_of(store: Store, key: ApiKey, now_ms: int) -> KeyDetails:
     account = await store.accounts.get(key.account_id)
-    bans = await store.usage.bans_of([key.id], now_ms)
+    bans = await store.usage.bans_of(now_ms, [key.id])
     return KeyDetails(key, account, bans[0].banned_until_ms if bans else None)
 
 

@@ -144,7 +144,7 @@ def _report(session: Session, account: str, days: int, as_json: bool) -> None:
 
     async def read(store: Store) -> dict[str, Any]:
         found = await store.accounts.find(account)
-        report = await store.usage.report(found.id, now_ms, days=days)
+        report = await store.usage.report(now_ms, found.id, days=days)
         return _record(now_ms, found, await store.keys.of_account(str(found.id)), report)
 
     record = read_store(session, read)

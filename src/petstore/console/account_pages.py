@@ -67,19 +67,19 @@ async def find_accounts(visit: Visit, asked: AccountQuery) -> Turned[AccountUse]
     """
     accounts, now_ms, state, plan = visit.store.accounts, visit.now_ms, asked.state, asked.plan
     if not asked.search:
-        page = await accounts.page(asked, now_ms)
+        page = await accounts.page(now_ms, asked)
         is_cut = bool(page.after) and len(page.accounts) < asked.limit
         return Turned(page.accounts, not asked.after, following=page.after or "", is_cut=is_cut)
 
     async def read(ids: tuple[int, ...]) -> list[AccountUse]:
         return [
             use
-            for use in await accounts.uses(ids, now_ms)
+            for use in await accounts.uses(now_ms, ids)
             if state in (None, use.account.state) and plan in (None, use.account.plan.name)
         ]
 
     async def beginning() -> list[AccountUse]:
-        return (await accounts.page(replace(asked, after=""), now_ms)).accounts
+        return (await accounts.page(now_ms, replace(asked, after=""))).accounts
 
     conditions = dict(_STATES.get(state or "", {})) | ({"plan": plan} if plan else {})
     after_id = read_cursor(asked.after)

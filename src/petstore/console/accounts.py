@@ -41,7 +41,7 @@ _SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 async def show(visit: Visit) -> Response:
     account = await account_of(visit)
-    report = await visit.store.usage.report(account.id, visit.now_ms, _DAYS)
+    report = await visit.store.usage.report(visit.now_ms, account.id, days=_DAYS)
     windows = view(report.windows, account.plan.limits, visit.now_ms)
     today = visit.now_ms // DAY_MS
     days = every_day(report.days, today, _DAYS, windows[-1].used)
@@ -108,7 +108,7 @@ async def ask_plan(visit: Visit) -> Response:
     account = await account_of(visit)
     plan = account.plan
     numbers = map(str, plan.limits) if plan.name == ENTERPRISE else [""] * len(LIMITS)
-    report = await visit.store.usage.report(account.id, visit.now_ms, days=1)
+    report = await visit.store.usage.report(visit.now_ms, account.id, days=1)
     return visit.page(
         "account_plan.html",
         f"Change the plan of {account.name}",

@@ -47,7 +47,7 @@ async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
     if number is not None:
         orders = (await store.orders.page(OrderQuery(ids=ids))).orders
         return found + [(About("order", str(order.id)), order.status) for order in orders]
-    accounts = await store.accounts.page(AccountQuery(_NAMED_MAX, text), visit.now_ms)
+    accounts = await store.accounts.page(visit.now_ms, AccountQuery(_NAMED_MAX, text))
     names = {
         "account": [use.account.name for use in accounts.accounts],
         "person": [person.name for person in await store.people.all()],

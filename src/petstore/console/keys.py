@@ -73,7 +73,7 @@ async def _key_of(visit: Visit, account: Account, number: str) -> ApiKey | None:
 
 
 async def _bans_of(visit: Visit, keys: list[ApiKey]) -> dict[int, KeyBan]:
-    bans = await visit.store.usage.bans_of([key.id for key in keys], visit.now_ms)
+    bans = await visit.store.usage.bans_of(visit.now_ms, [key.id for key in keys])
     return {ban.key_id: ban for ban in bans}
 
 

@@ -44,7 +44,7 @@ class _Names(Query):
         return Statement(*folded), arguments
 
 
-def page_of_accounts(query: AccountQuery, now_ms: int) -> Script[AccountPage]:
+def page_of_accounts(now_ms: int, query: AccountQuery) -> Script[AccountPage]:
     """The accounts that match, of a bounded number that is read. What can't begin a name finds none."""
     if not (can_begin_name(query.search) and can_begin_name(query.after)):
         return AccountPage([], None)
@@ -94,7 +94,7 @@ def _has_index(query: AccountQuery) -> bool:
     return query.state != "active" and not (query.state and query.plan)
 
 
-def uses_of(ids: tuple[int, ...], now_ms: int) -> Script[list[AccountUse]]:
+def uses_of(now_ms: int, ids: tuple[int, ...]) -> Script[list[AccountUse]]:
     """These accounts, of those that there are, in any order."""
     if not ids:  # PostgreSQL takes no empty list
         return []

@@ -82,17 +82,17 @@ def _only(rows: list[Any], reference: str) -> Account:
     return read_account(rows[0])
 
 
-def end_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
+def end_key(now_ms: int, key_id: int, actor: str) -> Script[None]:
     """Revoke a key that is not revoked, whose row the transaction has locked."""
     yield _REVOKE, (key_id, now_ms)
     before, after = {"revokedAt": None}, {"revokedAt": iso_moment(now_ms)}
     yield from record(now_ms, actor, "key", key_id, "revoked", before, after)
 
 
-def _end_keys_of(account_id: int, actor: str, now_ms: int) -> Script[None]:
+def _end_keys_of(now_ms: int, account_id: int, actor: str) -> Script[None]:
     """Revoke every key of an account, whose row the transaction has locked: so no key is added meanwhile."""
     for (key_id,) in (yield _NOT_REVOKED, (account_id,)):
-        yield from end_key(key_id, actor, now_ms)
+        yield from end_key(now_ms, key_id, actor)
 
 
 class Accounts(Repository):
@@ -165,7 +165,7 @@ class Accounts(Repository):
         if account.suspended_at_ms is not None:
             return account
         changed = replace(account, suspended_at_ms=now_ms)
-        return (yield from _set_state(account, changed, "suspended", actor, now_ms))
+        return (yield from _set_state(now_ms, account, changed, "suspended", actor))
 
     @write(KEYRING)
     def resume(self, now_ms: int, reference: str, actor: str) -> Script[Account]:
@@ -175,7 +175,7 @@ class Accounts(Repository):
         if account.suspended_at_ms is None:
             return account
         changed = replace(account, suspended_at_ms=None)
-        return (yield from _set_state(account, changed, "resumed", actor, now_ms))
+        return (yield from _set_state(now_ms, account, changed, "resumed", actor))
 
     @write(KEYRING, checks=True)
     def rename(
@@ -205,14 +205,14 @@ class Accounts(Repository):
         if account.closed_at_ms is not None:
             return account
         changed = replace(account, closed_at_ms=now_ms)
-        yield from _set_state(account, changed, "closed", actor, now_ms)
+        yield from _set_state(now_ms, account, changed, "closed", actor)
         yield FORGET_CUSTOMER, (account.id,)
-        yield from _end_keys_of(account.id, actor, now_ms)
+        yield from _end_keys_of(now_ms, account.id, actor)
         yield REMOVE_REFUSALS, (account.id,)
         return changed
 
 
-def _set_state(account: Account, changed: Account, action: str, actor: str, now_ms: int) -> Script[Account]:
+def _set_state(now_ms: int, account: Account, changed: Account, action: str, actor: str) -> Script[Account]:
     yield _SET_STATE, (account.id, changed.suspended_at_ms, changed.closed_at_ms)
     before, after = {"state": account.state}, {"state": changed.state}
     yield from record(now_ms, actor, "account", account.id, action, before, after)

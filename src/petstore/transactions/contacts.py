@@ -124,7 +124,7 @@ class Contacts(Repository):
         """Take some kinds no more, and others again. Raises ContactNotFound, and Invalid for other kinds."""
         check_kinds(subject, (*off, *on))
         contact = yield from _find(subject, reference, address)
-        return (yield from _switch(contact, off, on, actor, now_ms))
+        return (yield from _switch(now_ms, contact, off, on, actor))
 
     @read
     def owner(self, contact: Contact) -> Script[str]:
@@ -139,7 +139,7 @@ class Contacts(Repository):
         contact = yield from _of_token(token)
         check_kinds(contact.subject, [kind])
         off, on = ((), (kind,)) if is_on else ((kind,), ())
-        return (yield from _switch(contact, off, on, f"mail:contact {contact.id}", now_ms))
+        return (yield from _switch(now_ms, contact, off, on, f"mail:contact {contact.id}"))
 
 
 def _find_all(subject: Subject, reference: str) -> Script[tuple[Account | Person, list[Contact]]]:
@@ -157,7 +157,7 @@ def _find(subject: Subject, reference: str, address: str) -> Script[Contact]:
 
 
 def _switch(
-    contact: Contact, off: Collection[str], on: Collection[str], actor: str, now_ms: int
+    now_ms: int, contact: Contact, off: Collection[str], on: Collection[str], actor: str
 ) -> Script[Contact]:
     kinds = in_order({*contact.off, *off} - {*on})
     changed = replace(contact, off=kinds)

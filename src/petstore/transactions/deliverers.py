@@ -241,7 +241,7 @@ class Deliverers(Repository):
             yield _NOTE, (webhook_id, json_text(noted))
             yield PRUNE, (webhook_id,)
         if settled.disabled is not None:
-            yield from disable(webhook_id, settled.disabled, SERVICE, now_ms)
+            yield from disable(now_ms, webhook_id, settled.disabled, SERVICE)
         return True
 
     @write(NO_EFFECT)

@@ -51,15 +51,15 @@ class Creating(Repository):
 
 
 def create_once(
-    creation: Creation, now_ms: int | None, create: Callable[[], Script[int]]
+    creation: Creation, pinned_ms: int | None, create: Callable[[], Script[int]]
 ) -> Script[tuple[int, bool]]:
     """The identifier of the resource, and True if an earlier request with the key created it.
 
-    `now_ms` is None where the server's clock decides. Raises IdempotencyKeyInUse, IdempotencyKeyReused and
+    `pinned_ms` is None where the server's clock decides. Raises IdempotencyKeyInUse, IdempotencyKeyReused and
     the errors of `create`.
     """
     account_id, key = creation.idempotency.account_id, creation.idempotency.key
-    ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency), now_ms)
+    ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency), pinned_ms)
     if not is_free:
         raise IdempotencyKeyInUse
     expired_ms = now_ms - KEPT_MS

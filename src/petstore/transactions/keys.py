@@ -160,7 +160,7 @@ class Keys(Repository, ABC):
         return _issue_once(
             idempotency,
             self._clock.pinned_ms(),
-            lambda: _rotate(key_id, environment, overlap_ms, actor, now_ms),
+            lambda: _rotate(now_ms, key_id, environment, overlap_ms, actor),
         )
 
     @write(REVOCATION)
@@ -168,10 +168,10 @@ class Keys(Repository, ABC):
         """The first revocation's time stays. `with_webhooks`: disable those that the key has made, too."""
         key = yield from find_key(key_id)
         if with_webhooks:
-            yield from disable_of_key(key_id, actor, now_ms)
+            yield from disable_of_key(now_ms, key_id, actor)
         if key.revoked_at_ms is not None:
             return key
-        yield from end_key(key_id, actor, now_ms)
+        yield from end_key(now_ms, key_id, actor)
         return replace(key, revoked_at_ms=now_ms)
 
     @write(KEYRING)
@@ -189,7 +189,7 @@ class Keys(Repository, ABC):
         return key
 
 
-def _rotate(key_id: int, environment: str, overlap_ms: int, actor: str, now_ms: int) -> Script[IssuedKey]:
+def _rotate(now_ms: int, key_id: int, environment: str, overlap_ms: int, actor: str) -> Script[IssuedKey]:
     # The account before the key, as its closing locks them: that revokes the new key too, or there is none.
     for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
         yield from get_account(account_id)
@@ -218,7 +218,7 @@ def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
 
 
 def _issue_once(
-    idempotency: Idempotency | None, now_ms: int | None, create: Callable[[], Script[IssuedKey]]
+    idempotency: Idempotency | None, pinned_ms: int | None, create: Callable[[], Script[IssuedKey]]
 ) -> Script[IssuedKey]:
     """What `create` issues. Raises KeyIssuedBefore when it was issued under the same Idempotency, whatever
     the two ask for, IdempotencyKeyInUse and the errors of `create`."""
@@ -230,7 +230,7 @@ def _issue_once(
         issued.append((yield from create()))
         return issued[0].record.id
 
-    key_id, is_replay = yield from create_once(Creation(idempotency, "key", b""), now_ms, create_key)
+    key_id, is_replay = yield from create_once(Creation(idempotency, "key", b""), pinned_ms, create_key)
     if is_replay:
         raise KeyIssuedBefore(key_id)
     return issued[0]

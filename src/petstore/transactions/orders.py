@@ -114,7 +114,7 @@ class Orders(Creating):
         now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
 
         def script() -> Script[int]:
-            return _place(account_id, new, actor, now_ms)
+            return _place(now_ms, account_id, new, actor)
 
         if idempotency is None:
             order_id, replayed = await self._database.write(script, CATALOGUE), False
@@ -153,7 +153,7 @@ class Orders(Creating):
         after = changed(before, status, ship_date_ms, now_ms)
         if after != before:
             yield _CHANGE, (order_id, after.status.value, after.ship_date_ms)
-            yield from _follow_change(before, after, pet, actor, now_ms)
+            yield from _follow_change(now_ms, before, after, pet, actor)
         return after
 
     @write(NO_EFFECT)
@@ -190,7 +190,7 @@ def page_of(query: OrderQuery, table: str = _ORDERS) -> tuple[Statement, tuple[o
     return page_by_id(table, query, equal)
 
 
-def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[int]:
+def _place(now_ms: int, account_id: int, new: NewOrder, actor: str) -> Script[int]:
     """Order and reserve an animal; the order's identifier.
 
     Raises Conflict unless the animal is available, and for a closed account.
@@ -207,14 +207,14 @@ def _place(account_id: int, new: NewOrder, actor: str, now_ms: int) -> Script[in
     added = {"accountId": account_id, **recorded_members_of(order)}
     del added["id"]
     yield from record(now_ms, actor, "order", order_id, "placed", None, added)
-    yield from move_pet(pet, PetChange(status=PetStatus.PENDING), actor, now_ms)
+    yield from move_pet(now_ms, pet, PetChange(status=PetStatus.PENDING), actor)
     return order_id
 
 
-def _follow_change(before: Order, after: Order, pet: Pet | None, actor: str, now_ms: int) -> Script[None]:
+def _follow_change(now_ms: int, before: Order, after: Order, pet: Pet | None, actor: str) -> Script[None]:
     moved = after.status is not before.status
     action = after.status.value if moved else "changed"
     yield from record_changes(now_ms, actor, "order", after.id, action, members_of(before), members_of(after))
     # A sold animal is not the order's any more: a program of version 1.0.0 has sold it by hand.
     if moved and after.status in RELEASED_AS and pet is not None and pet.status is not PetStatus.SOLD:
-        yield from move_pet(pet, PetChange(status=RELEASED_AS[after.status]), actor, now_ms)
+        yield from move_pet(now_ms, pet, PetChange(status=RELEASED_AS[after.status]), actor)

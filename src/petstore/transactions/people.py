@@ -99,13 +99,13 @@ def _find_sparing(name: str, keeps_operator: bool) -> Script[Person]:
     return person
 
 
-def _add_link(person: Person, now_ms: int) -> Script[SignInLink]:
+def _add_link(now_ms: int, person: Person) -> Script[SignInLink]:
     token, expires_at_ms = new_token(), now_ms + LINK_VALID_MS
     yield _ADD_LINK, (token_digest(token), person.id, now_ms, expires_at_ms)
     return SignInLink(person, token, expires_at_ms)
 
 
-def _record_state(before: Person, after: Person, action: str, actor: str, now_ms: int) -> Script[Person]:
+def _record_state(now_ms: int, before: Person, after: Person, action: str, actor: str) -> Script[Person]:
     states = {"state": before.state}, {"state": after.state}
     yield from record(now_ms, actor, "person", before.id, action, *states)
     return after
@@ -132,7 +132,7 @@ class People(Repository):
         added = Person(rows[0][0], name, role, False, now_ms)
         yield from record(now_ms, actor, "person", added.id, "added", None, {"name": name, "role": role})
         yield from add_contacts(now_ms, "person", added.id, addresses, actor)
-        return (yield from _add_link(added, now_ms))
+        return (yield from _add_link(now_ms, added))
 
     find = reads(find_person)
 
@@ -155,7 +155,7 @@ class People(Repository):
         yield _SET_DISABLED, (person.id, now_ms)
         yield from end_access(person.id)
         disabled = replace(person, disabled_at_ms=now_ms)
-        return (yield from _record_state(person, disabled, "disabled", actor, now_ms))
+        return (yield from _record_state(now_ms, person, disabled, "disabled", actor))
 
     @write(NO_EFFECT)
     def enable(self, now_ms: int, name: str, actor: str) -> Script[Person]:
@@ -165,7 +165,7 @@ class People(Repository):
             return person
         yield _SET_DISABLED, (person.id, None)
         enabled = replace(person, disabled_at_ms=None)
-        return (yield from _record_state(person, enabled, "enabled", actor, now_ms))
+        return (yield from _record_state(now_ms, person, enabled, "enabled", actor))
 
     @write(NO_EFFECT)
     def set_role(
@@ -216,4 +216,4 @@ class People(Repository):
         yield from end_access(person.id)
         before, after = {"hasPassword": person.has_password}, {"hasPassword": False}
         yield from record(now_ms, actor, "person", person.id, "reset", before, after)
-        return (yield from _add_link(replace(person, has_password=False), now_ms))
+        return (yield from _add_link(now_ms, replace(person, has_password=False)))

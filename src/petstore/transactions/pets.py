@@ -71,7 +71,7 @@ def _find(pet_id: int) -> Script[Pet]:
     return pet
 
 
-def move_pet(pet: Pet, change: PetChange, actor: str, now_ms: int, *, is_undo: bool = False) -> Script[Pet]:
+def move_pet(now_ms: int, pet: Pet, change: PetChange, actor: str, *, is_undo: bool = False) -> Script[Pet]:
     """Change an animal, found in this transaction, whatever its orders. Raises Conflict for a transition,
     unless it undoes one.
 
@@ -111,7 +111,7 @@ def members_of(pet: Pet) -> dict[str, object]:
     return dict(zip(MEMBERS, values_of_pet(pet), strict=True))
 
 
-def add_pet(new: NewPet, actor: str, now_ms: int) -> Script[int]:
+def add_pet(now_ms: int, new: NewPet, actor: str) -> Script[int]:
     """Add an animal; its identifier."""
     ((pet_id,),) = yield ADD, values_of_pet(new)
     yield from record(now_ms, actor, "pet", pet_id, "added", None, recorded_pet(new))
@@ -218,7 +218,7 @@ class Pets(Creating, ABC):
         """The animal's identifier, and whether the key had created it before."""
         pinned_ms, now_ms = self._clock.pinned_ms(), self._clock.now_ms()
         return self._database.start(
-            lambda: create_once(creation, pinned_ms, lambda: add_pet(new, actor, now_ms)), CATALOGUE
+            lambda: create_once(creation, pinned_ms, lambda: add_pet(now_ms, new, actor)), CATALOGUE
         )
 
     @read
@@ -259,7 +259,7 @@ class Pets(Creating, ABC):
             raise PetChangedMeanwhile(pet)
         if change.status not in (msgspec.UNSET, pet.status):
             yield from _check_no_open_order(pet_id, STATUS_IS_HELD)
-        return (yield from move_pet(pet, change, actor, now_ms, is_undo=is_undo))
+        return (yield from move_pet(now_ms, pet, change, actor, is_undo=is_undo))
 
     @read
     def count(self, query: PageQuery) -> Script[int]:

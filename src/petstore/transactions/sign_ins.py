@@ -87,7 +87,7 @@ _REMOVE_OLD = (
 _NOTED_EVERY_MS = MINUTE_MS
 
 
-def _confirm(attempt: Attempt, now_ms: int) -> Script[Person | None]:
+def _confirm(now_ms: int, attempt: Attempt) -> Script[Person | None]:
     """The person of a right password, whose row stays locked. None if they were disabled or the password was
     replaced while it was compared."""
     if attempt.person is None:
@@ -95,22 +95,22 @@ def _confirm(attempt: Attempt, now_ms: int) -> Script[Person | None]:
     person, stored = yield from with_password(attempt.person.id)
     if stored is None or stored != attempt.stored or person.disabled_at_ms is not None:
         return None
-    yield from give_back(attempt, person.id, now_ms)
+    yield from give_back(now_ms, attempt, person.id)
     return person
 
 
-def _replace_password(person: Person, stored: str, address: str, now_ms: int) -> Script[str]:
+def _replace_password(now_ms: int, person: Person, stored: str, address: str) -> Script[str]:
     """Set a password's hash, end all sessions and links, open a session; its token."""
     yield SET_PASSWORD, (person.id, stored)
     yield from end_access(person.id)
-    token = yield from _open(person, address, now_ms)
+    token = yield from _open(now_ms, person, address)
     yield KNOW_NETWORK, (person.id, network_of(address), now_ms)
     before, after = {"hasPassword": person.has_password}, {"hasPassword": True}
     yield from record(now_ms, person.actor, "person", person.id, "password_set", before, after)
     return token
 
 
-def _open(person: Person, address: str, now_ms: int) -> Script[str]:
+def _open(now_ms: int, person: Person, address: str) -> Script[str]:
     token = new_token()
     yield _MAKE_ROOM, (person.id,)
     yield _OPEN, (token_digest(token), person.id, address, now_ms)
@@ -146,8 +146,8 @@ class SignIns(Repository):
         """Count a try before its password is compared. Raises TooManyTries, and then counts nothing."""
         now_ms = self._clock.now_ms()
         # Read first: a refused storm waits for no lock.
-        attempt = await self._database.read(read_try(name, is_person_name(name), address, now_ms))
-        return await self._database.write(lambda: count_try(attempt, now_ms))
+        attempt = await self._database.read(read_try(now_ms, name, is_person_name(name), address))
+        return await self._database.write(lambda: count_try(now_ms, attempt))
 
     @write(NO_EFFECT)
     def accept(
@@ -158,11 +158,11 @@ class SignIns(Repository):
         None if the person was disabled, or the password replaced, while it was compared. `rehashed` replaces
         the hash.
         """
-        if not (person := (yield from _confirm(attempt, now_ms))):
+        if not (person := (yield from _confirm(now_ms, attempt))):
             return None
         if rehashed is not None:
             yield SET_PASSWORD, (person.id, rehashed)
-        return (yield from _open(person, address, now_ms))
+        return (yield from _open(now_ms, person, address))
 
     @write(ENDS_ACCESS)
     def change_password(
@@ -172,9 +172,9 @@ class SignIns(Repository):
 
         None as with `accept`.
         """
-        if not (person := (yield from _confirm(attempt, now_ms))):
+        if not (person := (yield from _confirm(now_ms, attempt))):
             return None
-        return (yield from _replace_password(person, password, address, now_ms))
+        return (yield from _replace_password(now_ms, person, password, address))
 
     @read
     def link(self, token: str) -> Script[SignInLink]:
@@ -195,7 +195,7 @@ class SignIns(Repository):
         person, _ = yield from with_password(rows[0][0])
         if person.disabled_at_ms is not None:
             raise LinkGone
-        return (yield from _replace_password(person, password, address, now_ms))
+        return (yield from _replace_password(now_ms, person, password, address))
 
     async def session(self, token: str, *, unattended: bool = False) -> PersonSession | None:
         """The session of a token; None if it has ended, or its person is disabled.

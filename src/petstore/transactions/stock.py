@@ -253,7 +253,7 @@ class Import:
         Raises Conflict when the upload is somebody else's by now, and what `take_back` raises.
         """
         if isinstance(self._purpose, Entry):
-            return (yield from take_back(self._purpose, self._actor, now_ms))
+            return (yield from take_back(now_ms, self._purpose, self._actor))
         if (yield _MOVED, ()):
             return False
         yield _NUMBER, ()
@@ -264,7 +264,7 @@ class Import:
         yield _CHANGE_PETS, ()
         yield _RECORD_CHANGED, (now_ms, self._actor)
         if isinstance(self._purpose, Upload):
-            yield from mark_stored(self._purpose, now_ms)
+            yield from mark_stored(now_ms, self._purpose)
         return True
 
     async def rejected(self) -> AsyncIterator[list[tuple[StockRow, str]]]:

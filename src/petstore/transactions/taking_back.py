@@ -114,7 +114,7 @@ def plan(finished: Entry) -> Script[StockPlan]:
     return StockPlan(removed, changed, 0, 0)
 
 
-def take_back(finished: Entry, actor: str, now_ms: int) -> Script[bool]:
+def take_back(now_ms: int, finished: Entry, actor: str) -> Script[bool]:
     """Carry out the plan, all of it; True. Raises ChangedSince, and Conflict when that was done already."""
     found = yield from _find(finished.id)
     if found.is_done:

@@ -50,7 +50,7 @@ OLD_NETWORKS = tuple(
 )
 
 
-def read_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[Attempt]:
+def read_try(now_ms: int, name: str, is_a_name: bool, address: str) -> Script[Attempt]:
     """A try that is not counted yet. Raises TooManyTries when a window is spent, after two reads."""
     network = network_of(address)
     person: Person | None = None
@@ -70,7 +70,7 @@ def read_try(name: str, is_a_name: bool, address: str, now_ms: int) -> Script[At
     return Attempt(person, stored, network, taken)
 
 
-def count_try(attempt: Attempt, now_ms: int) -> Script[Attempt]:
+def count_try(now_ms: int, attempt: Attempt) -> Script[Attempt]:
     """Count a try. Raises TooManyTries, so that the transaction counts nothing.
 
     Every transaction locks the windows in this order.
@@ -85,7 +85,7 @@ def count_try(attempt: Attempt, now_ms: int) -> Script[Attempt]:
     return replace(attempt, taken=tuple(counted))
 
 
-def give_back(attempt: Attempt, person_id: int, now_ms: int) -> Script[None]:
+def give_back(now_ms: int, attempt: Attempt, person_id: int) -> Script[None]:
     """After a right password: clear the pair, give the other window its try back, and know the network."""
     pair, *others = attempt.taken
     yield _CLEAR, (pair.subject,)

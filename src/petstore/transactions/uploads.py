@@ -137,15 +137,15 @@ def _keep(upload_id: int, kind: FileKind, packed: BinaryIO) -> Script[None]:
         yield _ADD_CHUNK, (upload_id, kind.value, number, chunk)
 
 
-def mark_stored(upload: Upload, now_ms: int) -> Script[None]:
+def mark_stored(now_ms: int, upload: Upload) -> Script[None]:
     """In the transaction that stores the list, so that it is stored once. Raises Conflict if it must not."""
     if not (yield _STORED, (upload.id, upload.run)):
         raise Conflict("Another process works on this list now; nothing was stored by this one.")
     yield _CLEAR, (upload.id, FileKind.LIST.value)
-    yield from _record_end(upload.id, now_ms)
+    yield from _record_end(now_ms, upload.id)
 
 
-def _record_end(upload_id: int, now_ms: int) -> Script[None]:
+def _record_end(now_ms: int, upload_id: int) -> Script[None]:
     """An entry of what came of a step, if it was an end."""
     upload = yield from _find(upload_id)
     if upload.state not in (UploadState.CHECKED, UploadState.REFUSED, UploadState.STORED):
@@ -232,7 +232,7 @@ class Uploads(Repository):
             yield _REPORT, (upload.id, json_text(report.counts), json_text(report.faults))
             yield _CLEAR, (upload.id, FileKind.REJECTS.value)
             yield from _keep(upload.id, FileKind.REJECTS, report.rejects)
-        yield from _record_end(upload.id, now_ms)
+        yield from _record_end(now_ms, upload.id)
         return True
 
     @read

@@ -80,7 +80,7 @@ def deprecated_use(now_ms: int) -> Script[DeprecatedUse]:
     return DeprecatedUse(callers[:DEPRECATED_NAMED], is_cut)
 
 
-def _days(account_id: int, now_ms: int, days: int) -> Script[list[DailyUsage]]:
+def _days(now_ms: int, account_id: int, *, days: int) -> Script[list[DailyUsage]]:
     """The counted ones of the last `days` days, newest first."""
     rows = yield _DAYS, (account_id, now_ms // DAY_MS - days)
     return [DailyUsage(*row) for row in rows]
@@ -93,11 +93,11 @@ class Usage(Repository):
     deprecated_callers = reads(deprecated_use)
 
     @read
-    def report(self, account_id: int, now_ms: int, days: int = 30) -> Script[UsageReport]:
+    def report(self, now_ms: int, account_id: int, *, days: int = 30) -> Script[UsageReport]:
         """The windows, the bans that have not ended, and the last `days` days, newest first."""
         windows = yield _WINDOWS, (account_id,)
         bans = yield _BANS, (now_ms, account_id)
-        daily = yield from _days(account_id, now_ms, days)
+        daily = yield from _days(now_ms, account_id, days=days)
         used = AccountWindows.of(*windows[0]) if windows else AccountWindows()
         return UsageReport(used, [KeyBan(*ban) for ban in bans], daily)
 
@@ -112,7 +112,7 @@ class Usage(Repository):
         return [BannedKey(*row) for row in (yield BANS_IN_FORCE, (now_ms, *after, limit))]
 
     @read
-    def bans_of(self, key_ids: Iterable[int], now_ms: int) -> Script[list[KeyBan]]:
+    def bans_of(self, now_ms: int, key_ids: Iterable[int]) -> Script[list[KeyBan]]:
         """The bans of these keys that have not ended."""
         wanted = padded(tuple(key_ids))
         if not wanted:

@@ -130,7 +130,7 @@ class Webhooks(Creating):
         now_ms, pinned_ms = self._clock.now_ms(), self._clock.pinned_ms()
 
         def script() -> Script[int]:
-            return _create(account_id, key_id, new, secrets, actor, now_ms)
+            return _create(now_ms, account_id, key_id, new, secrets, actor)
 
         def once() -> Script[tuple[Webhook, str, bool]]:
             if idempotency is None:
@@ -182,12 +182,12 @@ class Webhooks(Creating):
         if (after.url, after.types) != (before.url, before.types):  # what the deliverer knows is void
             yield _TAKE, (webhook_id,)
         if change.after is not UNSET:
-            yield from _go_on(webhook_id, change.after, actor, now_ms)
+            yield from _go_on(now_ms, webhook_id, change.after, actor)
         if change.enabled is True and before.disabled is not None:
-            yield from _enable(before, actor, now_ms)
+            yield from _enable(now_ms, before, actor)
             return replace(after, disabled=None, failing_since_ms=None)
         if change.enabled is False and before.disabled is None:
-            yield from disable(webhook_id, reason, actor, now_ms)
+            yield from disable(now_ms, webhook_id, reason, actor)
             return replace(after, disabled=reason)
         return after
 
@@ -224,17 +224,17 @@ class Webhooks(Creating):
         return webhook, renewed
 
 
-def disable(webhook_id: int, reason: DisabledReason, actor: str, now_ms: int) -> Script[None]:
+def disable(now_ms: int, webhook_id: int, reason: DisabledReason, actor: str) -> Script[None]:
     """End its deliveries."""
     yield _DISABLE, (webhook_id, reason.value)
     yield from record(now_ms, actor, "webhook", webhook_id, "disabled", *_states(None, reason))
 
 
-def disable_of_key(key_id: int, actor: str, now_ms: int) -> Script[None]:
+def disable_of_key(now_ms: int, key_id: int, actor: str) -> Script[None]:
     """End the deliveries of the webhooks that a key has made."""
     for webhook in [read_webhook(row[:-1]) for row in (yield OF_KEY, (key_id,))]:
         if webhook.disabled is None:
-            yield from disable(webhook.id, DisabledReason.OPERATOR, actor, now_ms)
+            yield from disable(now_ms, webhook.id, DisabledReason.OPERATOR, actor)
 
 
 def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:
@@ -247,7 +247,7 @@ def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhoo
 
 
 def _create(
-    account_id: int, key_id: int, new: NewWebhook, secrets: str, actor: str, now_ms: int
+    now_ms: int, account_id: int, key_id: int, new: NewWebhook, secrets: str, actor: str
 ) -> Script[int]:
     account = yield from get_account(account_id)
     yield from _check_key(key_id)
@@ -273,7 +273,7 @@ def _check_key(key_id: int) -> Script[None]:
         raise Unauthorized("The API key is revoked.")
 
 
-def _enable(before: Webhook, actor: str, now_ms: int) -> Script[None]:
+def _enable(now_ms: int, before: Webhook, actor: str) -> Script[None]:
     """Raises EventsGone where its bookmark can't be continued."""
     yield from check_bookmark(bookmark_in((yield _BOOKMARK, (before.id,))[0]))
     yield _ENABLE, (before.id,)
@@ -281,7 +281,7 @@ def _enable(before: Webhook, actor: str, now_ms: int) -> Script[None]:
     yield from record(now_ms, actor, "webhook", before.id, "enabled", *states)
 
 
-def _go_on(webhook_id: int, after: str, actor: str, now_ms: int) -> Script[None]:
+def _go_on(now_ms: int, webhook_id: int, after: str, actor: str) -> Script[None]:
     if after == NOW:
         bookmark = yield from newest_bookmark(now_ms)
     else:

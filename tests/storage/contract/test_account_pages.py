@@ -45,7 +45,7 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
     after: str | None = ""
     while after is not None:
         page = await store.accounts.page(
-            AccountQuery(query.limit, query.search, query.state, query.plan, after), clock.now_ms()
+            clock.now_ms(), AccountQuery(query.limit, query.search, query.state, query.plan, after)
         )
         assert len(page.accounts) <= query.limit
         found += names(page)
@@ -57,7 +57,7 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
 async def test_all_are_listed_by_name_each_once(store: Store, clock: ManualClock, limit: int) -> None:
     """Whatever the case, also where two differ by it alone and the page ends between them. A full page may be
     the last one."""
-    assert (await store.accounts.page(AccountQuery(8), clock.now_ms())).after is None
+    assert (await store.accounts.page(clock.now_ms(), AccountQuery(8))).after is None
     assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
 
 
@@ -90,11 +90,11 @@ class TestFilters:
     async def test_an_id_is_found_too(self, store: Store, clock: ManualClock) -> None:
         """First, once, and only if the other filters let it through."""
         now_ms = clock.now_ms()
-        assert names(await store.accounts.page(AccountQuery(9, "7"), now_ms)) == ["zoo.b", "7up"]
-        assert names(await store.accounts.page(AccountQuery(9, "7", after="7up"), now_ms)) == []
-        assert names(await store.accounts.page(AccountQuery(9, "2", state="active"), now_ms)) == []
-        assert names(await store.accounts.page(AccountQuery(9, "2", plan="pro"), now_ms)) == ["Zoo"]
-        assert names(await store.accounts.page(AccountQuery(9, "9" * 30), now_ms)) == []
+        assert names(await store.accounts.page(now_ms, AccountQuery(9, "7"))) == ["zoo.b", "7up"]
+        assert names(await store.accounts.page(now_ms, AccountQuery(9, "7", after="7up"))) == []
+        assert names(await store.accounts.page(now_ms, AccountQuery(9, "2", state="active"))) == []
+        assert names(await store.accounts.page(now_ms, AccountQuery(9, "2", plan="pro"))) == ["Zoo"]
+        assert names(await store.accounts.page(now_ms, AccountQuery(9, "9" * 30))) == []
 
     async def test_a_look_is_bounded(
         self, store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
@@ -102,7 +102,7 @@ class TestFilters:
         """A page without a match says where to look further; in the end all are found."""
         monkeypatch.setattr(account_pages, "ACCOUNTS_SCANNED_MAX", 2)
         query = AccountQuery(5, state="active", plan="pro")
-        page = await store.accounts.page(query, clock.now_ms())
+        page = await store.accounts.page(clock.now_ms(), query)
         assert (names(page), page.after) == (["7up"], "_x")
         assert await walk(store, clock, query) == ["7up", "shop-2"]
 
@@ -113,7 +113,7 @@ async def test_use_is_of_the_running_utc_day(store: Store, clock: ManualClock, d
     window = AccountWindows.of(clock.now_ms(), 3, clock.now_ms() // DAY_MS + days, 30)
     await store.counters.save(LimiterState({1: window}, {}), UsageChanges())
     await store.accounts.set_plan("1", BUSINESS, ACTOR)
-    page = await store.accounts.page(AccountQuery(9, "shop"), clock.now_ms())
+    page = await store.accounts.page(clock.now_ms(), AccountQuery(9, "shop"))
     assert [(each.account.plan, each.used_today) for each in page.accounts] == [
         (FREE, 0),
         (BUSINESS, used),
@@ -123,9 +123,9 @@ async def test_use_is_of_the_running_utc_day(store: Store, clock: ManualClock, d
 
 async def test_accounts_by_their_ids(store: Store, clock: ManualClock) -> None:
     """Those that there are, and none for no ids."""
-    found = await store.accounts.uses((1, 3, 99), clock.now_ms())
+    found = await store.accounts.uses(clock.now_ms(), (1, 3, 99))
     assert sorted(use.account.name for use in found) == ["a-z", "shop"]
-    assert await store.accounts.uses((), clock.now_ms()) == []
+    assert await store.accounts.uses(clock.now_ms(), ()) == []
 
 
 async def test_accounts_are_counted_where_an_index_has_them(

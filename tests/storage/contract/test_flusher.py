@@ -227,6 +227,6 @@ async def test_a_stop_in_the_middle_of_a_save_counts_nothing_twice(
             disk.heal()
             await shop.application.start()
             assert shop.application.service.flusher is not before
-            report = await shop.store.usage.report(1, shop.clock.now_ms())
+            report = await shop.store.usage.report(shop.clock.now_ms(), 1)
             assert [(day.requests, day.refused) for day in report.days] == [(3, 0)]
             assert report.windows.used[-1] == 3

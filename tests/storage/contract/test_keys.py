@@ -226,7 +226,7 @@ class TestRevokeAndPardon:
         caller = await caller_of(store, secret)
         assert caller.pardoned_at_ms == clock.now_ms()
         assert (await store.counters.load(clock.now_ms())).bans == {2: banned}
-        assert [ban.key_id for ban in (await store.usage.report(1, clock.now_ms())).bans] == [2]
+        assert [ban.key_id for ban in (await store.usage.report(clock.now_ms(), 1)).bans] == [2]
 
     async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
         """Also when the clock was set back: else the limiter would take it for one that it knows."""

@@ -255,7 +255,7 @@ async def test_days_of_a_year_are_kept_for_bills(store: Store, clock: ManualCloc
     for keep_ms, kept in ((900 * DAY_MS, days[:-2]), (KEEP_MS, days[:4])):
         await remove(store, clock, keep_ms)
         for account_id in (1, 2, 3):
-            found = await store.usage.days(account_id, clock.now_ms(), 2_000)
+            found = await store.usage.days(clock.now_ms(), account_id, days=2_000)
             assert [each.day for each in found] == kept
 
 

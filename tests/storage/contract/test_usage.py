@@ -83,7 +83,7 @@ class TestCounters:
         with pytest.raises(Exception, match="could not carry out"):
             await store.counters.save(LimiterState({1: used}, {}), usage)
         assert await store.counters.load(clock.now_ms()) == LimiterState()
-        assert (await store.usage.report(1, clock.now_ms())).days == []
+        assert (await store.usage.report(clock.now_ms(), 1)).days == []
 
 
 class TestReport:
@@ -99,7 +99,7 @@ class TestReport:
         }
         await store.counters.save(LimiterState({}, bans), UsageChanges())
         shown = (await store.keys.get(1)).display
-        assert (await store.usage.report(1, now_ms)).bans == [KeyBan(1, shown, 2, now_ms + 1, now_ms)]
+        assert (await store.usage.report(now_ms, 1)).bans == [KeyBan(1, shown, 2, now_ms + 1, now_ms)]
 
     async def test_standing_bans_of_all_accounts(self, store: Store, clock: ManualClock) -> None:
         """Only what an operator can lift: not a ban that is over or pardoned, nor of a key that has ended. By
@@ -135,7 +135,7 @@ class TestReport:
         for day, requests in ((today - 1, 5), (today, 1), (today, 2)):
             usage = UsageChanges({(1, day): DailyUsage(day, requests, 10, 100)})
             await store.counters.save(LimiterState(), usage)
-        assert (await store.usage.report(1, clock.now_ms())).days == [
+        assert (await store.usage.report(clock.now_ms(), 1)).days == [
             DailyUsage(today, 3, 20, 200),
             DailyUsage(today - 1, 5, 10, 100),
         ]

@@ -40,14 +40,14 @@ async def merge_windows(store: PostgresStore, *seen: AccountWindows) -> AccountW
     """What is recalled of account 1 after these were merged one by one."""
     for used in seen:
         await store.counters.merge(LimiterState({1: used}), UsageChanges())
-    return (await store.counters.load_for(1, 1, 0))[0]
+    return (await store.counters.load_for(0, 1, 1))[0]
 
 
 async def merge_standings(store: PostgresStore, *seen: BanState) -> BanState | None:
     """The same of key 1."""
     for ban in seen:
         await store.counters.merge(LimiterState({}, {1: ban}), UsageChanges())
-    return (await store.counters.load_for(1, 1, 0))[1]
+    return (await store.counters.load_for(0, 1, 1))[1]
 
 
 class TestWindows:
@@ -57,7 +57,7 @@ class TestWindows:
         """`save` is for a clock that may have been set back: there the last word stands."""
         await store.counters.save(LimiterState({1: AccountWindows.of(9_000, 9, DAY, 9)}), UsageChanges())
         await store.counters.save(LimiterState({1: AccountWindows.of(1_000, 1, DAY - 1, 1)}), UsageChanges())
-        assert (await store.counters.load_for(1, 1, NOW_MS))[0] == AccountWindows.of(1_000, 1, DAY - 1, 1)
+        assert (await store.counters.load_for(NOW_MS, 1, 1))[0] == AccountWindows.of(1_000, 1, DAY - 1, 1)
 
     @given(
         seen=st.lists(
@@ -143,7 +143,7 @@ class TestUsage:
         for requests, used_ms in ((1, 500), (2, 900), (4, 700)):
             usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
             await store.counters.merge(LimiterState(), usage)
-        assert (await store.usage.report(1, NOW_MS)).days == [DailyUsage(DAY, 7, 30, 300)]
+        assert (await store.usage.report(NOW_MS, 1)).days == [DailyUsage(DAY, 7, 30, 300)]
         assert (await store.keys.get(1)).last_used_at_ms == 900
 
 
@@ -157,7 +157,7 @@ class TestRecall:
         """As at a start; the key's standing is told all the same."""
         used, ban = AccountWindows.of(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
         await store.counters.merge(LimiterState({1: used}, {1: ban}), UsageChanges())
-        assert await store.counters.load_for(1, 1, NOW_MS) == (used if kept else None, ban)
+        assert await store.counters.load_for(NOW_MS, 1, 1) == (used if kept else None, ban)
 
     async def test_a_batch_is_one_statement(self, database: str, store: PostgresStore) -> None:
         """A large one, too: one commit for a thousand accounts."""

@@ -93,7 +93,7 @@ class TestCutAtTheCommit:
         proxy.cut_before_the_answer((7_777).to_bytes(8, "big"))
         with pytest.raises(OutcomeUnknown, match="kept is unknown"):
             await store.counters.save(*_usage(7_777))
-        assert (await store.usage.report(1, 0)).days[0].requests == 7_778
+        assert (await store.usage.report(0, 1)).days[0].requests == 7_778
 
 
 def _usage(requests: int) -> tuple[LimiterState, UsageChanges]:

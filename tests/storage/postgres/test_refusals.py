@@ -114,7 +114,7 @@ class TestCollisions:
         await asyncio.gather(
             *(store.counters.merge(*batch(turn)) for turn in range(20) for store in stores)  # type: ignore[attr-defined]
         )
-        assert (await stores[0].usage.report(59, 0)).days[0].requests == 80
+        assert (await stores[0].usage.report(0, 59)).days[0].requests == 80
 
     async def test_what_collides_for_ever_is_told_within_a_second(
         self, database: str, open_store: Open

@@ -110,7 +110,7 @@ def test_a_page_of_accounts_begins_where_the_last_one_ended(
 ) -> None:
     """Each statement searches an index from the name on, and nothing is sorted; the last one, which reads the
     page, the narrowest index that there is."""
-    script = page_of_accounts(AccountQuery(50, "sh", state, plan, after), 10**12)
+    script = page_of_accounts(10**12, AccountQuery(50, "sh", state, plan, after))
     narrowest = "by_plan" if plan else state if state in ("suspended", "closed") else "by_name"
     used = []
     with contextlib.suppress(StopIteration):

@@ -105,7 +105,7 @@ async def _measure(url: str, count: int) -> dict[str, Any]:
             await _cost(pid, "page of 20", count, page),
             await _cost(pid, "caller", count, lambda _: store.keys.find_caller(key)),
             await _cost(
-                pid, "counters recalled", count, lambda _: counters.load_for(1, 1, 1_798_761_600_000)
+                pid, "counters recalled", count, lambda _: counters.load_for(1_798_761_600_000, 1, 1)
             ),
             await _cost(pid, "addition", count, lambda _: store.pets.add(new, "bench")),
             batches,

@@ -84,6 +84,6 @@ class MergingCounterStore(CounterStore, Protocol):
         """
 
     async def load_for(
-        self, account_id: int, key_id: int, now_ms: int
+        self, now_ms: int, account_id: int, key_id: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         """The records of one account and one of its keys that still count at `now_ms`."""

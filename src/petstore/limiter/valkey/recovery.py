@@ -80,7 +80,7 @@ class RecoveryCache:
         try:
             # The store may write a batch, and `saved` drop it here, after the rows were read.
             batches = [self._unsaved, self._noted]
-            windows, ban = await self._counters.load_for(account_id, key_id, self._clock.now_ms())
+            windows, ban = await self._counters.load_for(self._clock.now_ms(), account_id, key_id)
         finally:
             self._slots.release()
         used = windows or _NOTHING_USED

@@ -112,7 +112,7 @@ class PostgresCounters:
         await self._database.write_rows(_MERGE, *_arguments(state, usage), self._clock.pinned_ms())
 
     async def load_for(
-        self, account_id: int, key_id: int, now_ms: int
+        self, now_ms: int, account_id: int, key_id: int
     ) -> tuple[AccountWindows | None, BanState | None]:
         row = await self._database.fetch_row(
             f"SELECT {_WINDOWS}, {_BAN_STATE} FROM (VALUES ($1::bigint, $2::bigint))"

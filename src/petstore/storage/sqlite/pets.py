@@ -59,11 +59,11 @@ class SqlitePets(Pets):
             return await self._add_once(new, actor, idempotency)
         now_ms = self._clock.now_ms()
         return await self._writer.submit(
-            lambda connection: Created(_insert(connection, new, actor, now_ms), False)
+            lambda connection: Created(_insert(connection, now_ms, new, actor), False)
         )
 
 
-def _insert(connection: apsw.Connection, new: NewPet, actor: str, now_ms: int) -> Pet:
+def _insert(connection: apsw.Connection, now_ms: int, new: NewPet, actor: str) -> Pet:
     execute = connection.execute
     execute(_ADD, values_of_pet(new))
     pet_id = connection.last_insert_rowid()
