@@ -46,6 +46,7 @@ from petstore.core.webhooks import (
 from petstore.wiring import operations
 from tests.support import contract
 from tests.support.service import Shop
+from tests.support.windows import limits_of
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED_SCHEMAS = {"PetStatus", "NewPet", "Pet", "Pets", "Error"}
@@ -321,7 +322,7 @@ class TestForGenerators:
             if path == "/pets":
                 assert read_page_query(sent).after_id == after_id
             else:
-                caller = Caller(1, 5, (60, 1_000), access=Access.READ)
+                caller = Caller(1, 5, limits_of(60, 1_000), access=Access.READ)
                 assert read_order_query(sent, caller).after_id == after_id
 
     def test_each_creation_has_its_own_idempotency_key(self) -> None:

@@ -23,6 +23,7 @@ from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
+from tests.support.windows import limits_of
 from tools.exchanges import Wire
 
 KEY = mint("test")
@@ -32,7 +33,7 @@ class Keys:
     """The one caller of a store, how often it was read, and a moment to act right after a read."""
 
     def __init__(self) -> None:
-        self.caller: Caller | None = Caller(1, 1, (60, 1_000))
+        self.caller: Caller | None = Caller(1, 1, limits_of(60, 1_000))
         self.reads = 0
         self.after_read: Callable[[], None] = lambda: None
 
@@ -136,7 +137,7 @@ class TestKeeping:
         await entrance.ask()
 
         def revoke() -> None:
-            entrance.keys.caller = Caller(1, 1, (60, 1_000), revoked_at_ms=1)
+            entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000), revoked_at_ms=1)
             entrance.versions.now = Versions(1, 2)
             entrance.keys.after_read = lambda: None
 
@@ -149,22 +150,22 @@ class TestKeeping:
         """401 costs the account nothing."""
         for _ in range(3):
             await entrance.ask()
-        entrance.keys.caller = Caller(1, 1, (60, 1_000), revoked_at_ms=1)
+        entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000), revoked_at_ms=1)
         entrance.versions.now = Versions(1, 2)
         with pytest.raises(Refused, match="revoked"):
             await entrance.ask()
-        entrance.keys.caller = Caller(1, 1, (60, 1_000))
+        entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000))
         assert await entrance.ask() == 56
 
     async def test_a_kept_key_past_its_end_is_read_afresh(
         self, entrance: Entrance, clock: ManualClock
     ) -> None:
         """Its refusal is never an old one: an end that was moved meanwhile is seen."""
-        entrance.keys.caller = Caller(1, 1, (60, 1_000), expires_at_ms=clock.now_ms() + 1_000)
+        entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000), expires_at_ms=clock.now_ms() + 1_000)
         for _ in range(3):
             await entrance.ask()
         clock.advance(1)
         with pytest.raises(Refused, match="expired"):
             await entrance.ask()
-        entrance.keys.caller = Caller(1, 1, (60, 1_000), expires_at_ms=clock.now_ms() + 1_000)
+        entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000), expires_at_ms=clock.now_ms() + 1_000)
         assert await entrance.ask() == 56

@@ -11,6 +11,7 @@ from petstore.core.limits.usage import DailyUsage, UsageChanges, UsageReport
 from petstore.core.moments import iso_day
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
+from tests.support.windows import limits_of
 
 
 async def days(shop: Shop, account_id: int) -> list[DailyUsage]:
@@ -106,7 +107,9 @@ class TestGetUsage:
         key, _ = await shop.open_account("a", "enterprise", 10, 20)
         await shop.ask("GET", "/v1/pets", key=key)
         for per_minute in (10, 5):
-            await shop.store.accounts.set_plan("a", Plan("enterprise", (per_minute, 20)), "cli:tests")
+            await shop.store.accounts.set_plan(
+                "a", Plan("enterprise", limits_of(per_minute, 20)), "cli:tests"
+            )
             answer = await shop.ask("GET", "/v1/usage", key=key)
             used = answer.json()["minute"]["used"]
             assert answer.json()["perMinute"] == per_minute

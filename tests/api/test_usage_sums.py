@@ -24,6 +24,7 @@ from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database
 from tests.support.service import Shop
 from tests.support.valkey import PATIENT, SteeredTime, emptied_url, steered_scripts
+from tests.support.windows import limits_of
 
 TARGETS = ("/v1/pets", "/v1/pets/1", "/v1/usage", "/v1/nowhere")
 
@@ -103,7 +104,7 @@ async def test_the_sums_agree(house: House) -> None:
     limits = {}
     for _ in range(5):
         for _ in range(chance.randrange(1, 4)):
-            plan = Plan("enterprise", (chance.randrange(5, 25), chance.randrange(20, 50)))
+            plan = Plan("enterprise", limits_of(chance.randrange(5, 25), chance.randrange(20, 50)))
             await house.store.accounts.set_plan("shop", plan, ACTOR)
             limits[house.today] = plan.limits
             for _ in range(chance.randrange(20)):

@@ -20,9 +20,10 @@ from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.windows import limits_of
 
 REX = NewPet("Rex", 1)
-CALLER = Caller(1, 1, (1, 1), plan="business")
+CALLER = Caller(1, 1, limits_of(1, 1), plan="business")
 LONG = 120.0
 QUERY = EventQuery(20, 1)
 

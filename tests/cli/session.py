@@ -20,8 +20,8 @@ from petstore.core.durations import DAY_MS
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
+from tests.support.windows import used_of
 
 PLAYED = Path(__file__).with_name("sessions.txt")
 SERVER_AT_WORK = "<!-- A server has been at work. -->"
@@ -67,7 +67,7 @@ class Shell:
         now_ms = self.clock.now_ms()
         day = now_ms // DAY_MS
         state = LimiterState(
-            {1: AccountWindows.of(now_ms, 417, day, 52_118)},
+            {1: used_of((now_ms, 417), (day, 52_118))},
             {2: BanState(level=1, banned_from_ms=now_ms, banned_until_ms=now_ms + 60_000)},
         )
         days = {(1, day): DailyUsage(day, 52_118, 1_204, 0), (1, day - 1): DailyUsage(day - 1, 61_530, 0, 77)}

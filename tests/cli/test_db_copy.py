@@ -17,7 +17,6 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import NewWebhook, Repetition, Standing, Try, mint
@@ -30,6 +29,7 @@ from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import fresh_database, run
+from tests.support.windows import used_of
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ async def fill(store: Store) -> None:
         )
     await store.counters.save(
         LimiterState(
-            {1: AccountWindows.of(60_000, 7, 20_000, 11)},
+            {1: used_of((60_000, 7), (20_000, 11))},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8)},
         ),
         UsageChanges({(1, 20_000): DailyUsage(20_000, 11, 2, 3)}, {1: 70_000}),

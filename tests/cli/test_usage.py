@@ -7,15 +7,15 @@ import pytest
 from petstore.core.durations import DAY_MS
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from tests.cli.conftest import Cli
 from tests.cli.test_keys import ban
+from tests.support.windows import used_of
 
 
 def serve(cli: Cli, *, minute: int, day: int, days: dict[int, DailyUsage] | None = None) -> None:
     """What a server writes after it has answered so many requests of account 1."""
     now_ms = cli.clock.now_ms()
-    windows = AccountWindows.of(now_ms, minute, now_ms // DAY_MS, day)
+    windows = used_of((now_ms, minute), (now_ms // DAY_MS, day))
     usage = UsageChanges({(1, number): counts for number, counts in (days or {}).items()})
     cli.with_store(lambda store: store.counters.save(LimiterState({1: windows}), usage))
 

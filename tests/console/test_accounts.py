@@ -18,6 +18,7 @@ from tests.console.conftest import assert_refused, follow
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR, written
 from tests.support.service import Shop
+from tests.support.windows import used_of
 
 
 async def add(shop: Shop, name: str = "zoo") -> int:
@@ -98,7 +99,7 @@ class TestAccount:
             (account_id, today - ago): DailyUsage(today - ago, 50 + ago, ago, 2 * ago) for ago in range(3)
         }
         await shop.store.counters.save(
-            LimiterState({account_id: AccountWindows.of(now_ms, 7, today, 52)}, {}), UsageChanges(days)
+            LimiterState({account_id: used_of((now_ms, 7), (today, 52))}, {}), UsageChanges(days)
         )
         shown = await viewer.get(f"accounts/{account_id}")
         assert "minute 60 7 53" in shown.text

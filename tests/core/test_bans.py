@@ -12,6 +12,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide, first_refusal
 from petstore.core.limits.windows import AccountWindows
 from tests.support.cases import every_case
+from tests.support.windows import limits_of
 
 START = 1_800_000_030_000
 POLICY = BanPolicy()
@@ -21,7 +22,7 @@ class Client:
     """A key that knocks at moments given in seconds after START."""
 
     def __init__(self, per_minute: int = 60, policy: BanPolicy = POLICY) -> None:
-        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, 10**9))
+        self.caller = Caller(key_id=1, account_id=1, limits=limits_of(per_minute, 10**9))
         self.used = AccountWindows()
         self.ban = BanState()
         self.policy = policy
@@ -102,7 +103,7 @@ class TestObedience:
         Callers that each wait out only a 429 of their own are no part of the promise.
         """
         used = AccountWindows()
-        callers = {key: Caller(key, 1, limits) for key in (1, 2)}
+        callers = {key: Caller(key, 1, limits_of(*limits)) for key in (1, 2)}
         bans = {1: BanState(), 2: BanState()}
         waits_until = {1: 0, 2: 0}
         now_ms = START
@@ -120,12 +121,12 @@ class TestObedience:
 def test_a_pardon_forgets_everything() -> None:
     """The next ban is as far away, and as short, as that of a key without a refusal."""
     ban = BanState(*range(1, 9))
-    apply_pardon(ban, Caller(key_id=1, account_id=1, limits=(60, 1_000), pardoned_at_ms=START))
+    apply_pardon(ban, Caller(key_id=1, account_id=1, limits=limits_of(60, 1_000), pardoned_at_ms=START))
     assert ban == BanState(pardoned_ms=START)
 
 
 def test_the_first_refusal_is_noted_but_is_no_strike() -> None:
     """With its window's reset, its time, and the pardon before it."""
-    caller = Caller(key_id=1, account_id=1, limits=(0, 1_000), pardoned_at_ms=7)
+    caller = Caller(key_id=1, account_id=1, limits=limits_of(0, 1_000), pardoned_at_ms=7)
     refused = decide(AccountWindows(), None, caller, POLICY, START)
     assert first_refusal(caller, refused) == BanState(refused.binding.reset_at, START, pardoned_ms=7)

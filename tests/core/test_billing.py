@@ -9,6 +9,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.limits.plans import FREE, PRO, Plan
 from petstore.core.limits.usage import DailyUsage
 from tests.support.cases import every_case
+from tests.support.windows import limits_of
 
 FIRST, LAST = 20_000, 20_009  # 2024-10-04 to 2024-10-13
 TO_PRO: dict[str, Any] = {"plan": "free", "perMinute": 60, "perDay": 1_000}
@@ -61,10 +62,10 @@ class TestPlans:
     def test_only_the_numbers_changed(self) -> None:
         """The journal has the members that changed; the others are as they are later."""
         changes = [change(3, {"perMinute": 5}), change(6, {"perDay": 70})]
-        rows = account(plan=Plan("enterprise", (9, 90)), changes=changes).bill(FIRST, LAST)
+        rows = account(plan=Plan("enterprise", limits_of(9, 90)), changes=changes).bill(FIRST, LAST)
         limits = [row.plan for row in rows]
         expected = [(5, 70)] * 3 + [(9, 70)] * 3 + [(9, 90)] * 4
-        assert limits == [Plan("enterprise", numbers) for numbers in expected]
+        assert limits == [Plan("enterprise", limits_of(*numbers)) for numbers in expected]
 
     def test_a_clock_that_was_set_back(self) -> None:
         """The order of the changes is the journal's; a time after that of a later change is not believed."""

@@ -18,6 +18,7 @@ from petstore.core.limits.quota import decide, view
 from petstore.core.limits.windows import AccountWindows, ceil_seconds, later_windows
 from petstore.limiter.address_limiter import AddressBucket, decide_address
 from tests.support.cases import every_case
+from tests.support.windows import limits_of, used_of
 
 # 2027-01-15 08:00:30 UTC, half way through a minute of the wall clock: windows do not follow it.
 NOON = 1_800_000_030_000
@@ -28,7 +29,7 @@ class Key:
     """One key with its records, and a clock that each call moves to a moment after NOON."""
 
     def __init__(self, per_minute: int = 60, per_day: int = 1_000, policy: BanPolicy | None = None) -> None:
-        self.caller = Caller(key_id=1, account_id=1, limits=(per_minute, per_day))
+        self.caller = Caller(key_id=1, account_id=1, limits=limits_of(per_minute, per_day))
         self.used = AccountWindows()
         self.ban = BanState()
         self.policy = policy or BanPolicy()
@@ -43,7 +44,7 @@ class Key:
 
 def offsets(decision: Decision) -> tuple[int, int]:
     """When each window resets, in seconds after NOON."""
-    minute, day = decision.windows
+    minute, *_, day = decision.windows
     return minute.reset_at - NOON // 1_000, day.reset_at - NOON // 1_000
 
 
@@ -79,8 +80,8 @@ class TestTables:
         """The last millisecond of a day and the first of the next are two windows."""
         key = Key()
         last = DAY_RESET - NOON / 1_000
-        assert key.take(last - 0.001).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET)
-        assert key.take(last).windows[1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400)
+        assert key.take(last - 0.001).windows[-1] == Window("day", 1_000, 86_400, 999, DAY_RESET)
+        assert key.take(last).windows[-1] == Window("day", 1_000, 86_400, 999, DAY_RESET + 86_400)
 
     @every_case(
         ("per_minute", "per_day", "taken", "binding"),
@@ -183,7 +184,7 @@ class TestAddressBucket:
 
 def test_a_state_takes_over_what_changed_later() -> None:
     """Absolute values: the later one replaces the earlier one, others stay."""
-    first, later = AccountWindows.of(1, 1, 1, 1), AccountWindows.of(2, 2, 2, 2)
+    first, later = used_of((1, 1), (1, 1)), used_of((2, 2), (2, 2))
     state = LimiterState({1: first, 2: first}, {1: BanState(strikes=1)})
     state.update(LimiterState({2: later}, {3: BanState(strikes=3)}))
     assert state.windows == {1: first, 2: later}

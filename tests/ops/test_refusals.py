@@ -7,17 +7,17 @@ import pytest
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.refusals import KEPT
 from petstore.ops.access_log import Addresses
 from petstore.ops.refusals import ACCOUNTS_MAX, RefusalNotes
+from tests.support.windows import limits_of, used_of
 
 PEER = ("192.0.2.77", 1)
 
 
 def refuse(notes: RefusalNotes, account: int, now_ms: int = 1_000) -> None:
-    caller = Caller(account, account, (1, 1))
-    used = AccountWindows.of(now_ms, 1, 0, 0)
+    caller = Caller(account, account, limits_of(1, 1))
+    used = used_of((now_ms, 1), (0, 0))
     decision = decide(used, None, caller, BanPolicy(), now_ms)
     assert not decision.allowed
     last = notes.of.get(account) or notes.begin(account)

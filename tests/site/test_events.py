@@ -17,13 +17,13 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from tests.storage.contract.test_journal import WALK
 from tests.support import contract
 from tests.support.journal import ACTOR
 from tests.support.service import Shop
+from tests.support.windows import used_of
 
 _SECTION = re.compile(r'<h3 id="([a-z.]+)">.*?</h3>\s*<p>(.*?)</p>\s*<pre[^>]*><code[^>]*>(.*?)</code>', re.S)
 
@@ -69,7 +69,7 @@ async def _happen(shop: Shop) -> None:
         banned_from_ms=clock.ms,
         banned_until_ms=clock.ms + 60_000,
     )
-    used = AccountWindows.of(clock.ms, 1, day, FREE.per_day)
+    used = used_of((clock.ms, 1), (day, FREE.per_day))
     await store.counters.save(LimiterState({account.id: used}, {keys[0].record.id: ban}), UsageChanges())
     webhook, _, _ = await store.webhooks.create(
         account.id, keys[0].record.id, NewWebhook("https://shop.example/hook"), "", ACTOR

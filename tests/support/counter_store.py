@@ -7,7 +7,7 @@ import copy
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.usage import UsageChanges
-from petstore.core.limits.windows import AccountWindows
+from petstore.core.limits.windows import AccountWindows, later_windows
 
 
 class MemoryCounterStore:
@@ -27,9 +27,7 @@ class MemoryCounterStore:
     async def merge(self, state: LimiterState, usage: UsageChanges) -> None:
         for account, seen in state.windows.items():
             mine = self.state.windows.setdefault(account, AccountWindows())
-            minute = max(mine.numbers()[:2], seen.numbers()[:2])
-            day = max(mine.numbers()[2:], seen.numbers()[2:])
-            self.state.windows[account] = AccountWindows.of(*minute, *day)
+            self.state.windows[account] = later_windows(mine, seen)
         for key, theirs in state.bans.items():
             ours = self.state.bans.get(key)
             order = (theirs.pardoned_ms, theirs.banned_until_ms, theirs.strikes_opened_ms)

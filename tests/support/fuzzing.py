@@ -30,6 +30,7 @@ from tests.support.clock import ManualClock
 from tests.support.postgres import fresh_database, run
 from tests.support.service import Shop, application_for
 from tests.support.valkey import emptied_url
+from tests.support.windows import limits_of
 from tools.exchanges import send as send_whole
 
 # Besides success, what a request that satisfies the document may meet: what the client has, something that is
@@ -42,7 +43,7 @@ _PLENTY = 1_000_000_000
 _BOOKMARK = re.compile(r"[0-9a-f]{12}-[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
 _URL = re.compile(r"(?i:https?)://[!-~]{1,1992}", re.ASCII)
 _SECONDS = re.compile(r"[1-9][0-9]?|1[01][0-9]|120", re.ASCII)
-_CALLER = Caller(1, 1, (_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
+_CALLER = Caller(1, 1, limits_of(_PLENTY, _PLENTY), access=Access.MANAGE)  # whose key is used
 
 
 def config(max_examples: int, *, deterministic: bool) -> SchemathesisConfig:

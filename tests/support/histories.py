@@ -17,6 +17,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.decision import Decision
 from tests.support.clock import ManualClock
+from tests.support.windows import limits_of
 
 # Small numbers, so that short histories reach every limit, ban and step of the ladder.
 POLICY = BanPolicy(
@@ -200,7 +201,7 @@ class Model:
         return Caller(
             key_id=key,
             account_id=ACCOUNT_OF_KEY[key],
-            limits=(account.per_minute, account.per_day),
+            limits=limits_of(account.per_minute, account.per_day),
             pardoned_at_ms=self.keys[key].pardoned_at,
         )
 
@@ -284,7 +285,7 @@ def _answer(
 
 def as_answer(decision: Decision) -> dict[str, object]:
     """A Decision in the model's words."""
-    minute, day = decision.windows
+    minute, *_, day = decision.windows
     assert (minute.name, minute.seconds, day.name, day.seconds) == ("minute", 60, "day", 86_400)
     return {
         "allowed": decision.allowed,

@@ -25,6 +25,7 @@ from tests.support.clock import ManualClock
 from tests.support.counter_store import MemoryCounterStore
 from tests.support.report import Report
 from tests.support.valkey import PATIENT, Client, FailOnOutage, SteeredTime, steered_scripts
+from tests.support.windows import limits_of
 
 CONCURRENCY = 16
 _ROOT = Path(__file__).resolve().parents[2]
@@ -167,7 +168,7 @@ async def work(url: str, number: int) -> None:
     while order := await loop.run_in_executor(None, sys.stdin.readline):
         times, per_minute, per_day = map(int, order.split())
         left = iter(range(times))
-        caller = Caller(number, 1, (per_minute, per_day))
+        caller = Caller(number, 1, limits_of(per_minute, per_day))
 
         async def ask(left: object = left, caller: Caller = caller) -> None:
             for _ in left:  # type: ignore[attr-defined]
@@ -176,7 +177,7 @@ async def work(url: str, number: int) -> None:
                 except LimiterUnavailable:
                     continue
                 assert decision is not None
-                minute, day = decision.windows
+                minute, *_, day = decision.windows
                 told = f"{minute.reset_at} {minute.remaining} {day.reset_at} {day.remaining}"
                 os.write(1, f"{told if decision.allowed else 'refused'}\n".encode())
 

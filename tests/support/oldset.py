@@ -18,6 +18,7 @@ from tests.support.report import Report
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import until
+from tests.support.windows import limits_of
 
 _PROCESSES = 3
 _STEPS = 14
@@ -35,7 +36,7 @@ class Round:
         self._replicas = Replicas(server.url, ManualClock(), steered=False)
         self._processes: list[Replica] = []
         self._limit = self._random.randint(40, 400)
-        self._caller = Caller(1, 1, (_A_MINUTE, self._limit))
+        self._caller = Caller(1, 1, limits_of(_A_MINUTE, self._limit))
         self._admitted = self._lost = 0
         self._counted = 0  # in Valkey, as the last answer told
         self._banned_until = 0
@@ -63,7 +64,7 @@ class Round:
     async def _take(self, process: Replica, times: int) -> None:
         for decision in await asyncio.gather(*(process.take(self._caller) for _ in range(times))):
             self._admitted += decision.allowed
-            self._counted = self._limit - decision.windows[1].remaining
+            self._counted = self._limit - decision.windows[-1].remaining
 
     async def _burst(self) -> None:
         """Some requests; mostly the flusher comes round before the next step."""
@@ -115,7 +116,7 @@ class Round:
     async def _ban(self) -> None:
         """The other account's key is banned, and the counter store hears of it."""
         process = self._random.choice(self._processes)
-        while not (decision := await process.take(Caller(2, 2, (1, 1_000)))).banned:
+        while not (decision := await process.take(Caller(2, 2, limits_of(1, 1_000)))).banned:
             pass
         self._banned_until = decision.binding.reset_at
         await self._flush(process)
@@ -124,7 +125,7 @@ class Round:
         """It ends when it was said to end, whoever is asked."""
         if not self._banned_until:
             return
-        decision = await self._random.choice(self._processes).take(Caller(2, 2, (1, 1_000)))
+        decision = await self._random.choice(self._processes).take(Caller(2, 2, limits_of(1, 1_000)))
         self._report.counts["bans looked up again"] += 1
         is_over = decision.now_ms >= self._banned_until * 1_000
         if not is_over and not (decision.banned and decision.binding.reset_at == self._banned_until):

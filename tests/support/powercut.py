@@ -21,13 +21,13 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.store import SqliteStore
 from tests.support.clock import ManualClock
 from tests.support.disk import Operation, mounted_disk
 from tests.support.journal import ACTOR
+from tests.support.windows import used_of
 
 SECTOR = 512
 STRATEGIES = ("nothing", "everything", "some writes", "some sectors", "a torn last write")
@@ -81,7 +81,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
         if rng.random() < 0.1:
             await store.pets.change(rng.randint(1, number), PetChange(status=PetStatus.AVAILABLE), "cut")
         if rng.random() < 0.1:
-            state = LimiterState({1: AccountWindows.of(1, number, 1, number)}, {})
+            state = LimiterState({1: used_of((1, number), (1, number))}, {})
             await store.counters.save(state, UsageChanges({(1, 1): DailyUsage(1, 1)}, {1: number}))
         if rng.random() < 0.05:
             await store.keys.issue("shop", "test", ACTOR)

@@ -21,6 +21,7 @@ from tests.support.backends import LIMITERS, LimiterBackend, make_file
 from tests.support.clock import ManualClock
 from tests.support.histories import ACCOUNT_OF_KEY, POLICY, Event, Restart, compare, histories, telling
 from tests.support.journal import ACTOR
+from tests.support.windows import limits_of
 
 
 @asynccontextmanager
@@ -100,6 +101,6 @@ def test_a_look_says_what_is_left_and_takes_nothing(
 
 async def test_parallel_requests_are_admitted_to_the_limit_exactly(limiter: LimiterBackend) -> None:
     """I7: 200 at once, 60 pass, each with a Remaining of its own."""
-    decisions = await asyncio.gather(*(limiter.take(Caller(1, 1, (60, 1_000))) for _ in range(200)))
+    decisions = await asyncio.gather(*(limiter.take(Caller(1, 1, limits_of(60, 1_000))) for _ in range(200)))
     left = [decision.windows[0].remaining for decision in decisions if decision.allowed]
     assert sorted(left) == list(range(60))

@@ -7,15 +7,15 @@ import pytest
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Versions
 from petstore.limiter import address_limiter
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.limiter.memory import MemoryLimiter
 from tests.support.clock import ManualClock
 from tests.support.versions import SteeredVersions
+from tests.support.windows import limits_of, used_of
 
-FREE = Caller(1, 1, (60, 1_000))
+FREE = Caller(1, 1, limits_of(60, 1_000))
 
 
 class TestDrain:
@@ -47,7 +47,7 @@ class TestForgetting:
 
     async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
         """A window after its day, a standing a day after it would have been forgiven; not before."""
-        windows = {1: AccountWindows.of(clock.now_ms(), 5, clock.now_ms() // 86_400_000, 5)}
+        windows = {1: used_of((clock.now_ms(), 5), (clock.now_ms() // 86_400_000, 5))}
         bans = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
         limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, bans))
         limiter.drain()
@@ -137,7 +137,7 @@ class TestVersions:
         """Admitted, refused, banned."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
-        caller = Caller(1, 1, (1, 10))
+        caller = Caller(1, 1, limits_of(1, 10))
         for milliseconds in (0, 0, 1, 1, 1):
             clock.ms += milliseconds
             decision = await limiter.take(caller)

@@ -31,12 +31,13 @@ from tests.support.report import Report
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until, wait_for
+from tests.support.windows import limits_of, used_of
 from tools.servers.ports import free_port
 
-CALLER = Caller(1, 1, (500, 500))
+CALLER = Caller(1, 1, limits_of(500, 500))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
-ONE_A_MINUTE = Caller(1, 1, (1, 1_000))
-ANOTHER = Caller(9, 9, (100, 1_000))
+ONE_A_MINUTE = Caller(1, 1, limits_of(1, 1_000))
+ANOTHER = Caller(9, 9, limits_of(100, 1_000))
 
 
 @pytest.fixture
@@ -147,11 +148,11 @@ class TestASnapshot:
         day = (await replica.take(CALLER)).now_ms // DAY_MS
         replica.limiter.drain()
         replica.limiter.saved()  # so that it forgets what it saw
-        stored = AccountWindows.of(1_000, 400, day, stored_of_day)
+        stored = used_of((1_000, 400), (day, stored_of_day))
         await replicas.counters.merge(LimiterState({1: stored}), UsageChanges())
         await restart(server, replica)
         decision = await replica.take(CALLER)
-        assert [window.remaining for window in decision.windows] == [500 - 21, 500 - used_of_day]
+        assert [decision.remaining[0], decision.remaining[-1]] == [500 - 21, 500 - used_of_day]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +260,7 @@ class TestManyAccounts:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
         for round_ in (1, 2):
-            callers = [Caller(number, number, (10, 10)) for number in range(1, 301)]
+            callers = [Caller(number, number, limits_of(10, 10)) for number in range(1, 301)]
             decisions = await asyncio.gather(*(replica.take(caller) for caller in callers))
             assert {decision.windows[0].remaining for decision in decisions} == {10 - round_}
             server.client("FLUSHALL")
@@ -279,7 +280,7 @@ class TestManyAccounts:
 
         replicas.counters.load_for = hang  # type: ignore[assignment,method-assign]
         replica = await replicas.open()
-        tasks = [asyncio.create_task(replica.take(Caller(n, n, (10, 10)))) for n in range(1, 101)]
+        tasks = [asyncio.create_task(replica.take(Caller(n, n, limits_of(10, 10)))) for n in range(1, 101)]
         await until(lambda: sum(task.done() for task in tasks) >= 84)
         never.set()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
@@ -421,7 +422,7 @@ class TestTheEpoch:
         replicas.counters.load_for = slow  # type: ignore[assignment,method-assign]
         waiting = asyncio.create_task(replica.take(CALLER))
         await asked.wait()
-        used = AccountWindows.of(0, 0, int(server.client("TIME")[0]) * 1_000 // DAY_MS, 500)
+        used = used_of((0, 0), (int(server.client("TIME")[0]) * 1_000 // DAY_MS, 500))
         await replicas.counters.merge(LimiterState({1: used}), UsageChanges())
         server.client("FLUSHALL")
         go_on.set()

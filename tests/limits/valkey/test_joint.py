@@ -22,8 +22,9 @@ from petstore.limiter.valkey.joint import _KEYS_MAX
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url
+from tests.support.windows import limits_of
 
-CALLER = Caller(1, 1, (60, 1_000))
+CALLER = Caller(1, 1, limits_of(60, 1_000))
 POLICY = BanPolicy(minimum_rejections=3, grace_ms=500, durations_ms=(2_000, 5_000))
 
 
@@ -49,7 +50,7 @@ def test_they_are_decided_as_one_after_another(clock: ManualClock, turns: list[t
     """Admissions, refusals, bans and their first refusals, each with all that it says."""
 
     async def run() -> None:
-        caller, used, ban = Caller(1, 1, (7, 30)), AccountWindows(), BanState()
+        caller, used, ban = Caller(1, 1, limits_of(7, 30)), AccountWindows(), BanState()
         async with Replicas(emptied_url(), clock, steered=True) as replicas:
             replica = await replicas.open(policy=POLICY)
             await replica.take(caller)
@@ -82,7 +83,7 @@ class TestOneCall:
 
     async def test_a_call_is_for_so_many_keys(self, replica: Replica) -> None:
         """Valkey answers no other process meanwhile."""
-        callers = [Caller(number, number, (60, 1_000)) for number in range(1, 2 * _KEYS_MAX + 2)]
+        callers = [Caller(number, number, limits_of(60, 1_000)) for number in range(1, 2 * _KEYS_MAX + 2)]
         for caller in callers:
             version = await known(replica, caller)
         before = replica.watch.round_trips
@@ -101,7 +102,10 @@ class TestOneCall:
     async def test_other_limits_of_the_same_key_are_not_shared(self, replica: Replica) -> None:
         """The caller was read anew meanwhile."""
         version = await known(replica)
-        asked = [replica.together(caller, version, 1) for caller in (CALLER, replace(CALLER, limits=(9, 9)))]
+        asked = [
+            replica.together(caller, version, 1)
+            for caller in (CALLER, replace(CALLER, limits=limits_of(9, 9)))
+        ]
         first, second = await asyncio.gather(*asked)
         assert (left(first), second) == ([58], [None])
 

@@ -13,8 +13,9 @@ from petstore.core.limits.windows import AccountWindows
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client
+from tests.support.windows import limits_of, used_of
 
-FREE = Caller(1, 1, (60, 1_000))
+FREE = Caller(1, 1, limits_of(60, 1_000))
 BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
 
 
@@ -26,7 +27,7 @@ def empty(replicas: Replicas) -> None:
 
 
 def left(decision: Decision) -> list[int]:
-    return [window.remaining for window in decision.windows]
+    return [decision.remaining[0], decision.remaining[-1]]
 
 
 async def ban(replica: Replica, clock: ManualClock, caller: Caller) -> Decision:
@@ -56,11 +57,11 @@ class TestRecovery:
         """The flusher has taken it, and the counter store does not have it yet: windows and bans."""
         replica = await replicas.open(policy=BUSY)
         await replica.use_up(FREE, 20)
-        banned = await ban(replica, clock, Caller(2, 2, (1, 1_000)))
+        banned = await ban(replica, clock, Caller(2, 2, limits_of(1, 1_000)))
         replica.limiter.drain()
         empty(replicas)
         assert left(await replica.take(FREE)) == [39, 979]
-        again = await replica.take(Caller(2, 2, (1, 1_000)))
+        again = await replica.take(Caller(2, 2, limits_of(1, 1_000)))
         assert again.banned
         assert again.binding.reset_at == banned.binding.reset_at
 
@@ -86,7 +87,7 @@ class TestRecovery:
     async def test_a_ban_survives_an_emptied_server(self, replicas: Replicas, clock: ManualClock) -> None:
         """Through the store, and before it is there through the process that saw it; the ladder goes on."""
         replica = await replicas.open(policy=BUSY)
-        caller = Caller(1, 1, (1, 1_000))
+        caller = Caller(1, 1, limits_of(1, 1_000))
         first = await ban(replica, clock, caller)
         empty(replicas)
         assert (await replica.take(caller)).binding.reset_at == first.binding.reset_at
@@ -110,10 +111,10 @@ async def test_windows_of_what_passed_and_bans(replicas: Replicas, clock: Manual
     """The counter store gets absolute values, as the last replies had them. A refusal changes no window;
     strikes are not worth a row."""
     replica = await replicas.open(policy=BUSY)
-    caller = Caller(1, 1, (1, 1_000), pardoned_at_ms=77)
+    caller = Caller(1, 1, limits_of(1, 1_000), pardoned_at_ms=77)
     await replica.take(caller)
     opened, day = clock.now_ms(), clock.now_ms() // 86_400_000
-    assert replica.limiter.drain() == LimiterState({1: AccountWindows.of(opened, 1, day, 1)})
+    assert replica.limiter.drain() == LimiterState({1: used_of((opened, 1), (day, 1))})
     assert replica.limiter.drain() == LimiterState()
     await replica.take(caller)
     assert replica.limiter.drain() == LimiterState()
@@ -129,7 +130,7 @@ async def test_every_record_has_an_end(replicas: Replicas, clock: ManualClock) -
     a day."""
     replica = await replicas.open(policy=BUSY)
     await replica.take(FREE)
-    await ban(replica, clock, Caller(2, 2, (1, 1_000)))
+    await ban(replica, clock, Caller(2, 2, limits_of(1, 1_000)))
     client = Client(replicas.url)
     day_ms = 86_400_000
     ends = {

@@ -34,9 +34,10 @@ from tests.support.proxy import open_proxy
 from tests.support.shared import Replica, Replicas, Watch
 from tests.support.valkey import ValkeyServer
 from tests.support.waiting import pause, until
+from tests.support.windows import limits_of, used_of
 
 PROCESSES = 4
-CALLER, ANOTHER = Caller(1, 1, (100, 1_000)), Caller(2, 2, (100, 1_000))
+CALLER, ANOTHER = Caller(1, 1, limits_of(100, 1_000)), Caller(2, 2, limits_of(100, 1_000))
 SHARE = 25
 NO_BANS = BanPolicy(minimum_rejections=10**9)
 
@@ -104,7 +105,7 @@ async def replicas(server: ValkeyServer, clock: NowClock) -> AsyncIterator[Repli
 
 
 def limits(decision: Decision) -> list[int]:
-    return [window.limit for window in decision.windows]
+    return [decision.limits[0], decision.limits[-1]]
 
 
 async def admitted(replica: Replica, caller: Caller, times: int) -> int:
@@ -115,7 +116,7 @@ async def admitted(replica: Replica, caller: Caller, times: int) -> int:
 
 async def lost(replica: Replica) -> None:
     """Until a request has met the fault."""
-    await replica.take(Caller(9, 9, (100, 1_000)))
+    await replica.take(Caller(9, 9, limits_of(100, 1_000)))
     await until(lambda: bool(replica.watch.reasons))
 
 
@@ -155,7 +156,7 @@ async def test_no_request_fails_and_the_share_decides(
     for used in (10 + 15 + 1, 10 + 15 + 2):
         after = await replica.take(ANOTHER)
         assert limits(after) == [100, 1_000]
-        assert [window.remaining for window in after.windows] == [100 - used, 1_000 - used]
+        assert [after.remaining[0], after.remaining[-1]] == [100 - used, 1_000 - used]
         assert after.versions != NO_VERSIONS
 
 
@@ -167,7 +168,7 @@ class TestTheBound:
         self, server: ValkeyServer, replicas: Replicas, per_minute: int, share: int
     ) -> None:
         """All that was left is used up, then all four processes lose Valkey: each admits its share."""
-        caller = Caller(1, 1, (per_minute, 1_000))
+        caller = Caller(1, 1, limits_of(per_minute, 1_000))
         opened = [await replicas.open(PROCESSES, policy=NO_BANS) for _ in range(PROCESSES)]
         together = sum([await admitted(replica, caller, per_minute) for replica in opened])
         assert together == per_minute
@@ -183,7 +184,7 @@ class TestTheBound:
         self, server: ValkeyServer, clock: NowClock, processes: int
     ) -> None:
         """Also where the first one began before that window did: at most twice the limit in all."""
-        free, last = Caller(1, 1, (60, 1_000)), 0.0
+        free, last = Caller(1, 1, limits_of(60, 1_000)), 0.0
 
         def move_to(seconds: float) -> None:
             nonlocal last
@@ -236,10 +237,10 @@ class TestTheBound:
                 if number == 40:
                     clock.ms -= back_ms
                     passed = []
-                decision = fallback.take(Caller(1, 1, (9, 1_000_000)))
+                decision = fallback.take(Caller(1, 1, limits_of(9, 1_000_000)))
                 if not decision.allowed:
                     clock.ms += decision.retry_after_seconds * 1_000
-                    decision = fallback.take(Caller(1, 1, (9, 1_000_000)))
+                    decision = fallback.take(Caller(1, 1, limits_of(9, 1_000_000)))
                 assert decision.allowed
                 passed.append(clock.ms // 1_000)
                 assert sum(second > passed[-1] - 60 for second in passed) <= limit
@@ -263,7 +264,7 @@ class TestTheBound:
         fallback.take(CALLER)
         fallback.restore_pending(1, pending)
         opened_ms = opened_ms if together > 1 else clock.ms
-        restored = AccountWindows.of(opened_ms, together, clock.ms // DAY_MS, together)
+        restored = used_of((opened_ms, together), (clock.ms // DAY_MS, together))
         assert fallback.pending.pop(1, None) == restored
         assert 1 not in fallback.pending
 
@@ -338,7 +339,7 @@ class TestTheBound:
         async with broken(FEW, server, replica):
             assert (await replica.take(CALLER)).allowed
         after = await replica.take(CALLER)
-        assert after.windows[1].remaining == 1_000 - 5 - 7 - 1 - 1
+        assert after.windows[-1].remaining == 1_000 - 5 - 7 - 1 - 1
 
 
 class TestNoOutage:
@@ -364,7 +365,7 @@ class TestNoOutage:
         async with broken(FEW, server, replica):
             assert await admitted(replica, CALLER, 5) == 5
         server.client("FLUSHALL")
-        assert (await replica.take(CALLER)).windows[1].remaining == 1_000 - 5 - 1
+        assert (await replica.take(CALLER)).windows[-1].remaining == 1_000 - 5 - 1
         assert len(replica.watch.reasons) == 1
 
 

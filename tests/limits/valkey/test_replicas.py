@@ -265,7 +265,7 @@ class TestKeys:
         ended = True
         await asyncio.gather(*callers)
         answer = await pair.one.ask("GET", "/v1/pets", key=secret)
-        assert int(answer.headers["ratelimit"].split("r=")[2].split(";")[0]) == 10**7 - passed - 1
+        assert int(answer.headers["ratelimit"].split("r=")[-1].split(";")[0]) == 10**7 - passed - 1
 
     async def test_failed_authentications_of_an_address_are_shared_out(self, pair: Pair) -> None:
         """Each of the two counts by itself, so each grants half of the 600 a minute."""

@@ -15,8 +15,9 @@ from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer
 from tests.support.waiting import until
+from tests.support.windows import limits_of
 
-CALLER = Caller(1, 1, (100_000, 1_000_000))
+CALLER = Caller(1, 1, limits_of(100_000, 1_000_000))
 WRITER_SECONDS = 10
 
 

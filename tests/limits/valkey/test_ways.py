@@ -16,8 +16,9 @@ from tests.support.clock import ManualClock
 from tests.support.proxy import Proxy, open_proxy
 from tests.support.shared import Replicas, Watch
 from tests.support.valkey import ValkeyServer
+from tests.support.windows import limits_of
 
-CALLER = Caller(1, 1, (100, 1_000))
+CALLER = Caller(1, 1, limits_of(100, 1_000))
 
 
 @pytest.fixture(scope="module")

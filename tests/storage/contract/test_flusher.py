@@ -26,6 +26,7 @@ from tests.support.disk import mounted_disk
 from tests.support.service import open_shop
 from tests.support.versions import SteeredVersions
 from tests.support.waiting import until
+from tests.support.windows import limits_of
 
 
 class CounterStore:
@@ -72,7 +73,7 @@ class Counting:
 
     async def request(self) -> None:
         """One request of key 1, account 1."""
-        decision = await self.limiter.take(Caller(1, 1, (60, 1_000)))
+        decision = await self.limiter.take(Caller(1, 1, limits_of(60, 1_000)))
         assert decision is not None
         self.meter.count(1, 1, decision.now_ms, allowed=decision.allowed, deprecated=False)
 

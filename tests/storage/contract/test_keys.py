@@ -21,6 +21,7 @@ from tests.support.backends import SharedData
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, entries
+from tests.support.windows import limits_of
 
 
 async def caller_of(store: Store, secret: str) -> Caller:
@@ -73,7 +74,7 @@ class TestIssue:
             1, 1, "till", f"pets_live_…{issued.secret[-4:]}", clock.now_ms(), clock.now_ms() + 5
         )
         assert await caller_of(store, issued.secret) == Caller(
-            1, 1, (60, 1_000), clock.now_ms() + 5, account="shop", plan="free"
+            1, 1, limits_of(60, 1_000), clock.now_ms() + 5, account="shop", plan="free"
         )
         found = await store.keys.by_digest(digest(issued.secret.encode()))
         assert found == await store.keys.get(1) == issued.record

@@ -13,7 +13,6 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.limits.usage import DailyUsage, DeprecatedCalls, DeprecatedUse, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.totals import NAMED_MAX, NearLimit, Sales, Totals, weeks_at
@@ -21,6 +20,7 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+from tests.support.windows import limits_of, used_of
 
 _UTC, _NEW_YORK = ZoneInfo("UTC"), ZoneInfo("America/New_York")
 
@@ -126,16 +126,16 @@ async def test_usage_of_today_and_who_calls_the_deprecated_operation(
 async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:
     """From nine tenths of today's limit on, the fullest first, a few; no closed one, nobody of yesterday."""
     await add_accounts(store, NAMED_MAX + 5)
-    await store.accounts.add("tiny", Plan("enterprise", (1, 1)), ACTOR)
+    await store.accounts.add("tiny", Plan("enterprise", limits_of(1, 1)), ACTOR)
     await store.accounts.close("a4", ACTOR)
     today = clock.now_ms() // DAY_MS
     used = {1: 899, 2: 900, 3: 1_000, 4: 1_000, 5: 1_000, NAMED_MAX + 6: 0}
-    windows = {account: AccountWindows.of(0, 0, today, count) for account, count in used.items()}
-    windows[5] = AccountWindows.of(0, 0, today - 1, 1_000)
+    windows = {account: used_of((0, 0), (today, count)) for account, count in used.items()}
+    windows[5] = used_of((0, 0), (today - 1, 1_000))
     await store.counters.save(LimiterState(windows), UsageChanges())
     counted = await store.totals.count(clock.now_ms(), _UTC)
     assert counted.near_limit == [NearLimit(3, "a3", 1_000, 1_000), NearLimit(2, "a2", 900, 1_000)]
-    full = {number: AccountWindows.of(0, 0, today, 1_000) for number in range(1, NAMED_MAX + 6)}
+    full = {number: used_of((0, 0), (today, 1_000)) for number in range(1, NAMED_MAX + 6)}
     await store.counters.save(LimiterState(full), UsageChanges())
     counted = await store.totals.count(clock.now_ms(), _UTC)
     assert [use.id for use in counted.near_limit] == [1, 2, 3, 5, 6, 7]

@@ -21,6 +21,7 @@ from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
+from tests.support.windows import used_of
 
 
 @pytest.fixture
@@ -43,22 +44,20 @@ class TestCounters:
         """Every number, over a restart; what is saved later replaces it."""
         now_ms, day = clock.now_ms(), clock.now_ms() // DAY_MS
         state = LimiterState(
-            {1: AccountWindows.of(now_ms, 3, day, 30), 2: AccountWindows.of(now_ms - 5, 60, day, 1_000)},
+            {1: used_of((now_ms, 3), (day, 30)), 2: used_of((now_ms - 5, 60), (day, 1_000))},
             {1: BanState(1, 2, 3, 4, 5, 6, 7, 8), 4: BanState(banned_until_ms=now_ms + 1)},
         )
         await store.counters.save(state, UsageChanges())
-        await store.counters.save(
-            LimiterState({1: AccountWindows.of(now_ms, 4, day, 31)}, {}), UsageChanges()
-        )
+        await store.counters.save(LimiterState({1: used_of((now_ms, 4), (day, 31))}, {}), UsageChanges())
         await store.close()
-        state.windows[1] = AccountWindows.of(now_ms, 4, day, 31)
+        state.windows[1] = used_of((now_ms, 4), (day, 31))
         assert await backend.open().counters.load(now_ms) == state
 
     async def test_windows_older_than_yesterday_do_not_matter(self, store: Store, clock: ManualClock) -> None:
         """A day back, and any day ahead: the clock may be set while the service is down."""
         today = clock.now_ms() // DAY_MS
         kept = {1: today, 2: today - 1, 3: today + 1, 4: today + 400}
-        used = {n: AccountWindows.of(clock.now_ms(), 1, day, 1) for n, day in (kept | {5: today - 2}).items()}
+        used = {n: used_of((clock.now_ms(), 1), (day, 1)) for n, day in (kept | {5: today - 2}).items()}
         await store.counters.save(LimiterState(used, {}), UsageChanges())
         assert (await store.counters.load(clock.now_ms())).windows == {n: used[n] for n in kept}
 

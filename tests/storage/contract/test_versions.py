@@ -16,7 +16,6 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.versions import Versions
 from petstore.http.exchange import Exchange
@@ -29,6 +28,7 @@ from tests.support.backends import SharedData, execute_in_file
 from tests.support.cases import every_case
 from tests.support.journal import ACTOR
 from tests.support.waiting import until
+from tests.support.windows import used_of
 
 
 async def turn() -> None:
@@ -111,7 +111,7 @@ class TestWhatMoves:
         """A batch is written every second: what is kept survives it where versions are exact."""
         store = watched.store
         await watched.begin()
-        state = LimiterState({1: AccountWindows.of(1, 1, 1, 1)}, {1: BanState(strikes=1)})
+        state = LimiterState({1: used_of((1, 1), (1, 1))}, {1: BanState(strikes=1)})
         await store.counters.save(state, UsageChanges({(1, 7): DailyUsage(7, 1)}, {1: 5}))
         await store.purge(10**15)
         await watched.check()

@@ -21,6 +21,7 @@ from petstore.storage.postgres.store import PostgresStore
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 from tests.support.postgres import run
+from tests.support.windows import used_of
 
 DAY = ManualClock().now_ms() // DAY_MS
 NOW_MS = ManualClock().now_ms()
@@ -55,9 +56,9 @@ class TestWindows:
 
     async def test_what_one_process_alone_writes_is_kept_as_it_is(self, store: PostgresStore) -> None:
         """`save` is for a clock that may have been set back: there the last word stands."""
-        await store.counters.save(LimiterState({1: AccountWindows.of(9_000, 9, DAY, 9)}), UsageChanges())
-        await store.counters.save(LimiterState({1: AccountWindows.of(1_000, 1, DAY - 1, 1)}), UsageChanges())
-        assert (await store.counters.load_for(NOW_MS, 1, 1))[0] == AccountWindows.of(1_000, 1, DAY - 1, 1)
+        await store.counters.save(LimiterState({1: used_of((9_000, 9), (DAY, 9))}), UsageChanges())
+        await store.counters.save(LimiterState({1: used_of((1_000, 1), (DAY - 1, 1))}), UsageChanges())
+        assert (await store.counters.load_for(NOW_MS, 1, 1))[0] == used_of((1_000, 1), (DAY - 1, 1))
 
     @given(
         seen=st.lists(
@@ -72,7 +73,7 @@ class TestWindows:
             max_size=5,
         )
     )
-    @example(seen=[AccountWindows.of(1_000, 9, DAY, 9), AccountWindows.of(61_000, 2, DAY - 1, 900)])
+    @example(seen=[used_of((1_000, 9), (DAY, 9)), used_of((61_000, 2), (DAY - 1, 900))])
     @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     async def test_any_order_leads_to_the_same(
         self, store: PostgresStore, seen: list[AccountWindows]
@@ -116,11 +117,11 @@ class TestAClockThatWasAhead:
         """Both, by themselves; while the clock is still ahead the later one of the future stands."""
         now_ms = clock.now_ms()
         day = now_ms // DAY_MS
-        ahead = AccountWindows.of(now_ms + self.AHEAD_MS, 5, day + 2, 50)
+        ahead = used_of((now_ms + self.AHEAD_MS, 5), (day + 2, 50))
         later = AccountWindows.of(now_ms + 2 * self.AHEAD_MS, 1, day + 2, 51)
         assert await merge_windows(store, ahead, later) == later
         assert await merge_windows(store, ahead) == later
-        right = AccountWindows.of(now_ms, 6, day, 60)
+        right = used_of((now_ms, 6), (day, 60))
         assert await merge_windows(store, right) == right
         assert await merge_windows(store, later) == right
 
@@ -155,13 +156,13 @@ class TestRecall:
         self, store: PostgresStore, age_days: int, kept: bool
     ) -> None:
         """As at a start; the key's standing is told all the same."""
-        used, ban = AccountWindows.of(1, 2, DAY - age_days, 3), BanState(level=1, banned_until_ms=9)
+        used, ban = used_of((1, 2), (DAY - age_days, 3)), BanState(level=1, banned_until_ms=9)
         await store.counters.merge(LimiterState({1: used}, {1: ban}), UsageChanges())
         assert await store.counters.load_for(NOW_MS, 1, 1) == (used if kept else None, ban)
 
     async def test_a_batch_is_one_statement(self, database: str, store: PostgresStore) -> None:
         """A large one, too: one commit for a thousand accounts."""
         commits = "SELECT count(*) FROM account_windows GROUP BY xmin"
-        windows = {n: AccountWindows.of(1, 1, DAY, 1) for n in range(1, 1_001)}
+        windows = {n: used_of((1, 1), (DAY, 1)) for n in range(1, 1_001)}
         await store.counters.merge(LimiterState(windows), UsageChanges())
         assert run(database, commits) == [(1_000,)]

@@ -16,7 +16,6 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.limits.windows import AccountWindows
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
 from petstore.storage.backend import backend_for
@@ -29,6 +28,7 @@ from petstore.storage.store import Store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, written
 from tests.support.postgres import configure, run, shared_url
+from tests.support.windows import used_of
 
 REX = NewPet("Rex", 1)
 Open = Callable[..., Store]
@@ -107,7 +107,7 @@ class TestCollisions:
 
         def batch(turn: int) -> tuple[LimiterState, UsageChanges]:
             ids = list(range(1, 60))[:: 1 if turn % 2 else -1]
-            windows = {n: AccountWindows.of(turn, turn, 7, turn) for n in ids}
+            windows = {n: used_of((turn, turn), (7, turn)) for n in ids}
             usage = UsageChanges({(n, 7): DailyUsage(7, 1) for n in ids}, dict.fromkeys(ids, turn))
             return LimiterState(windows, {n: BanState(strikes=turn) for n in ids}), usage
 
