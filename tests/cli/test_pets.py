@@ -12,7 +12,8 @@ import click
 import pytest
 
 from petstore.cli.main import petstore
-from petstore.core.pets import TRANSITIONS, PetStatus
+from petstore.core.fields import Field
+from petstore.core.pets import FIELDS, TRANSITIONS, PetStatus
 from tests.cli.conftest import Cli
 
 
@@ -66,10 +67,18 @@ class TestSet:
         priced = animals.json("pets", "set", "2", "--price", "0.5", "--note", "Shy.\r\nBites.")
         assert priced == {**changed, "price": "0.50", "note": "Shy.\nBites."}
         assert animals.ok("pets", "show", "2").endswith("pending  price 0.50  note Shy.\\nBites.\n")
-        assert animals.json("pets", "set", "2", "--price", "", "--note", "") == changed
         assert "expected an amount such as 12.50" in animals.refused(2, "pets", "set", "2", "--price", "-1")
         added = animals.json("pets", "add", "Tom", "--category", "1", "--price", "7", "--note", "New")
         assert (added["price"], added["note"]) == ("7.00", "New")
+
+    @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+    def test_sets_and_clears_each_field(self, animals: Cli, field: Field) -> None:
+        """Each field of FIELDS has an option, and one that may be null has none after an empty text."""
+        text = "sold" if field.is_choice else "7.00" if field.is_amount else "7"
+        option = "--" + field.name.removesuffix("_id")
+        assert str(animals.json("pets", "set", "1", option, text)[field.member]) == text
+        if field.takes_null:
+            assert animals.json("pets", "set", "1", option, "")[field.member] is None
 
     def test_help_shows_the_table_of_transitions(self) -> None:
         """What the help says is what the core does."""

@@ -24,8 +24,8 @@ async def test_staff_edit_it_and_the_interface_does_not_show_it(shop: Shop) -> N
     assert (await shop.post({"name": "Mia", "categoryId": 1, "colour": "x"})).code == "invalid_body"
 
 
-def test_lists_have_it(tmp_path: Path) -> None:
-    """A list with a column for it is imported; exports and listings show it."""
+def test_lists_and_commands_have_it(tmp_path: Path) -> None:
+    """A list with a column for it is imported; exports and listings show it. A command sets and clears it."""
     cli = Cli(tmp_path, ManualClock())
     cli.ok("db", "migrate")
     file = tmp_path / "stock.csv"
@@ -34,3 +34,5 @@ def test_lists_have_it(tmp_path: Path) -> None:
     assert [pet["colour"] for pet in cli.json("pets", "list")] == ["Red"]
     [row] = csv.DictReader(io.StringIO(cli.ok("pets", "export")))
     assert row["colour"] == "Red"
+    assert cli.ok("pets", "set", "1", "--colour", "Blue").endswith("colour Blue\n")
+    assert cli.json("pets", "set", "1", "--colour", "")["colour"] is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,18 +11,11 @@ from msgspec.structs import asdict, replace
 from petstore.cli.context import Session, read_store, with_store
 from petstore.cli.groups import command
 from petstore.cli.output import write_record
-from petstore.cli.types import ACCOUNT, clearable, options
+from petstore.cli.types import ACCOUNT, field_option, options
 from petstore.core.customers import FIELDS, Customer
-from petstore.core.fields import Field, lines_of
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
-
-
-def _option(field: Field) -> Callable[[Any], Any]:
-    assert field.text is not None
-    callback = clearable(field.text.fault, lambda text: lines_of(text).strip())
-    return click.option(f"--{field.name}", callback=callback, metavar="TEXT", help="Empty: unknown.")
 
 
 @command(
@@ -33,14 +25,14 @@ def _option(field: Field) -> Callable[[Any], Any]:
     'petstore accounts customer shop --remark ""',
 )
 @click.argument("account", type=ACCOUNT)
-@options(*map(_option, FIELDS))
+@options(*[field_option(field, empty="unknown") for field in FIELDS])
 def customer_command(session: Session, /, account: str, as_json: bool, **given: Any) -> None:
     """Show or change the person of an account.
 
     Without an option it shows what staff know. The service sends nothing to --email: `accounts contacts` is
     for that. The journal says what was changed, and not to what. `accounts close` deletes it.
     """
-    changes = {name: value for name, value in given.items() if value is not UNSET}
+    changes = {name: value and value.strip() for name, value in given.items() if value is not UNSET}
 
     async def work(store: Store) -> Customer:
         found = await store.accounts.find(account)

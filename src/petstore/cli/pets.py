@@ -15,13 +15,14 @@ from petstore.cli.types import (
     ID,
     INT64,
     PET_STATUS,
-    Given,
     checked_name,
+    field_option,
     limit_option,
-    read_price,
-    read_remark,
+    option_name,
+    options,
 )
 from petstore.core.pets import (
+    FIELDS,
     MEMBERS,
     STATUSES,
     NewPet,
@@ -38,15 +39,8 @@ if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 
-_PRICE = click.option(
-    "--price", callback=read_price, metavar="AMOUNT", help="Such as 12.50, for staff. Empty: none."
-)
-_NOTE = click.option(
-    "--note",
-    callback=read_remark,
-    metavar="TEXT",
-    help="At most 2,000 characters, for staff. Empty: none.",
-)
+_CLEARABLE = {field.name: field for field in FIELDS if field.takes_null}
+_clearable_options = options(*[field_option(field, empty="none") for field in _CLEARABLE.values()])
 
 
 @click.group(cls=LazyGroup)
@@ -95,7 +89,7 @@ def list_pets(
             "NAME": "name",
             "CATEGORY": lambda pet: labels.get(pet["categoryId"], pet["categoryId"]),
             "STATUS": "status",
-            "PRICE": "price",
+            **{field.label.upper(): field.member for field in _CLEARABLE.values() if not field.has_lines},
         },
         as_json,
         empty="No animals match.",
@@ -116,28 +110,14 @@ def list_pets(
     show_default=True,
     help="Its state from the start.",
 )
-@_PRICE
-@_NOTE
-def add_pet(
-    session: Session,
-    name: str,
-    category: int,
-    status: str,
-    price: Given[int],
-    note: Given[str],
-    as_json: bool,
-) -> None:
+@_clearable_options
+def add_pet(session: Session, /, name: str, category: int, status: str, as_json: bool, **others: Any) -> None:
     """Add an animal.
 
     NAME is 1 to 255 characters, kept exactly as given. Put `--` before a name that begins with a dash.
     """
-    new = NewPet(
-        name,
-        category,
-        PetStatus(status),
-        None if price is UNSET else price,
-        None if note is UNSET else note,
-    )
+    known = {each: value for each, value in others.items() if value is not UNSET}
+    new = NewPet(name, category, PetStatus(status), **known)
     created = with_store(session, lambda store: store.pets.add(new, session.actor))
     _write_pet(created.pet, as_json)
 
@@ -159,12 +139,9 @@ def show_pet(session: Session, pet_id: int, as_json: bool) -> None:
 @click.option("--name", callback=checked_name, help="1 to 255 characters, kept exactly as given.")
 @click.option("--category", "category_id", type=INT64, metavar="N", help="Any int64.")
 @click.option("--status", type=PET_STATUS, help="See above.")
-@_PRICE
-@_NOTE
-def set_pet(
-    session: Session, /, pet_id: int, price: Given[int], note: Given[str], as_json: bool, **others: Any
-) -> None:
-    """Change an animal's name, category, state, price or note.
+@_clearable_options
+def set_pet(session: Session, /, pet_id: int, as_json: bool, **given: Any) -> None:
+    """Change members of an animal.
 
     \b
     available -> pending, sold
@@ -173,11 +150,12 @@ def set_pet(
 
     What it has already changes nothing. While an open order holds the animal, the order decides its state.
     """
-    others["status"] = STATUSES.get(others["status"])
-    given = {name: value for name, value in others.items() if value is not None}
-    change = PetChange(**given, price=price, note=note)
+    given["status"] = STATUSES.get(given["status"])
+    wanted = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
+    change = PetChange(**wanted)
     if change == PetChange():
-        raise click.UsageError("Nothing to change: give --name, --category, --status, --price or --note.")
+        *first, last = map(option_name, FIELDS)
+        raise click.UsageError(f"Nothing to change: give {', '.join(first)} or {last}.")
     _write_pet(with_store(session, lambda store: store.pets.change(pet_id, change, session.actor)), as_json)
 
 
@@ -201,7 +179,8 @@ def _write_pet(pet: Pet, as_json: bool) -> None:
 
 def _line_of(pet: Pet) -> str:
     members = _record(pet)
-    further = [f"  {printable(f'{name} {members[name]}')}" for name in ("price", "note") if members[name]]
+    known = [(field.label.lower(), members[field.member]) for field in _CLEARABLE.values()]
+    further = [f"  {printable(f'{label} {value}')}" for label, value in known if value is not None]
     return f"{pet.id}  {printable(pet.name)}  category {pet.category_id}  {pet.status}{''.join(further)}"
 
 

@@ -12,10 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 import click
 from msgspec import UNSET, UnsetType
 
-from petstore.core.amounts import amount_fault, read_amount
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Invalid
-from petstore.core.fields import lines_of
+from petstore.core.fields import STAFF, Field, lines_of
 from petstore.core.moments import moment_fault, read_day, read_moment, read_month
 from petstore.core.pets import PetStatus
 from petstore.core.values import (
@@ -197,5 +196,23 @@ def clearable(fault_of: Callable[[str], str | None], read: Callable[[str], _T]) 
 
 checked_name = ruled(name_fault, str)
 read_ship_date = ruled(moment_fault, read_moment)  # a Unix time in milliseconds
-read_price = clearable(amount_fault, read_amount)
 read_remark = clearable(remark_fault, lines_of)
+
+
+def option_name(field: Field) -> str:
+    """Such as --category for category_id."""
+    return f"--{field.name.removesuffix('_id').replace('_', '-')}"
+
+
+def field_option(field: Field, *, empty: str) -> Callable[[_Command], _Command]:
+    """The option of a text or an amount that may be absent, which `empty` describes: see `clearable`."""
+    assert field.text is not None
+    is_of_staff = field.audience is STAFF
+    hints = ["Such as 12.50."] * field.is_amount + ["For staff."] * is_of_staff + [f"Empty: {empty}."]
+    return click.option(
+        option_name(field),
+        field.name,
+        callback=clearable(field.text.fault, field.read),
+        metavar="AMOUNT" if field.is_amount else "TEXT",
+        help=" ".join(hints),
+    )
