@@ -131,7 +131,7 @@ async def test_the_last_of_four_plans_is_made_while_nobody_else_writes(
     """Others are not stopped while a plan can still be repeated."""
     load: Any = Overtaken(times)
     bad = BadRows(JsonList(io.BytesIO(), None), None)
-    _, seconds = await plan_and_store(load, bad, stores=lambda plan, rejected: True)
+    _, seconds = await plan_and_store(load, bad, wants=lambda plan: True)
     assert (load.locked, seconds) == (locked, 0.25)
-    _, seconds = await plan_and_store(load, bad, stores=lambda plan, rejected: False)
-    assert seconds == 0.0
+    _, seconds = await plan_and_store(load, bad, wants=lambda plan: False)
+    assert seconds is None

@@ -76,23 +76,21 @@ class Imports:
             listed, bad, read = await asyncio.to_thread(_check, upload, known, sent, good, rejects, progress)
             progress.done = 0
             is_agreed = upload.state is UploadState.STORING
-            found: UploadCounts | None = None
 
-            def stores(plan: StockPlan, rejected: int) -> bool:
-                nonlocal found
+            def counts(plan: StockPlan) -> UploadCounts:
                 digest = _digest(rejects, listed.meaning())
-                found = UploadCounts(read, plan.added, plan.changed, plan.unchanged, rejected, digest)
-                return is_agreed and found == upload.counts
+                return UploadCounts(read, plan.added, plan.changed, plan.unchanged, bad.count, digest)
 
             async with self._stock.importing(upload.worked_by, listed.key_name, upload) as load:
                 await stage_rows(load, good, progress.add)
-                await plan_and_store(load, bad, stores=stores)
-            if is_agreed and found == upload.counts:
+                plan, locked_seconds = await plan_and_store(
+                    load, bad, wants=lambda plan: is_agreed and counts(plan) == upload.counts
+                )
+            if locked_seconds is not None:
                 return
-            assert found is not None
             if bad.count:
                 await asyncio.to_thread(pack, rejects, packed)
-            report = UploadReport(found, bad.first(), packed, listed.reading())
+            report = UploadReport(counts(plan), bad.first(), packed, listed.reading())
             await self._uploads.end(upload, UploadState.CHECKED, CHANGED if is_agreed else "", report)
 
 

@@ -101,14 +101,14 @@ def import_pets(
         bad = BadRows(listed, kept)
         read = _read(listed, good, bad)
 
-        def stores(_: StockPlan, rejected: int) -> bool:
-            return not dry_run and (not rejected or _synced(kept))
+        def wants(_: StockPlan) -> bool:
+            return not dry_run and (not bad.count or kept is not None)
 
         async def work(store: Store) -> Summary:
             async with store.stock.importing(session.actor, listed.key_name) as load:
                 await _stage(load, good, read - bad.count)
-                plan, locked_seconds = await plan_and_store(load, bad, stores=stores)
-            return Summary(read, plan.added, plan.changed, plan.unchanged, bad.count, locked_seconds)
+                plan, seconds = await plan_and_store(load, bad, wants=wants, before_store=lambda: _sync(kept))
+            return Summary(read, plan.added, plan.changed, plan.unchanged, bad.count, seconds or 0.0)
 
         summary = with_store(session, work)
     _show(listed, bad)
@@ -185,16 +185,11 @@ def _show(listed: StockList, bad: BadRows) -> None:
         echo_err(f"… and {bad.count - len(shown):,} more.")
 
 
-def _synced(kept: BinaryIO | None) -> bool:
-    """Whether there is a file of rejects; it is on the disk before the other rows are stored.
-
-    Raises OSError.
-    """
-    if kept is None:
-        return False
-    kept.flush()
-    os.fsync(kept.fileno())
-    return True
+def _sync(kept: BinaryIO | None) -> None:
+    """Put a file of rejects on the disk. Raises OSError."""
+    if kept is not None:
+        kept.flush()
+        os.fsync(kept.fileno())
 
 
 def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None) -> None:

@@ -258,7 +258,7 @@ class TestStore:
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
         (rex, _) = (await store.pets.page(PageQuery(2))).pets
 
-        async def change_and_store(load: StockImport, bad: BadRows, *, stores: Any) -> Any:
+        async def change_and_store(load: StockImport, bad: BadRows, *, wants: Any) -> Any:
             make = load.plan
 
             async def plan(*, locked: bool = False) -> StockPlan:
@@ -267,7 +267,7 @@ class TestStore:
                 return planned
 
             monkeypatch.setattr(load, "plan", plan)
-            return await plan_and_store(load, bad, stores=stores)
+            return await plan_and_store(load, bad, wants=wants)
 
         monkeypatch.setattr(imports, "plan_and_store", change_and_store)
         upload = await work(store, upload.id, STORING, ANNA)

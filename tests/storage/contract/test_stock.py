@@ -263,7 +263,7 @@ class TestOthersMeanwhile:
 
             monkeypatch.setattr(load, "plan", plan)
             bad = BadRows(TableList(io.BytesIO(b"sku,name,categoryId"), "sku", Known()), None)
-            done, _ = await plan_and_store(load, bad, stores=lambda *_: True)
+            done, _ = await plan_and_store(load, bad, wants=lambda plan: True)
         assert (done.changed, len(changes)) == (1, 4)
         assert await changes[-1] == Pet(pet_id, "Max 3", 2, PetStatus.AVAILABLE)
         kept = [entry.after for entry in await entries(store)]

@@ -109,13 +109,17 @@ async def stage_rows(load: StockImport, good: Spool, progress: Callable[[int], N
 
 
 async def plan_and_store(
-    load: StockImport, bad: BadRows, *, stores: Callable[[StockPlan, int], bool]
-) -> tuple[StockPlan, float]:
-    """The plan, and for how many seconds others had to wait for the store.
+    load: StockImport,
+    bad: BadRows,
+    *,
+    wants: Callable[[StockPlan], bool],
+    before_store: Callable[[], None] = lambda: None,
+) -> tuple[StockPlan, float | None]:
+    """The last plan, and for how many seconds others had to wait while it was stored; None: it was not.
 
-    `stores` decides by the plan and the number of bad rows, just before; it is asked again when another
-    program has changed an animal of the plan meanwhile. When that happens again and again, the last plan is
-    made while nobody else writes.
+    A plan that the caller `wants` is stored, after `before_store`; its bad rows are in `bad`. When another
+    program has changed an animal of it meanwhile, a new plan is made, the fourth one while nobody else
+    writes.
     """
     for attempt in range(1, _PLANS_MAX + 1):
         bad.plan_again()
@@ -123,8 +127,9 @@ async def plan_and_store(
         async for page in load.rejected():
             for row, fault in page:
                 bad.add_row(row, fault)
-        if not stores(plan, bad.count):
-            return plan, 0.0
+        if not wants(plan):
+            return plan, None
+        before_store()
         locked_seconds = await load.store()
         if locked_seconds is not None:
             return plan, locked_seconds
