@@ -24,7 +24,7 @@ from petstore.cli.output import (
     write_table,
     yes_option,
 )
-from petstore.core.arguments import database_url
+from petstore.core.arguments import WrongArgument, database_url, naming
 from petstore.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -171,11 +171,12 @@ def _target_of(session: Session, into: str | None) -> tuple[SqliteBackend, Path]
         database = session.backend.require_file()
         return database, database.checked_path().resolve()
     try:
-        settings = msgspec.structs.replace(session.settings, database_url=database_url(into))
-        database = administration.backend_of(settings).require_file()
-        return database, database.checked_path().resolve()
-    except ConfigurationError as error:
-        raise click.UsageError(str(error).replace("PETSTORE_DATABASE_URL", "--into", 1)) from None
+        with naming("--into"):
+            settings = msgspec.structs.replace(session.settings, database_url=database_url(into))
+            database = administration.backend_of(settings).require_file()
+            return database, database.checked_path().resolve()
+    except (ConfigurationError, WrongArgument) as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _require_consent(source: Path, target: Path, found: Contents | None, yes: str | None) -> None:
