@@ -14,7 +14,7 @@ from petstore.core.members import Schema
 from petstore.core.pets import NewPet, Pet, PetChange, PetStatus
 from petstore.core.values import Int64
 
-SMALL = Text(re.compile("[a-z]*"), lambda _: "expected small letters")
+SMALL = Text(lambda _: "expected small letters", re.compile("[a-z]*"))
 Note = Annotated[str | None, SMALL, STAFF]
 
 

@@ -12,10 +12,10 @@ import msgspec
 
 from petstore.core.contacts import address_fault
 from petstore.core.errors import Conflict
-from petstore.core.fields import NOTHING, Text, fields_of
+from petstore.core.fields import Text, fields_of
 from petstore.core.values import Name, Remark
 
-Email = Annotated[str, Text(NOTHING, address_fault)]
+Email = Annotated[str, Text(address_fault)]
 
 
 class Customer(msgspec.Struct, frozen=True):

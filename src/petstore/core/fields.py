@@ -32,25 +32,25 @@ class Audience(Enum):
 STAFF = Audience.STAFF
 
 
+_NEVER = re.compile("(?!)")
+
+
 class Text(NamedTuple):
     """The rule of a text: `fault` describes an invalid one. A text whose whole `pattern` matches is valid.
 
-    `has_lines`: it may have more than one, which end as on any system. The rule of an integer is that of an
-    amount (core/amounts.py).
+    `has_lines`: it may have more than one, which end as on any system. `is_amount`: the text of an integer
+    of hundredths (core/amounts.py).
     """
 
-    pattern: re.Pattern[str]
     fault: Callable[[str], str | None]
+    pattern: re.Pattern[str] = _NEVER
     has_lines: bool = False
+    is_amount: bool = False
 
 
 def lines_of(text: str) -> str:
     """The text as it is stored: its lines end with a line feed, whatever system they come from."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-# The pattern of a text that only `fault` judges.
-NOTHING = re.compile("(?!)")
 
 
 class Texts(NamedTuple):
@@ -82,7 +82,7 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def is_amount(self) -> bool:
-        return self.kind is int and self.text is not None
+        return self.text is not None and self.text.is_amount
 
     @property
     def written_type(self) -> Any:

@@ -170,9 +170,9 @@ def _fault_of(field: inspect.Field, texts: Mapping[str, Text], arrays: Mapping[s
             return lambda value: None if value is None else fault(value)
         case inspect.IntType(ge=int(low), le=int(high)):
             return _integer_between(low, high)
-        # The one value of an integer, with the reason as its description.
-        case inspect.Metadata(type=inspect.IntType(ge=int(low)), extra_json_schema={"description": why}):
-            return _integer_between(low, low, f"expected {low}, since {why}")
+        # An integer of one value, with the reason.
+        case inspect.Metadata(type=inspect.IntType(ge=int(low)), extra={"reason": reason}):
+            return _integer_between(low, low, f"expected {low}, since {reason}")
         case inspect.BoolType():
             return lambda value: (
                 None if isinstance(value, bool) else f"expected a boolean, got {_kind(value)}"

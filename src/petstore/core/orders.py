@@ -9,7 +9,7 @@ import msgspec
 
 from petstore.core.accounts import Account
 from petstore.core.errors import Conflict
-from petstore.core.fields import NOTHING, STAFF, Text
+from petstore.core.fields import STAFF, Text
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, moment_fault
 from petstore.core.pets import Pet, PetStatus
@@ -50,13 +50,13 @@ class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
     pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
     quantity: Annotated[
-        int, msgspec.Meta(ge=QUANTITY, le=QUANTITY, description="an animal is one animal")
+        int, msgspec.Meta(ge=QUANTITY, le=QUANTITY, extra={"reason": "an animal is one animal"})
     ] = QUANTITY
     reference: Name | msgspec.UnsetType = msgspec.UNSET
     comment: Annotated[Remark | msgspec.UnsetType, STAFF] = msgspec.UNSET
 
 
-Moment = Annotated[str, Text(NOTHING, moment_fault)]
+Moment = Annotated[str, Text(moment_fault)]
 
 
 class OrderChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

@@ -9,15 +9,14 @@ from typing import Annotated
 
 import msgspec
 
-from petstore.core.amounts import AMOUNT, amount_fault
 from petstore.core.errors import Conflict
-from petstore.core.fields import STAFF, Text, Value, fields_of, published, recorded, values_of
+from petstore.core.fields import STAFF, Value, fields_of, published, recorded, values_of
 from petstore.core.members import Schema
-from petstore.core.values import PAGE_LIMIT_DEFAULT, Int64, Name, Remark
+from petstore.core.values import PAGE_LIMIT_DEFAULT, Amount, Int64, Name, Remark
 
 # A search by the beginning of a name reads at most this many animals where it has a filter.
 PETS_SCANNED_MAX = 1_000
-Price = Annotated[int | None, Text(AMOUNT, amount_fault), STAFF]
+Price = Annotated[Amount | None, STAFF]
 Note = Annotated[Remark | None, STAFF]
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from petstore.core.event_examples import example
 from petstore.core.events import TESTED, TYPES, Event, event_id_of
-from petstore.core.fields import NOTHING, Text
+from petstore.core.fields import Text
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
 from petstore.core.values import INT64_MAX
@@ -28,7 +28,7 @@ def _type_fault(text: str) -> str | None:
 class EventRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which event to send."""
 
-    type: Annotated[str, Text(NOTHING, _type_fault)]
+    type: Annotated[str, Text(_type_fault)]
 
 
 EVENT_REQUEST = Schema(EventRequest, "an event to send", assigned=())

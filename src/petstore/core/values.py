@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from petstore.core.amounts import AMOUNT, amount_fault
 from petstore.core.fields import Text, lines_of
 
 INT64_MIN = -(2**63)
@@ -56,8 +57,9 @@ def characters_fault(text: str) -> str | None:
 
 
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
-Name = Annotated[str, Text(NAME, name_fault)]
-Remark = Annotated[str, Text(REMARK, remark_fault, has_lines=True)]
+Name = Annotated[str, Text(name_fault, NAME)]
+Remark = Annotated[str, Text(remark_fault, REMARK, has_lines=True)]
+Amount = Annotated[int, Text(amount_fault, AMOUNT, is_amount=True)]
 
 
 def read_id(text: str) -> int | None:
