@@ -16,6 +16,7 @@ from petstore.cli.types import ID, Since, limit_option
 from petstore.core.amounts import write_amount
 from petstore.core.errors import Invalid
 from petstore.core.journal import About, Entry, JournalPage, JournalQuery, people_of, read_about
+from petstore.core.pets import AMOUNTS
 from petstore.core.printable import shortened
 
 if TYPE_CHECKING:
@@ -142,6 +143,6 @@ def change_text(before: object, after: object) -> str:
 def _text(member: str, value: object) -> str:
     if value is None:
         return "-"
-    if member == "price" and isinstance(value, int):
+    if member in AMOUNTS and isinstance(value, int):
         return write_amount(value)
     return shortened(value) if isinstance(value, str) else json.dumps(value)

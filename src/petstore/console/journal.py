@@ -18,6 +18,7 @@ from petstore.core.amounts import write_amount
 from petstore.core.journal import STORE, About, Entry, JournalQuery, animals_of_list, people_of
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
+from petstore.core.pets import AMOUNTS
 from petstore.core.printable import shortened
 from petstore.core.taking_back import DONE
 
@@ -49,7 +50,7 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # Texts for the values of some members, by the member's name in the journal.
 Texts = Mapping[str, Callable[[Any], str]]
 _TEXTS: Texts = {
-    "price": write_amount,
+    **dict.fromkeys(AMOUNTS, write_amount),
     "hasPassword": lambda has: "set" if has else "none",
     "types": ", ".join,
     "off": ", ".join,

@@ -76,6 +76,8 @@ class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 FIELDS = fields_of(NewPet)
 MEMBERS = tuple(field.member for field in FIELDS)
+# Those of MEMBERS that the journal has in hundredths.
+AMOUNTS = frozenset(field.member for field in FIELDS if field.is_amount)
 values_of_pet = values_of(FIELDS)
 # As clients see an animal.
 PublicPet = published(Pet)
