@@ -1,4 +1,4 @@
-"""The /v1 application: gate, cache, handler, response. Errors become bodies here and nowhere else.
+"""The /v1 application: gate, cache, handler, response. What any of them raises becomes a body here.
 
 The order of the steps is the documented precedence, so that every request has one answer.
 """

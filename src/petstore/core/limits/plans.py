@@ -1,6 +1,6 @@
 """The specification's windows and plans, as data (section Limits, "Rate limits by plan").
 
-Everything that names a window is derived from WINDOWS: see "To add a limit" in ARCHITECTURE.md.
+Everything that names a window is derived from WINDOWS: see "To add", a limit, in ARCHITECTURE.md.
 """
 
 from __future__ import annotations
