@@ -19,7 +19,7 @@ from petstore.core.notifications import kinds_for
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
-# The group of each, and what its help says.
+# For each subject the group of its command, an example's name and the first line of the help.
 _GROUPS: dict[Subject, tuple[str, str, str]] = {
     "account": ("accounts", "shop", "List, add, change or remove who gets a customer's mail."),
     "person": ("people", "anna", "List, add, change or remove where a person gets mail."),
@@ -34,7 +34,7 @@ kind, of what happens from then on; the last words of each mail lead to a page w
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """What the options say."""
+    """The options that change a contact."""
 
     add: bool
     remove: bool
@@ -87,7 +87,7 @@ def contacts_command(subject: Subject, owner: Callable[[Any], Any]) -> click.Com
 
 
 def say_unless_mailed(session: Session) -> None:
-    """Say so where contacts get nothing."""
+    """Say where no mail is sent at all."""
     if session.settings.smtp_url is None:
         echo_err("No mail is sent until PETSTORE_SMTP_URL is set.")
 

@@ -89,7 +89,7 @@ def echo_err(text: str) -> None:
 
 
 def drop_unwritten(stream: TextIO) -> None:
-    """What a stream could not take: at its end Python would try again, and exit with 120."""
+    """Drop what a stream could not take: at its end Python would write it again, and exit with 120."""
     try:
         stream.flush()
     except OSError:

@@ -96,8 +96,8 @@ async def show_all(visit: Visit) -> Response:
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A category of the list: None for no name, and before its animals are counted. `twice`: another one has
-    the name."""
+    """A category of the list. `name` is None without one, `count` before its animals are counted. `twice`:
+    another one has the name."""
 
     id: int
     name: str | None

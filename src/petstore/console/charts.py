@@ -104,7 +104,7 @@ def _name(category_id: int | None, names: CategoryNames) -> str:
 
 
 def _with_others(rows: list[tuple[str, list[int]]], whole: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """With a row of what the whole has besides. Each was counted at another moment: it may be less."""
+    """With a row of what is left of the whole, which may be less: it was counted at another moment."""
     shown = (sum(counts) for counts in zip(*(counts for _, counts in rows), strict=True))
     others = [max(0, count - each) for count, each in zip(whole, shown, strict=False)]
     return [*rows, ("Other categories", others)] if any(others) else rows

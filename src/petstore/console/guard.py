@@ -31,11 +31,11 @@ from petstore.web.delivery import Streamed
 
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
-# Of an address that the sign-in page leads on to; of a longer one it would take nothing. nginx refuses an
-# answer whose head is too large, and leaves the replica alone that has sent it.
+# Of the address that the sign-in page leads on to; a longer one is left out. nginx refuses an answer with a
+# larger head, and sends no more to the replica that has sent it.
 _NEXT_MAX_CHARACTERS = 1_500
 _CSRF_FIELD = "csrf"
-# At most so often, whether a person who gets a file still may.
+# How often a download looks up whether its reader may still have it.
 _LOOK_SECONDS = 1.0
 _UNATTENDED = "x-unattended"
 # Of forms that a script sends; see forms.js.
@@ -128,7 +128,7 @@ class Guard:
         return response
 
     def _lasting(self, visit: Visit, role: Role) -> Callable[[], Awaitable[bool]]:
-        """Whether a person may have the rest of a file, which may take hours: looked up once a second."""
+        """Looks up, at most once a second, whether the reader of a download may have the rest of it."""
         store, now = self._desk.store, self._desk.clock.monotonic
         looked_at = now()
 

@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def ask(visit: Visit) -> Response:
-    """What is typed is sent as a form, since it may be a key; what is none has an address."""
+    """A form sends the text, since it may be a key; any other text is searched at an address of its own."""
     text = visit.typed("q")[:_TEXT_MAX]
     if not holds_key(text):
         return visit.redirect(address("search", {"q": text}))

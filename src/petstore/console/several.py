@@ -58,7 +58,7 @@ class Report(msgspec.Struct):
 
 
 def version_of(*values: object) -> str:
-    """Another text for other values."""
+    """A text that differs where the values do."""
     return digest(msgspec.json.encode(values)).hex()[:_VERSION_CHARACTERS]
 
 

@@ -84,9 +84,9 @@ class AccountUse(msgspec.Struct, frozen=True):
 
 
 class AccountPage(msgspec.Struct, frozen=True):
-    """`after` is the name to go on behind, None at the end.
+    """The next page begins behind the name `after`; None at the end.
 
-    A page with fewer accounts than the limit may have one: a scan ends after a number of other accounts.
+    One may follow a page that is not full: a scan reads a bounded number of accounts.
     """
 
     accounts: list[AccountUse]

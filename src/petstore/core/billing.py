@@ -54,7 +54,7 @@ class BilledDays(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlanChange(msgspec.Struct, frozen=True):
-    """A change of plan: the members of the earlier plan that were others, by their names in the API."""
+    """A change of plan. `before` has the earlier values of what changed, by its names in the API."""
 
     at_ms: int
     before: dict[str, Any]

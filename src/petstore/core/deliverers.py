@@ -9,8 +9,8 @@ from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try
 
 
 class OwnedWebhook(msgspec.Struct, frozen=True):
-    """What a deliverer needs of a webhook. `secrets` are sealed; `after` is where it goes on; another
-    `revision` is that of another one who has moved, ended or begun its deliveries."""
+    """A webhook as its deliverer has it. `secrets` are sealed; deliveries go on behind `after`. Each move,
+    end or new owner of the deliveries counts `revision` up."""
 
     id: int
     revision: int
@@ -31,7 +31,8 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What came of the tries of a webhook: where it goes on, and what to repeat and no more to repeat."""
+    """What came of a webhook's tries: deliveries go on behind `after`, repetitions are to come (`again`) or
+    were made (`over`)."""
 
     after: Bookmark
     standing: Standing

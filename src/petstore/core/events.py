@@ -43,7 +43,7 @@ _PUBLIC = {
 }
 # The type of the entry of a test: an event for one webhook alone, which asked for it.
 TESTED = "webhook.tested"
-# Of these every account sees all; of others its own.
+# Every account sees all events of these subjects; of others those of its own.
 SHARED = ("pet", "category", STORE)
 
 

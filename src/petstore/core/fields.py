@@ -167,7 +167,7 @@ def published(struct: type[_T]) -> type[_T]:
 
 
 def recorded(struct: type[msgspec.Struct]) -> Callable[[Any], msgspec.Struct]:
-    """Makes of one of these structs an addition or a removal for the journal: without what is None."""
+    """A function: what the journal keeps of an added or removed struct, which is all that is not None."""
     fields = fields_of(struct)
     entry = msgspec.defstruct(
         struct.__name__,

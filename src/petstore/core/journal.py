@@ -60,8 +60,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def animals_of_list(entry: Entry) -> int:
-    """How many animals an import has added and changed, or its taking back removed and changed, whose end the
-    entry is; their entries are just before it. 0 of any other entry."""
+    """How many animals the import, or the taking back, that ends with this entry has changed; their entries
+    are just before it. 0 for any other entry."""
     if entry.type == "store.list_taken_back" and entry.after is not None:
         return int(entry.after["removed"]) + int(entry.after["changed"])
     if entry.type != "store.list_finished" or entry.after is None or entry.after.get("state") != "stored":

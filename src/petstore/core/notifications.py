@@ -18,9 +18,9 @@ from petstore.core.moments import iso_moment
 
 # Facts of one kind that come within so long are in one mail.
 GATHERED_MS = MINUTE_MS
-# While no server takes mail, one is open for facts of so long.
+# While no server takes mail, a mail gathers the facts of so long.
 OPEN_MS = HOUR_MS
-# So many of them it says, and of the others how many they are.
+# A mail says so many facts, and counts the others.
 SAID_MAX = 20
 # A mail that could not be sent for so long is given up; older facts are no news.
 KEPT_MS = 4 * DAY_MS

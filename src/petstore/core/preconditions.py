@@ -24,7 +24,7 @@ _LIST = re.compile(rb"[ \t,]*+%b(?:[ \t]*+,[ \t,]*+%b)*+[ \t,]*+" % (_TAG, _TAG)
 
 _GZIP = b'-gzip"'  # ends a tag
 
-# A resource in an answer, whose bytes its tag is of.
+# A resource as the bytes of an answer, of which its tag is made.
 encode = msgspec.json.Encoder().encode
 
 

@@ -43,7 +43,7 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why requests are refused: `what` since `since_ms`: `then` until `until_ms`, Unix times if known."""
+    """Why requests are refused: `what` since `since_ms`; so `then` until `until_ms` (Unix times)."""
 
     what: str
     then: str

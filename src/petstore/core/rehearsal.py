@@ -15,7 +15,7 @@ from petstore.core.members import Schema
 from petstore.core.moments import iso_moment
 from petstore.core.values import INT64_MAX
 
-# No store is this data set, so that the id of a rehearsed event is no real one's.
+# No store has this data set, so that no real event has the id of a rehearsed one.
 _DATA_SET = "0" * 12
 # A test comes by testWebhook, to one webhook alone.
 EVENT_TYPES = {kind.name: kind for kind in TYPES if kind.entries != (TESTED,)}

@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"\s*#?\s*([0-9]{1,19})\s*", re.ASCII)
 
 
 class Kind(StrEnum):
-    """What an index finds: the tables that it is of."""
+    """What an index finds: the rows of a table."""
 
     PETS = "pets"
     ORDERS = "orders"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 def read_kind(text: str | None) -> Kind | None:
-    """A kind of an index; None for none, and for one that a newer release has made up."""
+    """The kind of this name; None for none, and for one that only a newer release knows."""
     return next((kind for kind in Kind if kind == text), None)
 
 
@@ -142,5 +142,5 @@ class SearchIndex(Protocol):
     async def find(
         self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
-        """At most `most` identifiers beyond one, in their order, of texts that have the grams; of other texts
-        some, too. A shorter list ends the search."""
+        """At most `most` identifiers, those behind `beyond` in their order: of all texts that have the grams,
+        and of some that do not. A shorter list is the last."""

@@ -214,7 +214,7 @@ class Standing(msgspec.Struct, frozen=True):
         return Standing(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
 
     def moved(self, by_ms: int) -> Standing:
-        """After the clock was set by so much: it has failed for as long as before."""
+        """After the clock was set forward by `by_ms`: it has failed for as long as before."""
         since_ms = None if self.failing_since_ms is None else self.failing_since_ms + by_ms
         return replace(self, failing_since_ms=since_ms)
 
@@ -222,11 +222,11 @@ class Standing(msgspec.Struct, frozen=True):
         return Standing(paused_until_ms=self.paused_until_ms)
 
     def paused(self, now_ms: int, pause_ms: int) -> Standing:
-        """Left alone for a time that says nothing of the webhook."""
+        """Left alone for `pause_ms`, which counts as no failure."""
         return replace(self, paused_until_ms=self._paused_ms(now_ms, pause_ms))
 
     def _paused_ms(self, now_ms: int, pause_ms: int) -> int:
-        # Another one that was under way may have asked for more. A clock may have been set back.
+        # Another try may have asked for a longer pause meanwhile. A clock may have been set back.
         return min(max(self.paused_until_ms, now_ms + pause_ms), now_ms + RETRY_AFTER_MAX_MS)
 
     def is_given_up(self, now_ms: int) -> bool:
@@ -242,13 +242,13 @@ def next_try_ms(tries: int, now_ms: int, spread: float) -> int | None:
 
 
 def within_reach_ms(at_ms: int, now_ms: int) -> int:
-    """The time of a repetition or the end of a pause; 0 for one that is further ahead than any may be: the
-    clock was set back since."""
+    """The time of a repetition or of the end of a pause; 0 for one beyond FURTHEST_MS: the clock was set back
+    since."""
     return at_ms if at_ms <= now_ms + FURTHEST_MS else 0
 
 
 class Repetition(msgspec.Struct, frozen=True, order=True):
-    """An event that is sent again at a Unix time: its entry in the data set that it has its id of."""
+    """An event that is sent again at a Unix time; its id is of `data_set` and `entry_id`."""
 
     at_ms: int
     data_set: str

@@ -20,7 +20,8 @@ _PAGES = {page.path: page for page in (START, *PAGES)}
 _ERRORS = {400: "Bad request", 404: "Page not found", 405: "Method not allowed"}
 _CHANGELOG, _ERRORS_PAGE = "CHANGELOG.md", "errors.md"
 _MARKDOWN = ".md"
-_PLACEHOLDER = "pets_live_YourOwnKeyStandsHere"  # in documents, as in static/pages.js
+# A key in documents, and what staging has there, as in static/pages.js.
+_PLACEHOLDERS = ("pets_live_YourOwnKeyStandsHere", "pets_test_YourOwnKeyStandsHere")
 
 
 class TemplateRenderer:
@@ -141,7 +142,7 @@ class TemplateRenderer:
 
     def _render(self, template: str, title: str, values: dict[str, Any], **own: Any) -> str:
         text = self._environment.get_template(template).render(values, title=title, **own)
-        return text.replace(_PLACEHOLDER, f"pets_test_{_PLACEHOLDER[10:]}") if values["is_staging"] else text
+        return text.replace(*_PLACEHOLDERS) if values["is_staging"] else text
 
 
 def _neighbours(path: str) -> dict[str, Page | None]:

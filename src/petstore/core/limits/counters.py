@@ -14,7 +14,7 @@ from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
 
-# Gets the Decision about a request of a Caller; None: `Limiter.take` has to find out.
+# Gets the Decision about a request of a Caller; None: call `Limiter.take`.
 Hear = Callable[[Caller, Decision | None], None]
 
 
@@ -48,9 +48,9 @@ class Limiter(Protocol):
         """`take` of nothing: what is left at this moment. Only a ban refuses."""
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
-        """`take` without a task: `hear` is called once, later. False: it is not.
+        """`take` without a task: it calls `hear` once, later. False: never, so call `take`.
 
-        After None nothing was taken, or nobody knows (a lost connection).
+        When `hear` gets None, nothing was taken, or nobody knows (a lost connection).
         """
 
     def keyring_version(self) -> Version | None:

@@ -105,7 +105,7 @@ def standing(used: AccountWindows, caller: Caller, now_ms: int, versions: Versio
 def look(
     used: AccountWindows, ban: BanState | None, caller: Caller, now_ms: int, versions: Versions
 ) -> Decision:
-    """The same for these records, of which it changes none. Only a ban refuses it."""
+    """`standing` of these records, of which it changes none. Only a ban refuses it."""
     if ban is not None and caller.pardoned_at_ms <= ban.pardoned_ms:
         if now_ms < ban.banned_from_ms:
             ban = copy.copy(ban)
@@ -127,7 +127,7 @@ def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[Use
 
 
 def _open(used: AccountWindows, now_ms: int) -> AccountWindows:
-    """A copy, of the windows that are open now."""
+    """A copy in which all windows are open now."""
     opened = copy.copy(used)
     follow_clock(opened, now_ms)
     roll(opened, now_ms)
