@@ -53,7 +53,7 @@ email_option = click.option(
 
 
 def contacts_command(subject: Subject, owner: Callable[[Any], Any]) -> click.Command:
-    """The command of the group of a subject. `owner` is its argument `reference`."""
+    """The command in the group of a subject. `owner` adds its argument `reference`."""
     group, name, summary = _GROUPS[subject]
     kinds = [kind.name for kind in kinds_for(subject)]
     line = f"petstore {group} contacts {name}"

@@ -46,7 +46,7 @@ class SourcedText(msgspec.Struct, frozen=True):
 def texts(environment: Mapping[str, str]) -> tuple[dict[str, SourcedText], list[ConfigurationError]]:
     """Each setting's text in force: the default, then the TOML file, then the environment.
 
-    And what is wrong with names and files, beside which all others are read.
+    And the faults of names and files; what has none is read nevertheless.
     """
     values = {setting.name: SourcedText(setting.default, "default") for setting in TABLE}
     faults: list[ConfigurationError] = []

@@ -21,7 +21,7 @@ async def ask(
     before: Customer | None = None,
     typed: Mapping[str, str | None] | None = None,
 ) -> Response:
-    """The form as `typed`, or as it is. `before` is what it showed, or a colleague has saved since."""
+    """The form, with `typed` in its fields. `before` is what it showed, or what a colleague saved since."""
     account = await account_of(visit)
     before = before or await visit.store.customers.of(account.id)
     return visit.page(

@@ -67,8 +67,8 @@ def folded(entries: Iterable[Entry]) -> list[list[Entry]]:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One member: its value before and after, or one where it is new, removed or the same. A Unix time is an
-    integer with `is_moment`."""
+    """One member: its values before and after, or the one of a member that is new, removed or the same.
+    `is_moment`: they are Unix times."""
 
     member: str
     values: list[str | int | None]

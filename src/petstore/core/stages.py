@@ -10,7 +10,7 @@ from petstore.core.errors import ConfigurationError
 from petstore.core.keys import prefix_of
 
 HEADER = b"x-environment"
-# The cause, in the access log, of an error that was asked for.
+# The cause, in the access log, of an error that a rehearsal asked for.
 REHEARSED = "rehearsed"
 
 

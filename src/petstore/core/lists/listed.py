@@ -25,7 +25,7 @@ class Known(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A row of a file: `row` when it keeps every rule, else its `fault` and the line that it is there."""
+    """A row of a file: `row` when it keeps every rule, else its `fault` and its line, `raw`."""
 
     line: int
     row: StockRow | None
@@ -57,7 +57,7 @@ class StockList(Protocol):
         return Reading()
 
     def meaning(self) -> str:
-        """What of the store the rows were read by: a list means the same while this is the same."""
+        """A text of what the store knew when the rows were read: another one may mean other rows."""
         return ""
 
 
