@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from petstore.background.trying import Turns
+from petstore.background.trying import TrySlots
 from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Webhook, WebhookChange, mint
@@ -189,14 +189,14 @@ class TestChanges:
         assert receiver.taken() == (await feed(store))[-1:]
 
 
-class TestTurns:
-    """Of a try that waits for its turn, since others are under way."""
+class TestSlots:
+    """Of a try that waits for its slot, since others are under way."""
 
     @pytest.fixture
     async def gate(self, store: Store, hook: Webhook, process: Process, receiver: Receiver) -> Gate:
-        """There is one turn, and a try of another webhook has it; one of the first webhook waits."""
+        """There is one slot, and a try of another webhook has it; one of the first webhook waits."""
         deliverer = process.deliverer
-        deliverer._tools = msgspec.structs.replace(deliverer._tools, turns=Turns(1, 1))
+        deliverer._tools = msgspec.structs.replace(deliverer._tools, slots=TrySlots(1, 1))
         gate = receiver.answer = Gate()
         await webhook(store, 1, receiver.url("/other"), "category.*")
         await process.work()

@@ -57,7 +57,7 @@ class EventOperations(msgspec.Struct, kw_only=True):
                     page = await self.waits.wait(caller, query, page, asked.wait_seconds, gone)
                 finally:  # an error too is of this moment, and only for a key that is good now
                     request.waited = self.clock.monotonic() - began
-                    async with self.waits.turns:
+                    async with self.waits.slots:
                         await self.admit_again(request)
             else:
                 headers.append((b"retry-after", b"%d" % RETRY_SECONDS))

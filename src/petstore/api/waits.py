@@ -22,7 +22,7 @@ LOOK_SECONDS = 0.1
 # Between two looks, however many commits there are.
 _PAUSE_SECONDS = 0.005
 # A commit may wake thousands: so many of them use the store at once, and other requests come between.
-_TURNS = 4
+_SLOTS = 4
 
 
 class _Waiter(msgspec.Struct, eq=False):
@@ -41,14 +41,14 @@ class _Waiter(msgspec.Struct, eq=False):
 
 class Waits:
     """The requests of this process that wait. Set `committed` after each commit. When they have waited, they
-    use the store by `turns`."""
+    take one of `slots` to use the store."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._by_account: Counter[int] = Counter()
         self._waiters: set[_Waiter] = set()
         self.committed = asyncio.Event()
-        self.turns = asyncio.Semaphore(_TURNS)
+        self.slots = asyncio.Semaphore(_SLOTS)
         self._position = Position()  # of the last look
         self._looking: asyncio.Task[None] | None = None
         self.has_ended = False
@@ -70,7 +70,7 @@ class Waits:
         timer = asyncio.get_running_loop().call_later(seconds, over.cancel)
         try:
             while await self._await_news(replace(query, after=page.after), over):
-                async with self.turns:
+                async with self.slots:
                     page = await self._events.page(replace(query, after=page.after))
                 if page.events or page.is_behind:
                     break

@@ -15,7 +15,7 @@ import structlog
 
 from petstore.background.delivery_queue import DeliveryQueue
 from petstore.background.sending import Sender
-from petstore.background.trying import Tools, Turns
+from petstore.background.trying import Tools, TrySlots
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
@@ -66,8 +66,8 @@ class Deliverer:
         success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
-        turns, reading = Turns(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
-        shared = store.deliverers, store.events, sender, seal, clock, turns, reading, tried
+        slots, reading = TrySlots(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
+        shared = store.deliverers, store.events, sender, seal, clock, slots, reading, tried
         self._tools = Tools(self._owner, *shared)
         self._queues: dict[int, DeliveryQueue] = {}
         self._of_account: dict[int | None, list[DeliveryQueue]] = {}

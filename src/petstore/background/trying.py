@@ -45,7 +45,7 @@ _UNAVAILABLE_MS = 5 * MINUTE_MS
 Outcome = tuple[Try | None, Repetition | None]
 
 
-class Turns:
+class TrySlots:
     """Bounds the tries that are under way at once: `most` of all, and `each` of one account."""
 
     def __init__(self, most: int, each: int) -> None:
@@ -54,7 +54,7 @@ class Turns:
 
     @asynccontextmanager
     async def of(self, account_id: int) -> AsyncIterator[None]:
-        """A turn of an account. One with too many tries under way waits, without a turn of the others'."""
+        """A slot for an account's try. One with too many under way waits, and takes none from the others."""
         async with self._of_account[account_id], self._all:
             yield
 
@@ -93,7 +93,7 @@ class Tools(msgspec.Struct, frozen=True):
     sender: Sender
     seal: Seal
     clock: Clock
-    turns: Turns
+    slots: TrySlots
     reading: asyncio.Semaphore
     tried: Callable[[bool], None]
 
@@ -106,9 +106,9 @@ class Trying:
         self.webhook = webhook
         self.standing = webhook.standing
         self.disabled: DisabledReason | None = None
-        self.is_over = False  # what still waits for its turn is not sent
+        self.is_over = False  # what still waits for its slot is not sent
         self.is_sealed = not tools.seal.can_open(webhook.secrets)
-        if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a turn
+        if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a slot
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
             self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
         self._tools = tools
@@ -168,7 +168,7 @@ class Trying:
         """Send an event that was tried so many times before."""
         tools = self._tools
         at: int | None
-        async with tools.turns.of(self.webhook.account_id):
+        async with tools.slots.of(self.webhook.account_id):
             if self.is_over or self.disabled is not None:
                 raise asyncio.CancelledError  # so that nothing of it is noted
             at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)

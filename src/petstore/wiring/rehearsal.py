@@ -50,7 +50,7 @@ def send_of(settings: Settings, clock: Clock) -> Send | None:
     """Sends as the background process does, but once and from this process; the outcome is not stored."""
     if not settings.is_staging:
         return None
-    seal, turns = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
+    seal, slots = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
 
     async def send(receivers: Sequence[Receiver], event: Event) -> Sequence[Try]:
         from petstore.background.sending import Sender  # an HTTP client: other workers have none
@@ -60,7 +60,7 @@ def send_of(settings: Settings, clock: Clock) -> Send | None:
             raise Conflict("This service sends no webhooks: the operator has switched them off.")
 
         async def send_one(receiver: Receiver) -> Try:
-            async with turns:
+            async with slots:
                 return try_of(event, *await send_signed(sender, seal, clock, receiver, event))
 
         guard, proxy = guard_of(settings), settings.webhook_proxy

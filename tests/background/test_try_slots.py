@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from petstore.background.trying import Turns
+from petstore.background.trying import TrySlots
 
 
-async def test_an_account_leaves_turns_for_others() -> None:
+async def test_an_account_leaves_slots_for_others() -> None:
     """One whose receivers never answer has its share; another one begins at once, and waits for no share."""
-    turns, began = Turns(5, 3), list[int]()
+    slots, began = TrySlots(5, 3), list[int]()
 
     async def hold(account_id: int) -> None:
-        async with turns.of(account_id):
+        async with slots.of(account_id):
             began.append(account_id)
             await asyncio.Event().wait()
 
@@ -23,5 +23,5 @@ async def test_an_account_leaves_turns_for_others() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    async with turns.of(1), turns.of(1), turns.of(1), turns.of(2), turns.of(2):
+    async with slots.of(1), slots.of(1), slots.of(1), slots.of(2), slots.of(2):
         pass
