@@ -288,7 +288,7 @@ class TestReload:
         service.step(after=5)
         assert service.numbers.count(0) == 2
 
-    def test_without_overlap_the_next_worker_waits_for_its_turn(self, alone: Service) -> None:
+    def test_without_overlap_the_next_worker_waits_for_its_predecessor(self, alone: Service) -> None:
         """It starts before the one that it replaces ends, and is not taken for late meanwhile."""
         alone.serve(1, 2)
         alone.step(signal.SIGHUP)
@@ -428,15 +428,15 @@ class TestBackground:
         assert (service.metrics.background, service.metrics.reloads["done"]) == (True, 1)
 
 
-class TestTurn:
+class TestPredecessor:
     """A worker that follows another."""
 
-    def test_it_comes_with_the_end_of_the_worker_before(self) -> None:
+    def test_the_next_one_waits_until_the_worker_before_has_ended(self) -> None:
         """What that one reports is left to the parent."""
         reader, writer = os.pipe()
         report = Report(-1)
         report.follow(os.dup(reader))
-        waiting = threading.Thread(target=report.await_turn, daemon=True)
+        waiting = threading.Thread(target=report.await_predecessor, daemon=True)
         waiting.start()
         Report(writer).heartbeat()
         waiting.join(0.05)
@@ -449,4 +449,4 @@ class TestTurn:
 
     def test_it_comes_at_once_for_the_first_one(self) -> None:
         """Which follows nobody."""
-        Report(-1).await_turn()
+        Report(-1).await_predecessor()

@@ -289,14 +289,14 @@ async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
     assert application.stopped
 
 
-async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
+async def test_a_worker_stopped_before_its_predecessor_ends_does_not_drain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It would drain after the worker that it follows, and a stop would take twice as long."""
     application: Any = Application()
 
     async def wait_and_start() -> bool:
-        report.await_turn()
+        report.await_predecessor()
         os.kill(os.getpid(), signal.SIGTERM)
         return True
 
@@ -311,7 +311,7 @@ async def test_a_worker_that_is_stopped_before_its_turn_does_not_drain(
     assert application.stopped
 
 
-async def test_the_counters_alone_are_read_after_the_turn(
+async def test_the_counters_alone_are_read_after_the_predecessor_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker before saves them with its last step. When it has ended, connections wait: all else is made
@@ -332,7 +332,9 @@ async def test_the_counters_alone_are_read_after_the_turn(
     monkeypatch.setattr(SqliteCounters, "load", loaded)
     url = f"sqlite:///{tmp_path}/petstore.db"
     settings = config.load({"PETSTORE_DATABASE_URL": url, "PETSTORE_STAGE": "staging"})
-    found = await build(settings, await_turn=lambda: order.append(documented_messages.cache_info().currsize))
+    found = await build(
+        settings, await_predecessor=lambda: order.append(documented_messages.cache_info().currsize)
+    )
     await found.stop()
     assert order == ["made", 1, "counters"]
 

@@ -54,10 +54,10 @@ class Report:
         self.has_waited = False
 
     def follow(self, pipe: int) -> None:
-        """`await_turn` waits for the worker at the other end."""
+        """`await_predecessor` waits for the worker at the other end."""
         self._before.append(pipe)
 
-    def await_turn(self) -> None:
+    def await_predecessor(self) -> None:
         """Block until the workers that this one follows have ended, whatever they still report."""
         for pipe in self._before:
             ending = select.poll()

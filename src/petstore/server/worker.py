@@ -52,7 +52,7 @@ def run(
     loop = Loop()
     asyncio.set_event_loop(loop)
     application = Application(
-        settings, counts_directory=counts_directory, worker=number, await_turn=report.await_turn
+        settings, counts_directory=counts_directory, worker=number, await_predecessor=report.await_predecessor
     )
     # Never closed: a late signal would find no handler and change the exit code.
     return loop.run_until_complete(Worker(application, server(application), settings, report).serve())

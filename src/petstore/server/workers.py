@@ -34,7 +34,7 @@ class Workers:
         *,
         follows: bool = False,
     ) -> Process:
-        """`follows`: the turn of the worker comes when those with its number have ended.
+        """`follows`: the worker waits until those with its number have ended.
 
         Raises OSError when no process or descriptor is available.
         """

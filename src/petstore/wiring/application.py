@@ -27,9 +27,9 @@ class Application:
         clock: Clock | None = None,
         counts_directory: Path | None = None,
         worker: int = 0,
-        await_turn: Callable[[], None] = lambda: None,
+        await_predecessor: Callable[[], None] = lambda: None,
     ) -> None:
-        self._build = partial(build, settings, clock, counts_directory, worker, await_turn)
+        self._build = partial(build, settings, clock, counts_directory, worker, await_predecessor)
         self._service: Service | None = None
 
     @property

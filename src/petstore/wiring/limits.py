@@ -61,9 +61,9 @@ async def open_storage(
     committed: Committed,
     watch: LimiterObserver,
     opened: AsyncExitStack,
-    await_turn: Callable[[], None],
+    await_predecessor: Callable[[], None],
 ) -> Storage:
-    """A Storage. `opened` closes what this opens, also if it fails. `await_turn` blocks until the process
+    """A Storage. `opened` closes what this opens, also if it fails. `await_predecessor` blocks until the process
     that had the counters has saved them; `take_up` calls it.
 
     Raises ConfigurationError and StoreUnavailable.
@@ -76,7 +76,7 @@ async def open_storage(
         state = LimiterState()
 
         async def take_up() -> None:
-            await_turn()
+            await_predecessor()
             state.update(await store.counters.load(now_ms := clock.now_ms(), policy.matter_since_ms(now_ms)))
 
         alone = MemoryLimiter(clock, policy, store.versions, state)

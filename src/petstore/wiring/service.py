@@ -89,12 +89,12 @@ async def build(
     clock: Clock | None = None,
     counts_directory: Path | None = None,
     worker: int = 0,
-    await_turn: Callable[[], None] = lambda: None,
+    await_predecessor: Callable[[], None] = lambda: None,
 ) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
     `counts_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
-    one; `await_turn` blocks until the one that it replaces has ended. A failed start closes everything that
+    one; `await_predecessor` blocks until the one that it replaces has ended. A failed start closes everything that
     it opened. Raises ConfigurationError and StoreUnavailable.
     """
     clock = clock or SystemClock()
@@ -105,7 +105,7 @@ async def build(
         process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
         storage = await open_storage(
-            settings, backend, clock, metrics.counts.committed, watch, opened, await_turn
+            settings, backend, clock, metrics.counts.committed, watch, opened, await_predecessor
         )
         counting = _build_counting(process, backend, storage)
         service = _build_service(process, backend, storage, counting)
