@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from starlette.responses import Response
 
 from petstore.console.formats import choose
-from petstore.console.lists import Turned, find_matches, links, written
+from petstore.console.lists import RowPage, find_matches, links, written
 from petstore.console.visit import Faults, View, Visit, read_cursor
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
@@ -26,7 +26,7 @@ _STATES: Mapping[str, Mapping[str, object]] = {
 
 async def search(visit: Visit) -> Response:
     asked, after = visit.asked("q", "state", "plan"), visit.query.get("after", "")
-    found, count = Turned[AccountUse](is_first=not after), ""
+    found, count = RowPage[AccountUse](is_first=not after), ""
     try:
         query = read_search(asked, _ROWS, after)
         found = await find_accounts(visit, query)
@@ -60,7 +60,7 @@ def read_search(asked: Mapping[str, str], limit: int, after: str) -> AccountQuer
     return AccountQuery(limit, asked["q"], asked["state"] or None, asked["plan"] or None, after)
 
 
-async def find_accounts(visit: Visit, asked: AccountQuery) -> Turned[AccountUse]:
+async def find_accounts(visit: Visit, asked: AccountQuery) -> RowPage[AccountUse]:
     """One page of those with all words of `search` in their names, the newest first; without words, by name.
 
     `after` is an identifier in a search. Raises InvalidParameter for another one.
@@ -69,7 +69,7 @@ async def find_accounts(visit: Visit, asked: AccountQuery) -> Turned[AccountUse]
     if not asked.search:
         page = await accounts.page(now_ms, asked)
         is_cut = bool(page.after) and len(page.accounts) < asked.limit
-        return Turned(page.accounts, not asked.after, following=page.after or "", is_cut=is_cut)
+        return RowPage(page.accounts, not asked.after, following=page.after or "", is_cut=is_cut)
 
     async def read(ids: tuple[int, ...]) -> list[AccountUse]:
         return [

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from petstore.console import account_pages, journal, journal_pages, order_pages, pet_pages
 from petstore.console.accounts import account_of
 from petstore.console.categories import names_in
-from petstore.console.lists import Row, Turned
+from petstore.console.lists import Row, RowPage
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.durations import DAY_MS
@@ -70,7 +70,7 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
     return ("id", *MEMBERS, "category"), read
 
 
-def _found(found: Turned[T]) -> tuple[list[T], Any]:
+def _found(found: RowPage[T]) -> tuple[list[T], Any]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from petstore.console.journal import folded, lines, lines_with_names
 from petstore.console.journal_filters import read_filter
-from petstore.console.lists import Turned, links
+from petstore.console.lists import RowPage, links
 from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Invalid, NotFound
@@ -35,7 +35,7 @@ async def show(visit: Visit) -> Response:
         page = await page_of_lines(visit, await read_query(visit))
     except (Invalid, NotFound) as error:
         visit.refuse(error, "about")
-    turned = Turned(page.entries, not visit.query.get("before"), following=page.go_on_before or 0)
+    listed = RowPage(page.entries, not visit.query.get("before"), following=page.go_on_before or 0)
     return visit.page(
         "journal.html",
         "Journal",
@@ -43,7 +43,7 @@ async def show(visit: Visit) -> Response:
         scan_end=page.scan_end,
         asked=asked,
         clear="journal" if any(asked.values()) else "",
-        **links("journal", asked, turned, "before"),
+        **links("journal", asked, listed, "before"),
     )
 
 
@@ -63,7 +63,7 @@ async def _show_change(visit: Visit) -> Response:
     # The query takes the parts of an actor too, such as the keys of an account.
     entries = [each for each in page.entries if each.actor == entry.actor]
     further = (page.go_on_before or 0) if page.has_more else 0
-    turned = Turned(entries, not visit.query.get("before"), following=further)
+    listed = RowPage(entries, not visit.query.get("before"), following=further)
     can_be_taken_back = is_list and entry.action != DONE
     return visit.page(
         "journal_change.html",
@@ -72,7 +72,7 @@ async def _show_change(visit: Visit) -> Response:
         line=(await lines_with_names(visit, found))[0],
         taking_back=await visit.store.takings_back.get(entry_id) if can_be_taken_back else None,
         lines=lines(entries, people=await visit.store.people.names(people_of(entries))),
-        **links("journal", {"change": str(entry_id)}, turned, "before"),
+        **links("journal", {"change": str(entry_id)}, listed, "before"),
     )
 
 

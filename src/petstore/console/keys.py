@@ -12,7 +12,7 @@ from petstore.console.accounts import account_of
 from petstore.console.formats import choose, ungrouped
 from petstore.console.idempotency import act_once, mark_of
 from petstore.console.journal import history_of
-from petstore.console.lists import Turned, links
+from petstore.console.lists import RowPage, links
 from petstore.console.rows import KEYS
 from petstore.console.several import ROWS_MAX
 from petstore.console.times import read_typed_day
@@ -49,7 +49,7 @@ async def list_keys(visit: Visit) -> Response:
         visit.refuse(NotFound(text), "number")
     found = await visit.store.keys.of_account(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
     keys = found[::-1][:ROWS_MAX]
-    turned = Turned(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
+    listed = RowPage(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
     return visit.page(
         "keys.html",
         f"Keys of {account.name}",
@@ -58,7 +58,7 @@ async def list_keys(visit: Visit) -> Response:
         bans=await _bans_of(visit, keys),
         number=number,
         several=KEYS,
-        **links(f"accounts/{account.id}/keys", {}, turned, "before"),
+        **links(f"accounts/{account.id}/keys", {}, listed, "before"),
     )
 
 

@@ -29,7 +29,7 @@ Q = TypeVar("Q", PageQuery, OrderQuery)
 ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
 
 
-class Turned(msgspec.Struct, Generic[T], frozen=True):
+class RowPage(msgspec.Struct, Generic[T], frozen=True):
     """A page. `previous` is its first identifier, `following` its last or a name; 0 without such a page.
 
     `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
@@ -45,9 +45,9 @@ class Turned(msgspec.Struct, Generic[T], frozen=True):
     is_built: bool = True
 
 
-async def turn(
-    visit: Visit, query: Q, find: Callable[[Q], Awaitable[Turned[T]]], count: Callable[[Q], Awaitable[int]]
-) -> tuple[Turned[T], str]:
+async def find_page(
+    visit: Visit, query: Q, find: Callable[[Q], Awaitable[RowPage[T]]], count: Callable[[Q], Awaitable[int]]
+) -> tuple[RowPage[T], str]:
     """The page that the address asks for by `after` or `before`, and the number of all rows; see `written`.
 
     Raises InvalidParameter.
@@ -57,7 +57,7 @@ async def turn(
         found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
         rows = found.rows[::-1]
         if found.following:
-            return Turned(rows, False, rows[0].id, rows[-1].id), written(await count(query))
+            return RowPage(rows, False, rows[0].id, rows[-1].id), written(await count(query))
         after = 0  # not a whole page is left before it: show the first one
     found = await find(replace(query, after_id=after))
     if found.is_first and not found.following:
@@ -66,13 +66,13 @@ async def turn(
     return replace(found, previous=previous), written(await count(query))
 
 
-def links(page: str, asked: Mapping[str, str], turned: Turned[T], parameter: str = "after") -> dict[str, Any]:
+def links(page: str, asked: Mapping[str, str], found: RowPage[T], parameter: str = "after") -> dict[str, Any]:
     """The addresses for the macro `pager`. `parameter` is the one that says where the next page begins."""
     return {
-        "first": "" if turned.is_first else address(page, asked),
-        "previous": address(page, {**asked, "before": turned.previous}) if turned.previous else "",
-        "next": address(page, {**asked, parameter: turned.following}) if turned.following else "",
-        "csv": address(f"{page}.csv", asked) if turned.rows else "",
+        "first": "" if found.is_first else address(page, asked),
+        "previous": address(page, {**asked, "before": found.previous}) if found.previous else "",
+        "next": address(page, {**asked, parameter: found.following}) if found.following else "",
+        "csv": address(f"{page}.csv", asked) if found.rows else "",
     }
 
 
@@ -86,7 +86,7 @@ async def find_matches(
     query: SearchQuery,
     read: ReadIds[T],
     beginning: Callable[[], Awaitable[list[T]]] | None = None,
-) -> Turned[T]:
+) -> RowPage[T]:
     """The page of a query; the row whose number is its text is the first of all. `beginning` has those that
     are found before the index is made."""
     number = id_in(query.text)
@@ -97,9 +97,9 @@ async def find_matches(
     rows = {row.id: row for row in await read(tuple(ids))} if ids else {}
     if found is None:
         rows |= {row.id: row for row in await beginning()} if beginning else {}
-        return Turned(list(rows.values()), not query.after_id, is_built=False)
+        return RowPage(list(rows.values()), not query.after_id, is_built=False)
     listed = [rows[id_] for id_ in ids if id_ in rows]
-    return Turned(
+    return RowPage(
         listed,
         not query.after_id,
         following=found.further,

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from petstore.console.lists import Turned, find_matches, links, turn
+from petstore.console.lists import RowPage, find_matches, find_page, links
 from petstore.console.rows import ORDERS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
@@ -31,7 +31,7 @@ _FIRST = ("", "newest", "oldest")
 async def show_all(visit: Visit) -> Response:
     """A list of orders: by default the waiting ones, oldest first."""
     asked = dict.fromkeys(("q", "state", "account", "first"), "")
-    found, count = Turned[Order](), ""
+    found, count = RowPage[Order](), ""
     try:
         asked = read_search(visit)
         if order_id := id_in(asked["q"]):
@@ -41,7 +41,8 @@ async def show_all(visit: Visit) -> Response:
         if asked["q"]:
             found = await find_orders(visit, asked["q"], replace(query, after_id=visit.cursor("after")))
         else:
-            found, count = await turn(visit, query, partial(find_orders, visit, ""), visit.store.orders.count)
+            find = partial(find_orders, visit, "")
+            found, count = await find_page(visit, query, find, visit.store.orders.count)
     except (Invalid, NotFound) as error:
         visit.refuse(error, "account")
     account, newest_first = asked["account"], _is_newest_first(asked)
@@ -94,12 +95,12 @@ async def query_of(visit: Visit, asked: Mapping[str, str]) -> OrderQuery:
     )
 
 
-async def find_orders(visit: Visit, text: str, query: OrderQuery) -> Turned[Order]:
+async def find_orders(visit: Visit, text: str, query: OrderQuery) -> RowPage[Order]:
     """One page of those with the words in their references, of which there are none before the index is made;
     without a text, of all."""
     if not text:
         page = await visit.store.orders.page(query)
-        return Turned(page.orders, not query.after_id, following=page.orders[-1].id if page.has_more else 0)
+        return RowPage(page.orders, not query.after_id, following=page.orders[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Order]:
         return (await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))).orders

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from petstore.console.categories import names_in, with_animals
 from petstore.console.formats import choose, sentence
-from petstore.console.lists import Turned, find_matches, links, turn
+from petstore.console.lists import RowPage, find_matches, find_page, links
 from petstore.console.pet_forms import status_choices, version_of_pet
 from petstore.console.rows import PETS
 from petstore.console.several import ROWS_MAX
@@ -22,13 +22,14 @@ from petstore.transactions.search import SearchQuery
 
 
 async def search(visit: Visit) -> Response:
-    text, wanted, found, count = "", PageQuery(), Turned[Pet](), ""
+    text, wanted, found, count = "", PageQuery(), RowPage[Pet](), ""
     try:
         text, wanted = read_search(visit)
         if text:
             found = await find_pets(visit, text, wanted)
         else:
-            found, count = await turn(visit, wanted, partial(find_pets, visit, ""), visit.store.pets.count)
+            find = partial(find_pets, visit, "")
+            found, count = await find_page(visit, wanted, find, visit.store.pets.count)
     except Invalid as error:
         visit.refuse(error)
     asked = {
@@ -76,12 +77,12 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
     )
 
 
-async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> Turned[Pet]:
+async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> RowPage[Pet]:
     """One page of those with the words in their names; without a text, of all."""
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
     if not text:
         page = await pets.page(wanted)
-        return Turned(page.pets, not wanted.after_id, following=page.pets[-1].id if page.has_more else 0)
+        return RowPage(page.pets, not wanted.after_id, following=page.pets[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Pet]:
         return (await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))).pets

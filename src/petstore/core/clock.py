@@ -25,15 +25,15 @@ class Clock(Protocol):
 class AwakeClock:
     """A clock, in seconds, that leaves out times when the process or its machine was paused.
 
-    Its user works and waits by turns. A pause shows as a turn that ends more than a second after the timeout
-    of its wait; the excess is left out at the turn's end. Until then the clock is ahead, and a deadline that
+    Its user works and waits in rounds. A pause shows as a round that ends more than a second after the timeout
+    of its wait; the excess is left out at the round's end. Until then the clock is ahead, and a deadline that
     is set meanwhile comes as much later.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lost = 0.0
-        self._turn_began = monotonic()
+        self._round_began = monotonic()
 
     def __call__(self) -> float:
         return self._monotonic() - self._lost
@@ -41,8 +41,8 @@ class AwakeClock:
     def wait_ended(self, timeout: float) -> None:
         """Call it after each wait, of at most `timeout` seconds; work and a busy machine may add a second."""
         now = self._monotonic()
-        late = now - self._turn_began - timeout
-        self._turn_began = now
+        late = now - self._round_began - timeout
+        self._round_began = now
         if late > _LATE_SECONDS:
             self._lost += late
 

@@ -63,8 +63,8 @@ async def open_storage(
     opened: AsyncExitStack,
     await_predecessor: Callable[[], None],
 ) -> Storage:
-    """A Storage. `opened` closes what this opens, also if it fails. `await_predecessor` blocks until the process
-    that had the counters has saved them; `take_up` calls it.
+    """A Storage. `opened` closes what this opens, also if it fails. `await_predecessor` blocks until the
+    process that had the counters has saved them; `take_up` calls it.
 
     Raises ConfigurationError and StoreUnavailable.
     """

@@ -37,7 +37,7 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
 
 
 # By the id of the key; requests that are asked for alone by any number.
-_Turn = dict[int, _Joint]
+_Batch = dict[int, _Joint]
 
 
 class Joints:
@@ -48,10 +48,10 @@ class Joints:
         self._calls = calls
         self._monotonic = clock.monotonic
         self._read = read
-        self._open: _Turn = {}
+        self._open: _Batch = {}
 
     def join(self, caller: Caller, version: Token, hear: Hear) -> bool:
-        """Wait with others of this turn, if there are some of this very Caller and version."""
+        """Wait with others of this batch, if there are some of this very Caller and version."""
         joint = self._open.get(caller.key_id)
         if joint is None or joint.caller is not caller or joint.version is not version:
             return False
@@ -60,40 +60,40 @@ class Joints:
 
     def begin(self, caller: Caller, version: Token, hear: Hear) -> bool:
         """Ask for this request, and for those that join it. False while others of the key do so."""
-        turn = self._open
-        if caller.key_id in turn:
+        batch = self._open
+        if caller.key_id in batch:
             return False
-        if not turn or len(turn) == _KEYS_MAX:
-            turn = self._open = {}
-            self._send(turn)
-        turn[caller.key_id] = _Joint(caller, version, [hear])
+        if not batch or len(batch) == _KEYS_MAX:
+            batch = self._open = {}
+            self._send(batch)
+        batch[caller.key_id] = _Joint(caller, version, [hear])
         return True
 
-    def _send(self, turn: _Turn) -> None:
-        self._client.send(partial(self._encode, turn), partial(self._heard, turn, self._monotonic()))
+    def _send(self, batch: _Batch) -> None:
+        self._client.send(partial(self._encode, batch), partial(self._heard, batch, self._monotonic()))
 
-    def _close(self, turn: _Turn) -> None:
+    def _close(self, batch: _Batch) -> None:
         """Nobody joins it any more."""
-        if self._open is turn:
+        if self._open is batch:
             self._open = {}
 
-    def _encode(self, turn: _Turn) -> bytes:
-        self._close(turn)
+    def _encode(self, batch: _Batch) -> bytes:
+        self._close(batch)
         return self._calls.take_all(
             [
                 (joint.caller, (joint.version.number, joint.version.lease.ends_ms), len(joint.hear))
-                for joint in turn.values()
+                for joint in batch.values()
             ]
         )
 
-    def _heard(self, turn: _Turn, began_seconds: float, replies: Any) -> None:
+    def _heard(self, batch: _Batch, began_seconds: float, replies: Any) -> None:
         if isinstance(replies, list):
             self._client.observer.asked(self._monotonic() - began_seconds)
-            for joint, reply in zip(turn.values(), replies, strict=True):
+            for joint, reply in zip(batch.values(), replies, strict=True):
                 self._answer(joint, reply)
         else:
-            self._close(turn)  # the connection may have been lost before it was sent
-            for joint in turn.values():
+            self._close(batch)  # the connection may have been lost before it was sent
+            for joint in batch.values():
                 _tell(joint, [None] * len(joint.hear))
 
     def _answer(self, joint: _Joint, reply: list[int]) -> None:
