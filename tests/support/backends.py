@@ -175,8 +175,8 @@ class MemoryBackend:
         assert decision is not None
         return decision
 
-    async def look(self, caller: Caller) -> Decision:
-        decision = await self.limiter.look(caller)
+    async def peek(self, caller: Caller) -> Decision:
+        decision = await self.limiter.peek(caller)
         assert decision is not None
         return decision
 
@@ -205,8 +205,8 @@ class ValkeyBackend:
     async def take(self, caller: Caller) -> Decision:
         return await (await self._opened()).take(caller)
 
-    async def look(self, caller: Caller) -> Decision:
-        return await (await self._opened()).look(caller)
+    async def peek(self, caller: Caller) -> Decision:
+        return await (await self._opened()).peek(caller)
 
     async def _opened(self) -> Replica:
         async with self._opening:

@@ -109,10 +109,10 @@ class Replica:
         assert decision is not None
         return decision
 
-    async def look(self, caller: Caller) -> Decision:
+    async def peek(self, caller: Caller) -> Decision:
         """What is left to it."""
         self.tell_time()
-        decision = await self.limiter.look(caller)
+        decision = await self.limiter.peek(caller)
         assert decision is not None
         return decision
 

@@ -69,8 +69,8 @@ class _LateLimiter:
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return None
 
-    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
-        return await self._limiter.look(caller)
+    async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+        return await self._limiter.peek(caller)
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
         return False

@@ -25,9 +25,9 @@ class Clock(Protocol):
 class AwakeClock:
     """A clock, in seconds, that leaves out times when the process or its machine was paused.
 
-    Its user works and waits in rounds. A pause shows as a round that ends more than a second after the timeout
-    of its wait; the excess is left out at the round's end. Until then the clock is ahead, and a deadline that
-    is set meanwhile comes as much later.
+    Its user works and waits in rounds. A pause shows as a round that ends more than a second after the
+    timeout of its wait; the excess is left out at the round's end. Until then the clock is ahead, and a
+    deadline that is set meanwhile comes as much later.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

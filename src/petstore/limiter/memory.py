@@ -14,7 +14,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.counters import Hear, LimiterState
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import decide, first_refusal, look
+from petstore.core.limits.quota import decide, first_refusal, peek
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version, Versions, VersionSource
 
@@ -42,16 +42,16 @@ class MemoryLimiter:
         versions = self._versions.try_current()
         return None if versions is None else self.take_at(caller, cached_version, versions, self._now_ms())
 
-    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+    async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         versions = self._versions.try_current() or await self._versions.current()
         if cached_version is not None and versions.keyring != cached_version:
             return None
-        return self.look_at(caller, versions, self._now_ms())
+        return self.peek_at(caller, versions, self._now_ms())
 
-    def look_at(self, caller: Caller, versions: Versions, now_ms: int) -> Decision:
-        """`look` with the versions and the time of this moment."""
+    def peek_at(self, caller: Caller, versions: Versions, now_ms: int) -> Decision:
+        """`peek` with the versions and the time of this moment."""
         used = self._windows.get(caller.account_id) or AccountWindows()
-        return look(used, self._bans.get(caller.key_id), caller, now_ms, versions)
+        return peek(used, self._bans.get(caller.key_id), caller, now_ms, versions)
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
         return False

@@ -94,7 +94,7 @@ async def build(
     """Open the store, take up the counters where they were left, and join everything.
 
     `counts_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
-    one; `await_predecessor` blocks until the one that it replaces has ended. A failed start closes everything that
+    one; `await_predecessor` blocks until the one that it replaces has ended. A failed start closes all that
     it opened. Raises ConfigurationError and StoreUnavailable.
     """
     clock = clock or SystemClock()

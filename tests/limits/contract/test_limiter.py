@@ -84,7 +84,7 @@ def test_a_look_says_what_is_left_and_takes_nothing(
         async with limiter_of_histories(limiter_kind, tmp_path, clock) as limiter:
 
             async def look_and_take(caller: Caller) -> Decision:
-                seen, taken = await limiter.look(caller), await limiter.take(caller)
+                seen, taken = await limiter.peek(caller), await limiter.take(caller)
                 assert seen.allowed != (taken.banned and not taken.ban_began)
                 assert seen.banned != seen.allowed
                 if taken.allowed:

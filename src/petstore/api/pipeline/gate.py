@@ -146,10 +146,10 @@ class Gate:
         has ended since, or is banned."""
         caller, decision = self._known(request), None
         if caller is not None:
-            decision = await self._limiter.look(caller, self._cached_version)
+            decision = await self._limiter.peek(caller, self._cached_version)
         if caller is None or decision is None:
             caller = await self._find(request)
-            decision = await self._limiter.look(caller)
+            decision = await self._limiter.peek(caller)
             assert decision is not None  # None only answers an outdated version
         request.caller, request.decision = caller, decision
         if not decision.allowed:

@@ -44,7 +44,7 @@ class Limiter(Protocol):
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` without waiting. None also where it would have to wait, for some limiters always."""
 
-    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+    async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` of nothing: what is left at this moment. Only a ban refuses."""
 
     def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:

@@ -102,7 +102,7 @@ def standing(used: AccountWindows, caller: Caller, now_ms: int, versions: Versio
     return replace(refused, allowed=True, retry_after_seconds=0)
 
 
-def look(
+def peek(
     used: AccountWindows, ban: BanState | None, caller: Caller, now_ms: int, versions: Versions
 ) -> Decision:
     """`standing` of these records, of which it changes none. Only a ban refuses it."""

@@ -88,10 +88,10 @@ class FallbackLimiter:
             self._add_pending(caller.account_id, now_ms)
         return decision
 
-    def look(self, caller: Caller) -> Decision:
+    def peek(self, caller: Caller) -> Decision:
         """What is left of this process's part."""
         now_ms = self._clock.now_ms()
-        return self._limiter.look_at(self._part_of(caller, now_ms)[0], NO_VERSIONS, now_ms)
+        return self._limiter.peek_at(self._part_of(caller, now_ms)[0], NO_VERSIONS, now_ms)
 
     def _part_of(self, caller: Caller, now_ms: int) -> tuple[Caller, dict[int, _Recent]]:
         """The caller with this process's part of its limits, and the requests of its windows."""

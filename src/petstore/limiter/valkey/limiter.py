@@ -59,7 +59,7 @@ class ValkeyLimiter:
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return await self._take(caller, cached_version, 1)
 
-    async def look(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
+    async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return await self._take(caller, cached_version, 0)
 
     async def _take(self, caller: Caller, cached_version: Version | None, requests: int) -> Decision | None:
@@ -151,7 +151,7 @@ class ValkeyLimiter:
         return replies[0]
 
     def _read(self, caller: Caller, reply: list[int], lease: Lease, requests: int) -> list[Decision]:
-        """The Decisions of so many requests, or of a look; none where the Caller is outdated."""
+        """The Decisions of so many requests, or of a peek; none where the Caller is outdated."""
         kind = reply[0]
         versions = self._leases.current(reply, lease)
         if kind in (ADMITTED, REFUSED):
@@ -180,4 +180,4 @@ class ValkeyLimiter:
         self._observer.decided_locally()
         if self._fallback is None:
             raise LimiterUnavailable("The limits can't be counted at the moment; try again soon.")
-        return self._fallback.take(caller) if requests else self._fallback.look(caller)
+        return self._fallback.take(caller) if requests else self._fallback.peek(caller)
