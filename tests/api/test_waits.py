@@ -1,4 +1,4 @@
-"""The look that waiting requests share, by itself: what it must not miss, and when it is over."""
+"""The poll that waiting requests share, by itself: what it must not miss, and when it is over."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def begin(waits: Waits, page: EventPage, query: EventQuery = QUERY) -> asy
 async def test_an_event_between_the_read_and_the_wait_is_not_missed(
     store: Store, waits: Waits, page: EventPage
 ) -> None:
-    """The look may pass it, on behalf of others, before it knows of this waiter."""
+    """The poll may pass it, on behalf of others, before it knows of this waiter."""
     other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
     await store.pets.add(REX, ACTOR)
     await until(lambda: waits._position > page.after.position)
@@ -99,8 +99,8 @@ async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(
 async def test_a_commit_during_a_pause_is_looked_for_after_it(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not only when it is time for the next look: here that comes too late."""
-    monkeypatch.setattr(waiting_requests, "LOOK_SECONDS", LONG)
+    """Not only when it is time for the next poll: here that comes too late."""
+    monkeypatch.setattr(waiting_requests, "POLL_SECONDS", LONG)
     other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
     for _ in range(3):
         waiting = await begin(waits, page)
@@ -123,18 +123,18 @@ async def test_an_end_answers_who_waits(store: Store, waits: Waits, page: EventP
 async def test_an_outage_of_the_store_ends_no_wait(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The look goes on when the store answers again."""
-    looks: list[Position] = []
+    """The poll goes on when the store answers again."""
+    polls: list[Position] = []
 
     async def fails(after: Position) -> News:
-        looks.append(after)
+        polls.append(after)
         raise StoreUnavailable("It is gone.")
 
     with monkeypatch.context() as away:
         away.setattr(store.events, "news", fails)
         waiting = await begin(waits, page)
         await store.pets.add(REX, ACTOR)
-        await until(lambda: len(looks) > 1)
+        await until(lambda: len(polls) > 1)
         assert not waiting.done()
     assert [event.type for event in (await waiting).events] == ["pet.created"]
 
@@ -142,7 +142,7 @@ async def test_an_outage_of_the_store_ends_no_wait(
 async def test_an_unexpected_error_leaves_nobody_waiting(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have an empty answer; the next one that waits begins a new look."""
+    """They have an empty answer; the next one that waits begins a new poll."""
 
     async def fails(_: Position) -> News:
         raise LookupError("a fault in the program")
@@ -150,10 +150,10 @@ async def test_an_unexpected_error_leaves_nobody_waiting(
     with monkeypatch.context() as broken:
         broken.setattr(store.events, "news", fails)
         waiting = await begin(waits, page)
-        looking = waits._looking
-        assert looking is not None
+        polling = waits._polling
+        assert polling is not None
         assert await waiting == page
-        assert isinstance(looking.exception(), LookupError)
+        assert isinstance(polling.exception(), LookupError)
     waiting = await begin(waits, page)
     await store.pets.add(REX, ACTOR)
     assert [event.type for event in (await waiting).events] == ["pet.created"]
@@ -164,4 +164,4 @@ async def test_nobody_looks_while_nobody_waits(store: Store, waits: Waits, page:
     waiting = await begin(waits, page)
     await store.pets.add(REX, ACTOR)
     await waiting
-    await until(lambda: waits._looking is None)
+    await until(lambda: waits._polling is None)

@@ -28,8 +28,8 @@ _numbers = count(1)
 _moves = st.one_of(
     st.tuples(st.just("add"), st.integers(1, 9)),
     st.tuples(st.just("answer"), st.lists(st.sampled_from(_KINDS), min_size=1, max_size=4)),
-    st.tuples(st.just("look"), st.integers(0, 1)),
-    st.tuples(st.just("look"), st.integers(0, 1)),
+    st.tuples(st.just("poll"), st.integers(0, 1)),
+    st.tuples(st.just("poll"), st.integers(0, 1)),
     st.tuples(st.just("open"), st.sampled_from([204, 500, 410])),
     st.tuples(st.just("wait"), st.sampled_from([1, 11, 40, 3_600, 40_000])),
     st.tuples(st.just("die"), st.integers(0, 1)),
@@ -113,8 +113,8 @@ class Run:
                 event_id = self.sender.began[index % len(self.sender.began)]
                 with suppress(Conflict):
                     await self.store.deliveries.redeliver(self.id, event_id, ACTOR)
-            case "look", int(index):
-                await self.processes[index].look()
+            case "poll", int(index):
+                await self.processes[index].poll()
                 for _ in range(40):
                     await asyncio.sleep(0)
 
@@ -195,7 +195,7 @@ async def test_every_event_arrives_and_none_is_passed_by(
     try:
         for name, value in moves:
             await run.move(name, value)
-            if name in {"look", "open", "die", "stop"}:
+            if name in {"poll", "open", "die", "stop"}:
                 await run.check()
         await run.end()
     finally:

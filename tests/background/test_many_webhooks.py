@@ -43,7 +43,7 @@ def many(backend: SharedData, hook: Webhook) -> None:
 async def test_who_waits_for_nothing_is_not_visited(
     store: Store, process: Process, receiver: Receiver, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look visits those alone that have something to repeat, and they are not forgotten."""
+    """A poll visits those alone that have something to repeat, and they are not forgotten."""
     visited: list[int] = []
     wakes_at_ms = DeliveryQueue.wakes_at_ms.fget  # type: ignore[attr-defined]
 
@@ -54,16 +54,16 @@ async def test_who_waits_for_nothing_is_not_visited(
 
     monkeypatch.setattr(DeliveryQueue, "wakes_at_ms", property(noted))
     await process.work()
-    await process.look()
+    await process.poll()
     visited.clear()
-    await process.look()
+    await process.poll()
     assert visited == []
     receiver.answer = answers(500)
     await store.deliveries.test(7, ACTOR, 1)
     await process.work()
-    await process.look()
+    await process.poll()
     visited.clear()
-    await process.look()
+    await process.poll()
     assert visited == [7]
     await process.wait_until(clock.ms + MINUTE_MS)
     assert receiver.types() == ["webhook.test"] * 2
@@ -89,7 +89,7 @@ async def test_all_are_read_again_in_proportion_to_what_that_takes(
     async def reads_after(seconds: float) -> int:
         clock.advance(seconds)
         reads.clear()
-        await process.look()
+        await process.poll()
         return len(reads)
 
     async def change() -> None:
@@ -131,7 +131,7 @@ async def test_no_rest_holds_what_waits(
         for seconds in pauses:
             clock.advance(seconds)
             reads.clear()
-            await process.look()
+            await process.poll()
             found.append(len(reads))
         return found
 
@@ -199,7 +199,7 @@ async def test_a_stop_waits_for_all_together(
     if is_busy:
         gate = receiver.answer = Gate()
         await add(store)
-        await process.look()
+        await process.poll()
         await until(lambda: len(gate.waiting) == _MANY)
     assert await tasks_of(process.stop()) < _MANY
     assert not any(each._task for each in process.deliverer._queues.values())

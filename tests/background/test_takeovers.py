@@ -92,7 +92,7 @@ class TestSharing:
         assert sorted(receiver.taken()) == sorted(ids * 2)
         gate = receiver.answer = Gate()
         await add(stores[0], 20)
-        await one.look()
+        await one.poll()
         await until(lambda: len(gate.waiting) > 2)
         gate.open()
         await until(lambda: len(gate.waiting) > 2)
@@ -133,7 +133,7 @@ class TestSharing:
         receiver.answer = answer
         receiver.taken()
         await add(store, 10)
-        await one.look()
+        await one.poll()
         await until(lambda: len(gate.waiting) == 7)
         under_way = list(one.deliverer._queues[1]._under_way)
         gate.open()
@@ -159,7 +159,7 @@ async def test_the_loop_survives_an_outage(
     """Of each call to the store in turn, before its work and after it: all arrives, first tries in order."""
     monkeypatch.setattr(delivery_queue, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "_IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(deliverer, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(deliverer, "POLL_SECONDS", 0.0)
     parts = Flaky(store.deliverers), Flaky(store.events)
     flaky = SimpleNamespace(deliverers=parts[0], events=parts[1])
     running = asyncio.create_task(
@@ -182,7 +182,7 @@ async def test_the_loop_survives_an_outage(
 async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
     store: Store, backend: SharedData, hook: Webhook, sender: Recorder, clock: ManualClock
 ) -> None:
-    """A look is one statement, whatever happens in the store; three more each 10 s, one more each minute."""
+    """A poll is one statement, whatever happens in the store; three more each 10 s, one more each minute."""
     backend.execute(
         "INSERT INTO webhooks (account_id, key_id, url, types, description, created_at_ms, secrets,"
         " data_set, after_transaction, after_id) SELECT account_id, key_id, url, 'order.created',"
@@ -199,25 +199,25 @@ async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
         return found
 
     process = deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False)
-    await process.look()
+    await process.poll()
     await until(lambda: all(each.is_idle for each in process._queues.values()))
     assert len(process._queues) == 1_000
-    await process.look()
+    await process.poll()
     calls()
     for _ in range(5):
         await add(store)
-        await process.look()
+        await process.poll()
     assert calls() == (0, 5)
     clock.advance(10)
-    await process.look()
+    await process.poll()
     assert calls() == (2, 2)
     clock.advance(60)
-    await process.look()
-    await process.look()
+    await process.poll()
+    await process.poll()
     assert calls() == (3, 3)
     assert len(backend.execute("SELECT DISTINCT after_id FROM webhooks")) == 1
     clock.advance(60)
-    await process.look()
+    await process.poll()
     assert calls() == (2, 2)
 
 

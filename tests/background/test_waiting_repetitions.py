@@ -1,4 +1,4 @@
-"""When the first of very many waiting repetitions may begin, which each look at the journal asks."""
+"""When the first of very many waiting repetitions may begin, which each poll of the journal asks."""
 
 from __future__ import annotations
 

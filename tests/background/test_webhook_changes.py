@@ -30,7 +30,7 @@ async def gate_for(store: Store, process: Process, receiver: Receiver, count: in
     """So many more animals, whose first tries have begun and wait for their answers."""
     gate = receiver.answer = Gate()
     await add(store, count)
-    await process.look()
+    await process.poll()
     await until(lambda: len(gate.waiting) == count)
     return gate
 
@@ -53,7 +53,7 @@ class TestChanges:
         receiver.taken()
         gate = await gate_for(store, process, receiver, 3)
         await change(store, after=str(start))
-        await process.look()
+        await process.poll()
         receiver.answer = answers(204)
         gate.open()
         await process.work()
@@ -132,13 +132,13 @@ class TestChanges:
 
         receiver.answer = answer
         await add(store)
-        await process.look()
+        await process.poll()
         await until(lambda: len(gate.waiting) == 1)
         await change(store, enabled=False)
-        await process.look()
+        await process.poll()
         await change(store, enabled=True)
         await add(store)
-        await process.look()
+        await process.poll()
         await until(lambda: [got.path for got in receiver.got].count("/quick") == 2)
         assert process.has == {2}
         gate.open()
@@ -154,7 +154,7 @@ class TestChanges:
         await process.work()
         await store.webhooks.remove(1, ACTOR)
         await process.work()
-        assert not await process.look()
+        assert not await process.poll()
         await webhook(store, 1, receiver.url("/second"), "pet.*")
         await add(store)
         await process.work()
@@ -173,7 +173,7 @@ class TestChanges:
         gate = await gate_for(store, process, receiver)
         await store.events.note_restore(ACTOR)
         await add(store)
-        await process.look()
+        await process.poll()
         receiver.answer = answers(204)
         gate.open()
         receiver.got.clear()
@@ -201,10 +201,10 @@ class TestSlots:
         await webhook(store, 1, receiver.url("/other"), "category.*")
         await process.work()
         await store.categories.name(1, "Dogs", ACTOR)
-        await process.look()
+        await process.poll()
         await until(lambda: len(gate.waiting) == 1)
         await add(store)
-        await process.look()
+        await process.poll()
         await until(lambda: bool(deliverer._queues[1]._under_way))
         receiver.answer = answers(204)
         return gate
@@ -220,7 +220,7 @@ class TestSlots:
             await change(store, enabled=False)
         else:
             await store.accounts.suspend("shop", ACTOR)
-        await process.look()
+        await process.poll()
         gate.open()
         await process.work()
         assert [got.path for got in receiver.got] == ["/other"]
@@ -230,7 +230,7 @@ class TestSlots:
     ) -> None:
         """Nothing comes to the former one after the change."""
         await change(store, url=receiver.url("/new"))
-        await process.look()
+        await process.poll()
         gate.open()
         await process.work()
         assert [got.path for got in receiver.got] == ["/other", "/new"]
@@ -241,7 +241,7 @@ class TestSlots:
         """One that was made while it waited."""
         secrets = [mint(), mint()]
         await store.webhooks.rotate(1, ACTOR, lambda _, __: Seal().close(secrets))
-        await process.look()
+        await process.poll()
         gate.open()
         await process.work()
         assert len(receiver.got[-1].headers["webhook-signature"].split()) == 2
@@ -260,7 +260,7 @@ class TestReading:
         receiver: Receiver,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Events that come meanwhile, and a look without any for it, move no place past those of the page."""
+        """Events that come meanwhile, and a poll without any for it, move no place past those of the page."""
         await add(store)
         await process.work()
         receiver.taken()
@@ -274,9 +274,9 @@ class TestReading:
         monkeypatch.setattr(store.events, "page", slow)
         for happens in (add(store), store.categories.name(1, "Dogs", ACTOR), add(store)):
             await happens
-            await process.look()
+            await process.poll()
         await store.deliveries.test(1, ACTOR, 1)
-        await process.look()
+        await process.poll()
         gate = Gate()
 
         async def answer(got: Got) -> web.Response:
@@ -304,7 +304,7 @@ class TestReading:
         receiver: Receiver,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """An event that came after the look, and was delivered before that ended, comes once."""
+        """An event that came after the poll, and was delivered before that ended, comes once."""
         gate = await gate_for(store, process, receiver)
         claim = store.deliverers.claim
 
@@ -318,7 +318,7 @@ class TestReading:
 
         monkeypatch.setattr(store.deliverers, "claim", slow)
         process.clock.advance(61)
-        await process.look()
+        await process.poll()
         monkeypatch.undo()
         await process.work()
         assert receiver.taken() == await feed(store)
@@ -333,7 +333,7 @@ class TestReading:
         lose(backend.execute, (await settled(store)).position)
         await add(store)
         await settled(store)
-        await process.look()
+        await process.poll()
         receiver.answer = answers(204)
         gate.open()
         await process.work()
@@ -389,7 +389,7 @@ class TestOutOfTurn:
         receiver.taken()
         gate = receiver.answer = Gate()
         clock.advance(10)
-        await process.look()
+        await process.poll()
         await until(lambda: len(gate.waiting) == 1)
         owned = store.deliverers.owned
 
@@ -401,7 +401,7 @@ class TestOutOfTurn:
 
         monkeypatch.setattr(store.deliverers, "owned", late)
         await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets)
-        await process.look()
+        await process.poll()
         monkeypatch.undo()
         receiver.answer = answers(204)
         await process.wait_until(clock.ms + HOUR_MS)

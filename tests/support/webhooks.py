@@ -151,20 +151,20 @@ class Process:
         self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=False)
         self._store, self.sender, self.clock = store, sender, clock
 
-    async def look(self) -> bool:
-        """One look, at all that is written."""
+    async def poll(self) -> bool:
+        """One poll, of all that is written."""
         await settled(self._store)  # type: ignore[arg-type]
-        return await self.deliverer.look()
+        return await self.deliverer.poll()
 
     async def work(self) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 end = (await settled(self._store)).position  # type: ignore[arg-type]
-                await self.deliverer.look()
-                looked_to = self.deliverer._looked_to
+                await self.deliverer.poll()
+                polled_to = self.deliverer._polled_to
                 if tasks := [each._task for each in self._all() if each._task is not None]:
                     await asyncio.wait(tasks)
-                elif looked_to is None or looked_to.position >= end:
+                elif polled_to is None or polled_to.position >= end:
                     return
 
     async def wait_until(self, at_ms: int) -> None:

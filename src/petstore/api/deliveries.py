@@ -25,7 +25,7 @@ from petstore.transactions.deliveries import Deliveries
 DELIVERY_PARAMETERS = ("limit", "cursor")
 # A test is answered without its outcome after so long.
 TEST_SECONDS = 20.0
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 class DeliveryOperations(msgspec.Struct, kw_only=True):
@@ -44,7 +44,7 @@ class DeliveryOperations(msgspec.Struct, kw_only=True):
         event_id = await self.deliveries.test(webhook_id, caller.actor, caller.account_id)
         began, found = self.clock.monotonic(), None
         while found is None and not self.waits.has_ended and request.waited < TEST_SECONDS:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
             with suppress(StoreUnavailable):  # an error would say that nothing was stored
                 found = await self.deliveries.first_try(webhook_id, event_id)
             request.waited = self.clock.monotonic() - began

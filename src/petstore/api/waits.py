@@ -1,6 +1,6 @@
-"""Requests that wait for events: one look at the journal for all of them, and none while nobody waits.
+"""Requests that wait for events: one poll of the journal for all of them, and none while nobody waits.
 
-A commit of this process is looked for at once, those of other processes every LOOK_SECONDS.
+A commit of this process is polled at once, those of other processes every POLL_SECONDS.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from petstore.core.events import RESTORED, WAITS, EventPage, EventQuery, Positio
 from petstore.core.keys import Caller
 from petstore.transactions.events import Events
 
-LOOK_SECONDS = 0.1
-# Between two looks, however many commits there are.
+POLL_SECONDS = 0.1
+# Between two polls, however many commits there are.
 _PAUSE_SECONDS = 0.005
 # A commit may wake thousands: so many of them use the store at once, and other requests come between.
 _SLOTS = 4
@@ -49,8 +49,8 @@ class Waits:
         self._waiters: set[_Waiter] = set()
         self.committed = asyncio.Event()
         self.slots = asyncio.Semaphore(_SLOTS)
-        self._position = Position()  # of the last look
-        self._looking: asyncio.Task[None] | None = None
+        self._position = Position()  # of the last poll
+        self._polling: asyncio.Task[None] | None = None
         self.has_ended = False
 
     def __len__(self) -> int:
@@ -87,11 +87,11 @@ class Waits:
         if self.has_ended or over.done():
             return False
         assert query.after is not None
-        if self._looking is None:
+        if self._polling is None:
             self._position = query.after.position
-            self._looking = asyncio.create_task(self._look_on())
+            self._polling = asyncio.create_task(self._keep_polling())
         elif self._position > query.after.position:
-            # The look may have passed an event before it knew of this waiter; or it began with a bookmark of
+            # The poll may have passed an event before it knew of this waiter; or it began with a bookmark of
             # a time to come, or before the data were restored.
             self._position = query.after.position
             self.committed.set()
@@ -111,31 +111,31 @@ class Waits:
             waiter.end()
 
     async def close(self) -> None:
-        """The same, and the end of the look; before the store is closed."""
+        """The same, and the end of the poll; before the store is closed."""
         self.end()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait([self._looking])
+        if self._polling is not None:
+            self._polling.cancel()
+            await asyncio.wait([self._polling])
 
-    async def _look_on(self) -> None:
+    async def _keep_polling(self) -> None:
         try:
             while self._by_account:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
+                    async with asyncio.timeout(POLL_SECONDS):
                         await self.committed.wait()
                 self.committed.clear()
                 with suppress(StoreUnavailable):
-                    await self._look()
+                    await self._poll()
                 await asyncio.sleep(_PAUSE_SECONDS)
         finally:
-            self._looking = None
+            self._polling = None
             for waiter in self._waiters:  # after an error that nobody expects
                 waiter.end()
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         after = self._position
         news = await self._events.news(after)
-        if self._position == after:  # else somebody needs an earlier look
+        if self._position == after:  # else somebody needs an earlier poll
             self._position = news.position
         is_restored = any(kind == RESTORED for kind, _ in news.seen)  # their bookmarks have ended
         for waiter in self._waiters if news.seen else ():

@@ -1,7 +1,7 @@
 """Delivers webhooks: which ones this process has, and what wakes them. Any number of processes share them.
 
-One look at the journal serves all, and visits who has something to do. A change of a webhook writes an entry,
-so the look finds that too; all are read then, and the more there are, the longer is the rest.
+One poll of the journal serves all, and visits who has something to do. A change of a webhook writes an entry,
+so the poll finds that too; all are read then, and the more there are, the longer is the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from petstore.core.webhooks import Repetition
 from petstore.transactions.deliverers import LEASE_MS, REPETITIONS_READ, Owned
 from petstore.transactions.store import Parts
 
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 # How often the store is asked for a webhook while it has none.
 _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
@@ -73,7 +73,7 @@ class Deliverer:
         self._of_account: dict[int | None, list[DeliveryQueue]] = {}
         self._awake: set[DeliveryQueue] = set()  # those that are under way, or wait for a moment
         self._leaving: list[DeliveryQueue] = []  # deliveries under way of webhooks that it has no more
-        self._looked_to: Bookmark | None = None
+        self._polled_to: Bookmark | None = None
         self._claimed_at = self._moved_at = self._read_at = float("-inf")
         self._reading_took = self._visits_took = 0.0
         self._is_changed = False  # since they were read
@@ -86,7 +86,7 @@ class Deliverer:
             while True:
                 is_idle = True
                 try:
-                    is_idle = not await self.look()
+                    is_idle = not await self.poll()
                     self._trouble = ""
                 except StoreUnavailable as error:
                     if not self._trouble:
@@ -94,21 +94,21 @@ class Deliverer:
                         _log.warning("webhooks wait", reason=self._trouble)
                 except Exception as error:  # of any kind: the jobs of this process go on
                     _log.error("webhooks wait", exc_info=error)
-                rest = _IDLE_SECONDS if is_idle else LOOK_SECONDS
+                rest = _IDLE_SECONDS if is_idle else POLL_SECONDS
                 of_visits = min(self._visits_took * _REST_BY_VISITS, _REST_OF_VISITS_MAX_SECONDS)
                 await asyncio.sleep(max(rest, of_visits))
         finally:
             await self._close()
 
-    async def look(self) -> bool:
+    async def poll(self) -> bool:
         """Wake what has something to do; False without a webhook in the store. Raises StoreUnavailable."""
         if not self._queues and not await self._store.deliverers.is_needed():
-            self._looked_to = None
+            self._polled_to = None
             return False
-        if self._looked_to is None:
-            self._looked_to = await self._store.events.newest()
+        if self._polled_to is None:
+            self._polled_to = await self._store.events.newest()
             self._claimed_at = float("-inf")
-        news = await self._store.events.news(self._looked_to.position)
+        news = await self._store.events.news(self._polled_to.position)
         self._is_changed |= any(kind.startswith(_CHANGES) for kind, _ in news.seen)
         self._is_changed |= any(each.is_idle for each in self._leaving)
         now = self._clock.monotonic()
@@ -121,8 +121,8 @@ class Deliverer:
         return True
 
     def _wake(self, news: News) -> None:
-        assert self._looked_to is not None
-        before, now_ms, began = self._looked_to.position, self._clock.now_ms(), self._clock.monotonic()
+        assert self._polled_to is not None
+        before, now_ms, began = self._polled_to.position, self._clock.now_ms(), self._clock.monotonic()
         for each in self._interested(news.seen):
             each.expect(before)
             self._awake.add(each)
@@ -131,7 +131,7 @@ class Deliverer:
                 each.wake()
             elif at_ms is None and each.is_idle:
                 self._awake.remove(each)
-        self._looked_to = Bookmark(self._looked_to.data_set, news.position)
+        self._polled_to = Bookmark(self._polled_to.data_set, news.position)
         self._visits_took = self._clock.monotonic() - began
 
     def _interested(self, seen: Iterable[tuple[str, int | None]]) -> Iterator[DeliveryQueue]:
@@ -147,10 +147,10 @@ class Deliverer:
 
     async def _claim(self) -> None:
         """Have a fair share of the webhooks, as they are in the store by now."""
-        assert self._looked_to is not None
+        assert self._polled_to is not None
         newest = await self._store.events.newest()
-        if newest.data_set != self._looked_to.data_set:  # the store says where each goes on
-            self._looked_to = Bookmark(newest.data_set, min(newest.position, self._looked_to.position))
+        if newest.data_set != self._polled_to.data_set:  # the store says where each goes on
+            self._polled_to = Bookmark(newest.data_set, min(newest.position, self._polled_to.position))
             for each in self._queues.values():
                 each.leave()
             self._is_changed = True
@@ -196,14 +196,14 @@ class Deliverer:
 
     async def _move(self) -> None:
         """Note how far idle webhooks have come."""
-        assert self._looked_to is not None
-        still = [each for each in self._queues.values() if each.can_move_to(self._looked_to)]
+        assert self._polled_to is not None
+        still = [each for each in self._queues.values() if each.can_move_to(self._polled_to)]
         for at in range(0, len(still), _MOVED_AT_A_TIME):
             those = still[at : at + _MOVED_AT_A_TIME]
             ids = [each.webhook.id for each in those]
-            await self._store.deliverers.move(self._owner, ids, self._looked_to)
+            await self._store.deliverers.move(self._owner, ids, self._polled_to)
             for each in those:
-                each.move(self._looked_to)
+                each.move(self._polled_to)
         self._moved_at = self._clock.monotonic()
 
     async def _close(self) -> None:

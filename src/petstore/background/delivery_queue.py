@@ -94,7 +94,7 @@ class DeliveryQueue:
 
     @property
     def has_read_all(self) -> bool:
-        """Whether it has every event up to the last look at the journal."""
+        """Whether it has every event up to the last poll of the journal."""
         return not (self._may_have_more or self._open)
 
     @property
@@ -114,7 +114,7 @@ class DeliveryQueue:
         self.wake()
 
     def can_move_to(self, bookmark: Bookmark) -> bool:
-        """Whether everything is read and noted up to one before this; it may be ahead of a look."""
+        """Whether everything is read and noted up to one before this; it may be ahead of a poll."""
         is_ready = self.is_idle and not self.is_lost and self.has_read_all
         return is_ready and bookmark.position > self._noted_to.position
 

@@ -138,7 +138,7 @@ class Trying:
 
     def soonest_ms(self, due: Sequence[Repetition]) -> int:
         """When the first of these may begin, one or more that are sorted by their time. There may be very
-        many, and each look at the journal asks: only for what waits for no pause are they gone through."""
+        many, and each poll of the journal asks: only for what waits for no pause are they gone through."""
         # The last one may be of a clock that was set back since.
         soonest = min(self.due_ms(due[0]), self.due_ms(due[-1]))
         other = next((each for each in due if not each.tries or each.at_ms >= soonest), due[0])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from petstore.wiring.administration import Store
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _WHOLE_JOURNAL = 10**15
 _TYPE_WIDTH = max(len(kind.name) for kind in TYPES)
 
@@ -130,7 +130,7 @@ async def _pages(
     wanted = query.limit - len(page.events)
     while follow or (page.is_behind and wanted):
         if not page.is_behind:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         page = await store.events.page(
             replace(query, limit=query.limit if follow else wanted, after=page.after)
         )

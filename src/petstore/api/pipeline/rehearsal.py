@@ -32,7 +32,7 @@ from petstore.core.limits.windows import ceil_seconds
 REHEARSE = b"petstore-rehearse"
 SLOW_MAX_MS = 30_000
 SLOW_AT_ONCE = 100
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _SLOW = re.compile(r"slow=([0-9]{1,5})", re.ASCII)
 _DATE = re.compile(r"date=([0-9]{4}-[0-9]{2}-[0-9]{2})", re.ASCII)
 # Those that a real request gets before its account is known: their limits are those of the client's address.
@@ -148,7 +148,7 @@ class Rehearsal(msgspec.Struct):
         self._slow += 1
         try:
             while left > 0 and not self.has_ended():
-                if (await asyncio.wait([gone], timeout=min(left, _LOOK_SECONDS)))[0]:
+                if (await asyncio.wait([gone], timeout=min(left, _POLL_SECONDS)))[0]:
                     raise Unanswered
                 request.waited = monotonic() - began
                 left = ends - request.waited
