@@ -38,7 +38,7 @@ class Post:
     async def work(self) -> None:
         """Make the mails of all that is written, and send what is due."""
         await settled(self._store)
-        await self.notifier.look()
+        await self.notifier.gather_and_send()
 
     async def after(self, seconds: float = 60) -> None:
         """Work, and again when what it gathered is due."""
@@ -68,7 +68,7 @@ async def _main(store_url: str, mail_url: str, now_ms: str) -> None:
     clock = ManualClock(int(now_ms))
     post = Post(backend_for(store_url).open(clock), mail_url, clock)
     while True:
-        await post.notifier.look()
+        await post.notifier.gather_and_send()
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class TestSharing:
         await post._store.pets.add(NewPet("Rex", 1), ACTOR)
         for lump in range(20):
             placing = asyncio.to_thread(place_orders, backend, lump * 10 + 1, 10, clock.ms)
-            await asyncio.gather(placing, one.notifier.look(), other.notifier.look())
+            await asyncio.gather(placing, one.notifier.gather_and_send(), other.notifier.gather_and_send())
             clock.advance(61)
         await settled(post._store)
         for _ in range(2):
@@ -112,7 +112,7 @@ class Backup:
 
 
 class TestAnotherJournal:
-    """Than that of the last look."""
+    """Than that of the last round."""
 
     @of_each_store
     @pytest.mark.parametrize("is_new", [False, True])
@@ -198,7 +198,7 @@ class TestTraffic:
             for _ in range(5):
                 await other.pets.add(NewPet("Rex", 1), ACTOR)
                 await settled(other)
-                await post.notifier.look()
+                await post.notifier.gather_and_send()
         assert [part.calls for part in (*parts, database)] == [10, 5, 0]
         post.clock.advance(60)
         place = "SELECT after_id FROM notified"

@@ -61,7 +61,7 @@ class World:
     async def record_facts(self) -> None:
         """What a background process finds in counters, keys and days: as often as it looks."""
         for _ in range(2):
-            await FactRecorder(self.store.facts, self.clock, REMOVAL_AT_MS).look()
+            await FactRecorder(self.store.facts, self.clock, REMOVAL_AT_MS).record_counted()
             await self.store.facts.record_timed(REMOVAL_AT_MS)
 
     async def go_to(self, at_ms: int) -> None:
@@ -371,7 +371,7 @@ class TestGathering:
         assert [[n for n in numbers if f"Order {n} " in text] for text in texts] == [[1, 2, 3], [4, 5], [6]]
 
     async def test_more_than_it_says_are_counted(self, world: World) -> None:
-        """Whether they came in one look or in several."""
+        """Whether they came in one round or in several."""
         for number in range(1, 2 * SAID_MAX + 6):
             await orders(world, number)
             if number % 7 == 0:

@@ -139,11 +139,11 @@ class TestServerTrouble:
         mail.answer = says(CLOSE, at=CONNECT)
         with capture_logs() as lines:
             for _ in range(3):
-                await post.notifier._look()
+                await post.notifier._round()
             await settled(store)
-            await post.notifier._look()
+            await post.notifier._round()
             post.clock.advance(60)
-            await post.notifier._look()
+            await post.notifier._round()
         assert [(line["event"], line.get("reason")) for line in lines][:2] == [
             ("mail waits", "out of order"),
             ("mail goes on", None),
@@ -271,7 +271,7 @@ class TestDeaths:
                 await settled(store)
                 post.notifier._store = flaky
                 for seconds in (60, 0, 0, LEASE_MS / SECOND_MS, 0):
-                    await post.notifier._look()
+                    await post.notifier._round()
                     clock.advance(seconds)
                 assert part.calls > call
                 assert (recipients(mail), backend.execute(ROWS)) == (sorted(ALL * 2), []), (is_late, call)

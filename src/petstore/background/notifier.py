@@ -21,7 +21,7 @@ from petstore.core.webhooks import SPREAD, next_try_ms
 from petstore.transactions.notifications import Ended, GivenUp
 from petstore.transactions.store import Parts
 
-_LOOK_SECONDS = 2.0
+_POLL_SECONDS = 2.0
 # How often the store's own bookmark is moved while there is nothing for anybody; a restore is seen by then.
 _GATHER_SECONDS = 60.0
 _STOP_SECONDS = 3.0
@@ -60,29 +60,29 @@ class Notifier:
 
     async def run(self) -> None:
         """Send until cancelled; then a mail that is under way has some seconds to end."""
-        looking: asyncio.Task[None] | None = None
+        round_: asyncio.Task[None] | None = None
         try:
             while True:
-                looking = asyncio.create_task(self._look())
-                await asyncio.shield(looking)
-                await asyncio.sleep(_LOOK_SECONDS)
+                round_ = asyncio.create_task(self._round())
+                await asyncio.shield(round_)
+                await asyncio.sleep(_POLL_SECONDS)
         finally:
             self._is_stopping = True
-            if looking is not None:
-                await asyncio.wait([looking], timeout=_STOP_SECONDS)
-                looking.cancel()
-                await asyncio.wait([looking])
+            if round_ is not None:
+                await asyncio.wait([round_], timeout=_STOP_SECONDS)
+                round_.cancel()
+                await asyncio.wait([round_])
 
-    async def _look(self) -> None:
+    async def _round(self) -> None:
         try:
-            await self.look()
+            await self.gather_and_send()
             self._go_on(_STORE)
         except StoreUnavailable as error:
             self._complain(_STORE, error.message)
         except Exception as error:  # of any kind: the jobs of this process go on
             _log.error("mail waits", exc_info=error)
 
-    async def look(self) -> None:
+    async def gather_and_send(self) -> None:
         """Make the mails of new facts, and send what is due. Raises StoreUnavailable."""
         if await self._is_time_to_gather():
             self._bookmark = await self._store.notifications.gather(self._bookmark)

@@ -73,9 +73,9 @@ async def service(store: Store, clock: ManualClock) -> Service:
     return Service(store, clock)
 
 
-async def look(store: Store, clock: ManualClock) -> None:
-    """All looks of a background process that begins now."""
-    await FactRecorder(store.facts, clock, REMOVAL_AT_MS).look()
+async def record_all(store: Store, clock: ManualClock) -> None:
+    """All that a background process records that begins now."""
+    await FactRecorder(store.facts, clock, REMOVAL_AT_MS).record_counted()
     await store.facts.record_timed(REMOVAL_AT_MS)
 
 
@@ -105,11 +105,11 @@ async def test_each_is_told_once_whoever_looks_and_however_often(
     recorders = [FactRecorder(store.facts, clock, REMOVAL_AT_MS) for store in stores]
     for _ in range(3):
         await asyncio.gather(
-            *(recorder.look() for recorder in recorders),
+            *(recorder.record_counted() for recorder in recorders),
             *(store.facts.record_timed(REMOVAL_AT_MS) for store in stores),
         )
     for store in (backend.open(), *stores):
-        await look(store, clock)
+        await record_all(store, clock)
     day = {"limit": PER_DAY, "used": PER_DAY, "resetAt": iso_moment(clock.ms - clock.ms % DAY_MS + DAY_MS)}
     small = dict(await seen(service.store, 1))
     assert small == {
@@ -140,7 +140,7 @@ async def test_a_day_is_told_at_its_80th_hundredth_and_at_the_first_refusal(
             (1, []),
         ]:
             await service.ask(key, more)
-            await look(service.store, clock)
+            await record_all(service.store, clock)
             expected += new
             assert await recorded(service.store) == expected, more
         clock.advance(24 * 3_600)
@@ -153,12 +153,12 @@ async def test_a_refusal_by_the_minute_is_none_of_the_day(service: Service, cloc
     await service.ask(key, PER_DAY)
     clock.advance(60)
     await service.ask(key, PER_DAY // 2)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert await recorded(service.store) == ["account.limit_approaching"]
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", 8, PER_DAY), ACTOR)
     clock.ms += 2 * DAY_MS - clock.ms % DAY_MS - 10_000
     await service.ask(key, 9)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert await recorded(service.store) == ["account.limit_approaching"] * 2
 
 
@@ -173,10 +173,10 @@ async def test_the_last_seconds_of_a_day_are_told_on_the_next(service: Service, 
     clock.ms = midnight_ms + 60_000
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", 1, PER_DAY), ACTOR)
     await service.ask(key, 2)
-    await FactRecorder(service.store.facts, clock, REMOVAL_AT_MS).look()
+    await FactRecorder(service.store.facts, clock, REMOVAL_AT_MS).record_counted()
     assert await recorded(service.store) == []
     for _ in range(2):
-        await look(service.store, clock)
+        await record_all(service.store, clock)
         reset_at = {data["resetAt"] for _, data in await seen(service.store, 1)}
         assert reset_at == {iso_moment(midnight_ms)}
         assert await recorded(service.store) == ["account.limit_approaching", "account.limit_reached"]
@@ -186,7 +186,7 @@ async def test_a_day_that_ended_an_hour_ago_is_no_news(service: Service, clock: 
     """The plan may be another one since, and its numbers are not those of that day."""
     await service.ask(await service.issue("small"), PER_DAY + 1)
     clock.ms += DAY_MS - clock.ms % DAY_MS + HOUR_MS
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert await recorded(service.store) == []
 
 
@@ -197,13 +197,13 @@ async def test_a_ban_after_a_pardon_is_another_one(service: Service, clock: Manu
     of_before = await service.store.counters.load(clock.ms)
     await service.store.keys.pardon(1, ACTOR)
     for _ in range(2):  # the second time after a process that has not heard of the pardon
-        await look(service.store, clock)
+        await record_all(service.store, clock)
         assert await recorded(service.store) == []
         await service.store.counters.save(of_before, UsageChanges())
     for bans in (1, 2):
         clock.advance(60)
         await service.earn_a_ban(key)
-        await look(service.store, clock)
+        await record_all(service.store, clock)
         assert await recorded(service.store) == ["key.banned"] * bans
         await service.store.keys.pardon(1, ACTOR)
 
@@ -213,11 +213,11 @@ async def test_a_ban_that_has_ended_meanwhile_is_told(service: Service, clock: M
     key = await service.issue("free")
     await service.earn_a_ban(key)
     clock.advance(3_600)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert await recorded(service.store) == ["key.banned"]
     await service.earn_a_ban(key)
     clock.advance(25 * 3_600)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert await recorded(service.store) == ["key.banned"]
 
 
@@ -235,7 +235,7 @@ async def test_nothing_is_told_of_what_has_no_access(service: Service, clock: Ma
             await store.keys.revoke(number, ACTOR)
         else:
             await getattr(store.accounts, end)(account, ACTOR)
-    await look(store, clock)
+    await record_all(store, clock)
     limits = ["account.limit_approaching", "account.limit_reached"]
     assert await recorded(store) == (limits if end == "revoke" else [])
 
@@ -257,7 +257,7 @@ class TestExpiry:
             (-5 * DAY_MS, 2),
         ]:
             clock.ms = expires_at_ms - left_ms
-            await look(service.store, clock)
+            await record_all(service.store, clock)
             assert await recorded(service.store) == ["key.expiring"] * count, left_ms
 
     async def test_one_event_is_enough_after_a_long_pause(self, service: Service, clock: ManualClock) -> None:
@@ -265,7 +265,7 @@ class TestExpiry:
         expires_at_ms = clock.ms + 30 * DAY_MS
         await service.issue("free", expires_at_ms=expires_at_ms)
         clock.ms = expires_at_ms - 2 * DAY_MS
-        await look(service.store, clock)
+        await record_all(service.store, clock)
         assert await recorded(service.store) == ["key.expiring"]
 
     async def test_a_new_key_is_not_told_to_who_made_it(self, service: Service, clock: ManualClock) -> None:
@@ -273,7 +273,7 @@ class TestExpiry:
         for days in (2, 10):
             await service.issue("free", expires_at_ms=clock.ms + days * DAY_MS)
         for _ in range(10):
-            await look(service.store, clock)
+            await record_all(service.store, clock)
             clock.advance(24 * 3_600)
         assert [data["id"] for _, data in await seen(service.store, 2)] == [2]
 
@@ -283,7 +283,7 @@ class TestExpiry:
         clock.advance(30 * 24 * 3_600)
         await service.store.keys.rotate(1, "test", DAY_MS, ACTOR)
         for _ in range(3):
-            await look(service.store, clock)
+            await record_all(service.store, clock)
             clock.advance(3_600)
         assert [data["id"] for _, data in await seen(service.store, 2)] == [1]
 
@@ -291,15 +291,15 @@ class TestExpiry:
 async def test_an_entry_and_its_fact_are_one_transaction(
     service: Service, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look that fails in between has recorded nothing, and the next one records it."""
+    """A read that fails in between has recorded nothing, and the next one records it."""
     await service.ask(await service.issue("small"), 8)
     recorder = FactRecorder(service.store.facts, clock, REMOVAL_AT_MS)
     with monkeypatch.context() as broken:
         broken.setattr(facts, "record", lambda *_: (_ for _ in ()).throw(RuntimeError))
         with pytest.raises(RuntimeError):
-            await recorder.look()
+            await recorder.record_counted()
     assert await recorded(service.store) == []
-    await recorder.look()
+    await recorder.record_counted()
     assert await recorded(service.store) == ["account.limit_approaching"]
 
 
@@ -318,13 +318,13 @@ async def test_the_counters_are_read_after_a_write_only(
     monkeypatch.setattr(service.store.facts, "record_counted", counted)
     recorder = FactRecorder(service.store.facts, clock, REMOVAL_AT_MS)
     key = await service.issue("small")
-    await recorder.look()
+    await recorder.record_counted()
     for _ in range(3):
-        await recorder.look()
+        await recorder.record_counted()
     if backend.exact_versions:
         assert reads == 1
     await service.ask(key, 8)
-    await recorder.look()
+    await recorder.record_counted()
     assert await recorded(service.store) == ["account.limit_approaching"]
 
 
@@ -350,7 +350,7 @@ async def test_a_ban_of_a_week_is_told_once(service: Service, clock: ManualClock
     ban.banned_until_ms = ban.banned_from_ms + 7 * DAY_MS
     await service.store.counters.save(state, UsageChanges())
     for _ in range(9):
-        await look(service.store, clock)
+        await record_all(service.store, clock)
         clock.ms += DAY_MS
     assert await recorded(service.store) == ["key.banned"]
 
@@ -358,13 +358,13 @@ async def test_a_ban_of_a_week_is_told_once(service: Service, clock: ManualClock
 async def test_old_facts_are_forgotten(backend: SharedData, service: Service, clock: ManualClock) -> None:
     """Three days after the moment that they are of; their entries stay."""
     await service.ask(await service.issue("small"), PER_DAY + 1)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     count = "SELECT count(*) FROM facts"
     clock.ms += 3 * DAY_MS - clock.ms % DAY_MS
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert backend.execute(count)[0][0] == 2
     clock.advance(0.001)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert backend.execute(count)[0][0] == 0
     assert len(await recorded(service.store)) == 2
 
@@ -378,7 +378,7 @@ async def test_many_are_told_in_several_transactions(
     for number in range(5):
         await service.store.accounts.add(f"account-{number}", SMALL, ACTOR)
         await service.ask(await service.issue(f"account-{number}"), PER_DAY + 1)
-    await look(service.store, clock)
+    await record_all(service.store, clock)
     assert (
         sorted(await recorded(service.store))
         == ["account.limit_approaching"] * 5 + ["account.limit_reached"] * 5
