@@ -40,11 +40,11 @@ class Parts:
     async def ask_limiter(self) -> None:
         """Valkey is watched by the limiter itself."""
 
-    def health(self, looks: Sequence[Callable[[], Awaitable[None]]] = (), **options: Any) -> Health:
+    def health(self, refreshes: Sequence[Callable[[], Awaitable[None]]] = (), **options: Any) -> Health:
         return Health(
             probe=self.probe,
             ask_limiter=self.ask_limiter,
-            looks=looks,
+            refreshes=refreshes,
             trouble=lambda: self.trouble,
             in_outage=lambda: self.in_outage,
             **options,
@@ -53,7 +53,7 @@ class Parts:
     async def gauges(self, limiter_outage: str | None = None) -> tuple[int, int, int]:
         """Ready, store up, limiter up."""
         watched = self.health(limiter_outage=limiter_outage)
-        await watched.look()
+        await watched.check_store()
         levels = Levels()
         watched.read(Counts(), levels)
         return levels.ready, levels.store_up, levels.limiter_up

@@ -10,7 +10,7 @@ from petstore.ops.held_events import HeldEvents
 
 
 async def test_a_long_hold_is_logged_at_its_beginning_and_its_end() -> None:
-    """The gauge follows each look; what lasts less than five seconds is not logged."""
+    """The gauge follows each refresh; what lasts less than five seconds is not logged."""
     present: Held | None = None
 
     async def ask() -> Held | None:
@@ -21,7 +21,7 @@ async def test_a_long_hold_is_logged_at_its_beginning_and_its_end() -> None:
     with capture_logs() as lines:
         for seconds in (None, 4.9, None, 5.0, 60.0, None, None, 7.0):
             present = None if seconds is None else Held(seconds, "session 7 of anna")
-            await watch.look()
+            await watch.refresh()
             watch.read(Counts(), levels)
             shown.append(levels.events_held_seconds)
     assert shown == [0, 4.9, 0, 5.0, 60.0, 0, 0, 7.0]

@@ -108,7 +108,7 @@ def test_a_late_sample_is_spread_and_an_early_one_waits(service: Service) -> Non
 def test_a_look_reads_the_present_state(service: Service) -> None:
     """Also within a step, which it does not end."""
     service.levels = Levels(writes_waiting=3)
-    service.history.look()
+    service.history.refresh()
     assert service.history.latest.levels.writes_waiting == 3
     assert service.history.recent().seconds == 0
 

@@ -1,4 +1,4 @@
-"""Metrics of webhooks and mail: of the store by each look, and of the tries of the background process."""
+"""Metrics of webhooks and mail: of the store by each refresh, and of the tries of the background process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tried(metrics: Metrics) -> tuple[float, float]:
     return shown[COUNTED.format("delivered")], shown[COUNTED.format("failed")]
 
 
-async def test_the_state_of_the_store_is_that_of_the_last_look() -> None:
+async def test_the_state_of_the_store_is_that_of_the_last_refresh() -> None:
     """Each state is there from the start, at 0."""
     watch = WebhookWatch(ask)
     metrics = Metrics()
@@ -40,7 +40,7 @@ async def test_the_state_of_the_store_is_that_of_the_last_look() -> None:
     states = [f'petstore_webhooks{{state="{state}"}}' for state in ("healthy", "failing", "disabled")]
     names = [*states, "petstore_webhook_oldest_undelivered_seconds"]
     assert [samples(metrics)[name] for name in names] == [0, 0, 0, 0]
-    await watch.look()
+    await watch.refresh()
     assert [samples(metrics)[name] for name in names] == [5, 2, 1, 7.5]
 
 
@@ -48,7 +48,7 @@ async def ask() -> tuple[dict[str, int], float]:
     return {"healthy": 5, "failing": 2, "disabled": 1}, 7.5
 
 
-async def test_mail_of_the_store_is_that_of_the_last_look() -> None:
+async def test_mail_of_the_store_is_that_of_the_last_refresh() -> None:
     """Both gauges are there from the start, at 0, and after the last mail again."""
     answers = iter([(3, 61.5), (0, 0.0)])
 
@@ -57,9 +57,9 @@ async def test_mail_of_the_store_is_that_of_the_last_look() -> None:
 
     watch, metrics, shown = MailWatch(ask), Metrics(), []
     metrics.show(watch.collect)
-    for look in (None, watch.look, watch.look):
-        if look is not None:
-            await look()
+    for refresh in (None, watch.refresh, watch.refresh):
+        if refresh is not None:
+            await refresh()
         there = samples(metrics)
         shown.append((there["petstore_mails_waiting"], there["petstore_mail_oldest_seconds"]))
     assert shown == [(0, 0), (3, 61.5), (0, 0)]

@@ -53,7 +53,7 @@ class Endpoints:
 
     async def readyz(self, request: Request) -> Response:
         """200 if this process can serve requests, else 503."""
-        await self._health.look()
+        await self._health.check_store()
         ready = self._health.is_ready and not self.draining
         body: dict[str, object] = {"status": "ready" if ready else "not ready"}
         if self._is_operator(request):

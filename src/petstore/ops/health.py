@@ -25,21 +25,21 @@ _log = structlog.get_logger("petstore.health")
 class Health(msgspec.Struct, kw_only=True):
     """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
 
-    `looks` ask the store, while it answers, for what else is shown. `trouble` returns why counters have not
+    `refreshes` ask the store, while it answers, for what else is shown. `trouble` says why counters have not
     been saved for 10 s, if so. `limiter_outage`: PETSTORE_LIMITER_OUTAGE; None without Valkey. `background`:
     whether jobs are carried out, where that is known; requests are served without.
     """
 
     probe: Callable[[], Awaitable[None]]
     ask_limiter: Callable[[], Awaitable[None]]
-    looks: Sequence[Callable[[], Awaitable[None]]]
+    refreshes: Sequence[Callable[[], Awaitable[None]]]
     trouble: Callable[[], str | None]
     in_outage: Callable[[], bool]
     limiter_outage: str | None = None
     background: Callable[[], bool | None] = lambda: None
     _store: str = _OK
 
-    async def look(self) -> None:
+    async def check_store(self) -> None:
         """Ask the store, for five seconds at most."""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
@@ -53,7 +53,7 @@ class Health(msgspec.Struct, kw_only=True):
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests can be served, by the last look; a draining process still serves."""
+        """Whether requests can be served, by the last check; a draining process still serves."""
         refuses = self.limiter_outage == "refuse" and self.in_outage()
         return self._store == _OK and self.trouble() is None and not refuses
 
@@ -71,20 +71,20 @@ class Health(msgspec.Struct, kw_only=True):
         return checks
 
     def read(self, _: Counts, levels: Levels) -> None:
-        """Set the gauges, by the last look."""
+        """Set the gauges, by the last check."""
         levels.ready = int(self.is_ready)
         levels.store_up = int(self._store == _OK)
         levels.limiter_up = int(not self.in_outage())
 
     async def run(self) -> None:
-        """Look every five seconds, until cancelled."""
+        """Check every five seconds, until cancelled."""
         while True:
             await asyncio.sleep(INTERVAL_SECONDS)
             try:
-                await self.look()
+                await self.check_store()
                 await self.ask_limiter()
-                for look in self.looks if self._store == _OK else ():
+                for refresh in self.refreshes if self._store == _OK else ():
                     with suppress(StoreUnavailable):  # it failed since, or a table is locked
-                        await look()
+                        await refresh()
             except Exception as error:
                 _log.error("a step of the round failed", exc_info=error)

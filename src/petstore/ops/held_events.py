@@ -23,7 +23,7 @@ class HeldEvents(msgspec.Struct):
     _seconds: float = 0.0
     _is_logged: bool = False
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Call it every few seconds. Logs the beginning and the end of a long hold."""
         held = await self.ask()
         self._seconds = 0.0 if held is None else held.seconds
@@ -35,5 +35,5 @@ class HeldEvents(msgspec.Struct):
             _log.info("events go on")
 
     def read(self, _: Counts, levels: Levels) -> None:
-        """Set the gauge, by the last look."""
+        """Set the gauge, by the last refresh."""
         levels.events_held_seconds = self._seconds

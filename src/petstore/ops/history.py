@@ -75,9 +75,9 @@ class ServiceHistory:
         """Note what has come, if a step has passed; call it about once a second. Left out steps get the
         average."""
         if self._sums is None or self._now() != self._step:
-            self.look()
+            self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read `latest`, and note it if a step has passed."""
         numbers = self._read()
         if numbers is None:

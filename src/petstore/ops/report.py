@@ -47,7 +47,7 @@ class Report(msgspec.Struct):
     _read_at: float | None = None
 
     async def state(self) -> ServiceState:
-        self.history.look()
+        self.history.refresh()
         database = await self._current_database()
         supervisor = read_metrics(self.directory)
         counts, levels = self.history.latest.counts, self.history.latest.levels

@@ -35,7 +35,7 @@ class CallersStatus:
         self._clock = clock
         self._replicas = replicas
         self._since_ms = clock.now_ms()
-        self._looked_at: float | None = None
+        self._sampled_at: float | None = None
         self._last: Sums | None = None
         self._recent: Sums | None = None
         self._hours: dict[int, Sums] = {}
@@ -44,9 +44,9 @@ class CallersStatus:
         """Note what has come, if a minute has passed; call it about once a second."""
         self._since_ms = min(self._since_ms, self._clock.now_ms())  # it may have been ahead
         now = self._clock.monotonic()
-        if self._looked_at is not None and now - self._looked_at < STEP_SECONDS:
+        if self._sampled_at is not None and now - self._sampled_at < STEP_SECONDS:
             return
-        self._looked_at = now
+        self._sampled_at = now
         numbers = self._total()
         if numbers is None:
             return

@@ -28,12 +28,12 @@ class WebhookWatch:
         self._states = {"healthy": 0, "failing": 0, "disabled": 0}
         self._seconds = 0.0
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Call it every few seconds."""
         self._states, self._seconds = await self._ask()
 
     def collect(self) -> Iterable[Metric]:
-        """The gauges, by the last look."""
+        """The gauges, by the last refresh."""
         family = GaugeMetricFamily("petstore_webhooks", "Webhooks by how they do.", labels=["state"])
         for state, count in self._states.items():
             family.add_metric([state], count)
@@ -50,12 +50,12 @@ class MailWatch(msgspec.Struct):
     _count: int = 0
     _seconds: float = 0.0
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Call it every few seconds."""
         self._count, self._seconds = await self.ask()
 
     def collect(self) -> Iterable[Metric]:
-        """The gauges, by the last look."""
+        """The gauges, by the last refresh."""
         yield GaugeMetricFamily("petstore_mails_waiting", "Mails that are due.", value=self._count)
         text = "Age of the oldest mail that is due and was not refused."
         yield GaugeMetricFamily("petstore_mail_oldest_seconds", text, value=self._seconds)

@@ -100,12 +100,12 @@ def run_until_closed(flusher: CounterFlusher, opened: AsyncExitStack) -> None:
     opened.push_async_callback(save_last)
 
 
-def look_until_closed(health: Health, opened: AsyncExitStack) -> None:
+def check_until_closed(health: Health, opened: AsyncExitStack) -> None:
     """Keep the gauges of health right until `opened` is closed."""
-    looking = asyncio.create_task(health.run())
+    checking = asyncio.create_task(health.run())
 
     async def stop() -> None:
-        looking.cancel()
-        await asyncio.wait([looking])
+        checking.cancel()
+        await asyncio.wait([checking])
 
     opened.push_async_callback(stop)

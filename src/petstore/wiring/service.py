@@ -48,7 +48,7 @@ from petstore.wiring.administration import backend_of
 from petstore.wiring.console import build_console
 from petstore.wiring.limits import Storage, open_storage, processes
 from petstore.wiring.operations import build_handlers, documentation_base, openapi_document, stage_headers
-from petstore.wiring.ops import build_metrics, look_until_closed, measure, run_until_closed, start_log
+from petstore.wiring.ops import build_metrics, check_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.rehearsal import build_rehearsal, send_of
 
 
@@ -278,14 +278,14 @@ def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlushe
     health = Health(
         probe=store.probe,
         ask_limiter=storage.ask,
-        looks=[held.look, webhooks.look, *([mails.look] if settings.smtp_url else [])],
+        refreshes=[held.refresh, webhooks.refresh, *([mails.refresh] if settings.smtp_url else [])],
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,
         background=lambda: read_metrics(process.counts_directory).background,
     )
     metrics.read_from(health.read)
-    look_until_closed(health, process.opened)
+    check_until_closed(health, process.opened)
     return Endpoints(
         health=health,
         metrics=metrics,
