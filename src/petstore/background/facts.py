@@ -32,8 +32,8 @@ class FactRecorder:
     async def run(self) -> None:
         """Record facts until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._repeat(self.tell_counted, _COUNTED_SECONDS))
-            group.create_task(self._repeat(self._tell_timed, _TIMED_SECONDS))
+            group.create_task(self._repeat(self.record_counted, _COUNTED_SECONDS))
+            group.create_task(self._repeat(self._record_timed, _TIMED_SECONDS))
 
     async def record_counted(self) -> None:
         """Record what the counters say, unless nothing was written since the last time."""

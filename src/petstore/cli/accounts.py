@@ -176,14 +176,14 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> tuple[Account, int]:
+    async def find(store: Store) -> tuple[Account, int]:
         found = await store.accounts.find(account)
         keys = await store.keys.of_account(str(found.id))
         return found, sum(key.state(now_ms) == "active" for key in keys)
 
     reference = account
     if asks(yes):
-        found, working = with_store_on_a_full_disk(session, look)
+        found, working = with_store_on_a_full_disk(session, find)
         confirm(
             f"Account {found.name!r} (id {found.id}, plan {found.plan.name}, {found.state}) has {working}"
             f" active {'key' if working == 1 else 'keys'}. Close it for good?"

@@ -91,10 +91,10 @@ def show_key(session: Session, key_id: int, as_json: bool) -> None:
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> KeyDetails:
+    async def find(store: Store) -> KeyDetails:
         return await details_of(store, await store.keys.get(key_id), now_ms)
 
-    _write_key(read_store(session, look), now_ms, as_json)
+    _write_key(read_store(session, find), now_ms, as_json)
 
 
 @keys.offers(
@@ -152,16 +152,16 @@ def revoke_key(session: Session, key_id: int, with_webhooks: bool, yes: bool, as
     """
     now_ms = session.clock.now_ms()
 
-    async def look(store: Store) -> tuple[KeyDetails, list[Webhook]]:
+    async def find(store: Store) -> tuple[KeyDetails, list[Webhook]]:
         details = await details_of(store, await store.keys.get(key_id), now_ms)
         return details, await store.webhooks.of_key(key_id)
 
     async def revoke(store: Store) -> tuple[KeyDetails, list[Webhook]]:
         await store.keys.revoke(key_id, session.actor, with_webhooks=with_webhooks)
-        return await look(store)
+        return await find(store)
 
     if asks(yes):
-        found, made = with_store_on_a_full_disk(session, look)
+        found, made = with_store_on_a_full_disk(session, find)
         labelled = f", label {found.key.label!r}" if found.key.label else ""
         of = f"{found.key.display} of account {found.account.name!r}{labelled}, access {found.key.access}"
         _list_made(made)

@@ -124,12 +124,12 @@ def disable_webhook(session: Session, webhook_id: int, yes: bool, as_json: bool)
     `write`; to end that, revoke the key.
     """
 
-    async def look(store: Store) -> tuple[Webhook, str]:
+    async def find(store: Store) -> tuple[Webhook, str]:
         webhook = await store.webhooks.get(webhook_id)
         return webhook, await _account_of(store, webhook)
 
     if asks(yes):
-        webhook, account = with_store(session, look)
+        webhook, account = with_store(session, find)
         confirm(f"Webhook {webhook_id} of account {account!r} is {webhook.url}. Disable it?")
     _change(session, webhook_id, WebhookChange(enabled=False), as_json)
 

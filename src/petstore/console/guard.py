@@ -36,7 +36,7 @@ _FORM_MAX_FIELDS = 200
 _NEXT_MAX_CHARACTERS = 1_500
 _CSRF_FIELD = "csrf"
 # How often a download looks up whether its reader may still have it.
-_LOOK_SECONDS = 1.0
+_RECHECK_SECONDS = 1.0
 _UNATTENDED = "x-unattended"
 # Of forms that a script sends; see forms.js.
 _BY_SCRIPT = "x-by-script"
@@ -130,13 +130,13 @@ class Guard:
     def _lasting(self, visit: Visit, role: Role) -> Callable[[], Awaitable[bool]]:
         """Looks up, at most once a second, whether the reader of a download may have the rest of it."""
         store, now = self._desk.store, self._desk.clock.monotonic
-        looked_at = now()
+        checked_at = now()
 
         async def may_go_on() -> bool:
-            nonlocal looked_at
-            if now() - looked_at < _LOOK_SECONDS:
+            nonlocal checked_at
+            if now() - checked_at < _RECHECK_SECONDS:
                 return True
-            looked_at = now()
+            checked_at = now()
             session = await store.sign_ins.session(visit.secret, unattended=True)
             return session is not None and session.person.role.includes(role)
 

@@ -26,7 +26,7 @@ _HEARTBEAT_SECONDS = 1.0
 # A thread makes pages beside the event loop, and a request waits so long for its turn. With Python's 5 ms
 # the p99 of lists beside the first readers of the documentation is twice as high; 0.5 ms cost additions 3 %.
 _SWITCH_SECONDS = 0.001
-_LOOKS = 10  # for connections that have sent no request yet
+_CHECKS = 10  # for connections that have sent no request yet
 # At a stop: how long a response may make no progress.
 _ANSWER_TIMEOUT_AT_STOP_SECONDS = 1.0
 # After the body timeout: for the last responses, and until the reset connections have ended.
@@ -167,8 +167,8 @@ class Worker:
 
     async def _hear_newcomers(self) -> None:
         """Wait for the first requests, as long as a stop does; without overlap nobody accepts meanwhile."""
-        for _ in range(_LOOKS):
-            if await self._is_drain_skipped(listeners.SETTLE_SECONDS / _LOOKS):
+        for _ in range(_CHECKS):
+            if await self._is_drain_skipped(listeners.SETTLE_SECONDS / _CHECKS):
                 return
             if not self._server.has_newcomers:
                 return

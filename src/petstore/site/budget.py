@@ -13,13 +13,13 @@ class Budget:
         self._burst = burst
         self._per_second = per_second
         self._left = burst
-        self._looked_at = clock.monotonic()
+        self._refilled_at = clock.monotonic()
 
     def take(self) -> bool:
         """Whether it may happen now."""
         now = self._clock.monotonic()
-        self._left = min(self._burst, self._left + (now - self._looked_at) * self._per_second)
-        self._looked_at = now
+        self._left = min(self._burst, self._left + (now - self._refilled_at) * self._per_second)
+        self._refilled_at = now
         if self._left < 1:
             return False
         self._left -= 1

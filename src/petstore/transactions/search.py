@@ -109,8 +109,8 @@ class Search(Repository):
             is_last = len(ids) < most
             end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
             near = {id_ for id_ in newer if min(at_id, end) <= id_ <= max(at_id, end) and id_ != at_id}
-            looked = sorted({*ids, *near}, reverse=query.newest_first)
-            texts = await self._database.read(_texts(query.kind, looked, query.conditions))
+            candidates = sorted({*ids, *near}, reverse=query.newest_first)
+            texts = await self._database.read(_texts(query.kind, candidates, query.conditions))
             found += [id_ for id_, text in texts.items() if text and words.match(text)]
             if len(found) > query.limit:
                 return Found(tuple(found[: query.limit]), found[query.limit - 1], is_late=is_late)

@@ -63,7 +63,7 @@ class Columns:
         self.unclear: dict[str, list[str]] = {}
         self.names = distinct(headings[self.skipped : self.skipped + COLUMNS_SAID_MAX + 1])
         self.said = (remembered or {}).get(together(self.names))
-        self.key_at = self._look() if self.said is None else self._take(self.said)
+        self.key_at = self._recognise() if self.said is None else self._take(self.said)
         self.missing = [self.key_name] if self.key_name is not None and self.key_at is None else []
         self.missing += [member for member in REQUIRED if member not in self.at]
         self.used = [*self.at.values()] + ([self.key_at] if self.key_at is not None else [])
@@ -81,7 +81,7 @@ class Columns:
             self.key_name = self.key_name or KEY
         return indexes.get(KEY)
 
-    def _look(self) -> int | None:
+    def _recognise(self) -> int | None:
         """What the headings say; the index of the source key."""
         plain = [""] * self.skipped + [plain_heading(heading) for heading in self.headings[self.skipped :]]
         key_at = None

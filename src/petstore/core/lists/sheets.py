@@ -71,14 +71,14 @@ class SheetTable:
     def _sheet_rows(self, index: int) -> Iterator[Row]:
         rows = _cells(self._values.worksheets[index])
         formula_rows = _cells(self._formulas.worksheets[index]) if self._formulas is not None else None
-        line = looked_at = 0
+        line = cells = 0
         while (values := _readable(next, rows, None)) is not None:
             formulas = values if formula_rows is None else _readable(next, formula_rows)
             line += 1
             if line > ROWS_MAX:
                 raise _refusal(f"Its sheet has more than {ROWS_MAX:,} rows")
-            looked_at += len(values)
-            if looked_at > CELLS_MAX:
+            cells += len(values)
+            if cells > CELLS_MAX:
                 raise _refusal(f"Its sheet has more than {CELLS_MAX:,} cells")
             texts, faults = list[str](), dict[int, str]()
             for column, (value, formula) in enumerate(zip(values, formulas, strict=True)):
