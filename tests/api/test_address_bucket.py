@@ -91,7 +91,7 @@ class TestProxies:
         assert await used_by(few, "198.51.100.1") == 1
 
     async def test_other_headers_are_not_read(self, few: Shop) -> None:
-        """Only X-Forwarded-For."""
+        """X-Forwarded-For is the only one."""
         others = ("forwarded", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip")
         await few.call("GET", "/v1/pets", [(name, "198.51.100.1") for name in others], client="10.0.0.1")
         assert await used_by(few, "10.0.0.1") == 1

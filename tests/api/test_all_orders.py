@@ -16,7 +16,7 @@ class Test200:
     """With a key of the level manage."""
 
     async def test_every_order_with_the_name_of_its_account(self, shop: Shop) -> None:
-        """And by id and status, which combine; without it, or as `own`, the account's own, without a name."""
+        """Also by id and status, combined; without it, or as `own`, the account's own, without a name."""
         own = (await shop.store.accounts.find("1")).name
         await three_orders(shop)
         await patch(shop, 2, {"status": "approved"})

@@ -17,7 +17,7 @@ async def status(shop: Shop, key: str) -> int:
 class TestKeyLife:
     """What happens to a key acts on its next request."""
 
-    async def test_revoked(self, shop: Shop) -> None:
+    async def test_a_revoked_key_is_refused_from_the_next_request_on(self, shop: Shop) -> None:
         """The request after the revocation is 401 and says so; other keys go on."""
         key, key_id = await shop.open_account("a")
         assert await status(shop, key) == 200
@@ -27,7 +27,7 @@ class TestKeyLife:
         assert "revoked" in answer.json()["message"]
         assert await status(shop, shop.key) == 200
 
-    async def test_expired(self, shop: Shop) -> None:
+    async def test_an_expired_key_is_refused_from_its_moment_on(self, shop: Shop) -> None:
         """A key works from the moment at which it was issued, in its published form: good until the last
         millisecond, 401 at the moment, and the message says so."""
         ends_ms = shop.clock.now_ms() + 10_000

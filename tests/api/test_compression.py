@@ -61,7 +61,7 @@ async def test_who_gets_it(full: Shop, target: str, lines: list[str], taken: boo
 
 
 @pytest.mark.parametrize("target", CACHED)
-async def test_head(full: Shop, target: str) -> None:
+async def test_head_has_the_headers_of_the_compressed_get(full: Shop, target: str) -> None:
     """The headers of the GET, with the length of the compressed body."""
     whole, head = await third(full, target), await full.ask("HEAD", target, GZIP)
     names = ("content-encoding", "content-length", "etag", "vary")

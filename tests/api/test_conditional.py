@@ -114,7 +114,9 @@ class TestNotModified304:
             ("TAG, *", 200), ("bare", 200), ('TAG, "', 200), ('"a b", TAG', 200), ('"a"\nTAG', 304),
         ],
     )  # fmt: skip
-    async def test_forms(self, rex: Shop, value: str, status: int) -> None:
+    async def test_if_none_match_is_read_in_every_valid_form(
+        self, rex: Shop, value: str, status: int
+    ) -> None:
         """Weak comparison with each of a list, also in lines; what is malformed is no condition."""
         sent = value.replace("TAG", await tag_of(rex, "/v1/pets"))
         lines = [("if-none-match", line) for line in sent.split("\n")]
@@ -156,7 +158,9 @@ class TestPreconditionFailed412:
     @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
     @pytest.mark.parametrize("target", ["/v1/pets/1", "/v1/store/orders/1"])
     @pytest.mark.parametrize("value", ["*", "TAG", '"a,b", TAG', '"a"\nTAG'])
-    async def test_forms(self, rex: Shop, method: str, target: str, value: str) -> None:
+    async def test_if_match_is_read_in_every_valid_form(
+        self, rex: Shop, method: str, target: str, value: str
+    ) -> None:
         """Strong comparison with each of a list, which may stand in lines. A refusal changes nothing. A tag
         that a proxy has made weak is told from another state: to read it again would never help."""
         if "orders" in target:

@@ -44,7 +44,7 @@ class TestConfigured:
     """Origins in PETSTORE_CORS_ORIGINS."""
 
     @pytest.mark.parametrize("path", ["/v1/pets", "/v1/pets/1"])
-    async def test_preflight(self, open_to: Shop, path: str) -> None:
+    async def test_a_preflight_is_answered_without_a_key(self, open_to: Shop, path: str) -> None:
         """204 without a key, with methods, headers and an age."""
         answer = await open_to.call("OPTIONS", path, PREFLIGHT)
         assert answer.status == 204
@@ -60,7 +60,9 @@ class TestConfigured:
         assert answer.headers["vary"] == "Origin"
 
     @pytest.mark.parametrize("origin", [ORIGIN, "http://localhost:3000"])
-    async def test_an_answer(self, open_to: Shop, origin: str) -> None:
+    async def test_an_answer_names_the_origin_and_every_header_of_ours(
+        self, open_to: Shop, origin: str
+    ) -> None:
         """The origin, and every header of ours that a page may read."""
         answer = await open_to.ask("GET", "/v1/pets", [("origin", origin)])
         known = await open_to.ask("GET", "/v1/pets", [("origin", origin), ("if-none-match", "*")])
@@ -69,7 +71,7 @@ class TestConfigured:
             assert each.headers["access-control-allow-origin"] == origin
             assert set(each.headers["access-control-expose-headers"].split(", ")) == EXPOSED
 
-    async def test_every_status(self, open_to: Shop) -> None:
+    async def test_a_page_may_read_every_status(self, open_to: Shop) -> None:
         """A page must be able to read why it was refused."""
         for method, target, headers in (
             ("GET", "/v1/pets", []),
@@ -89,8 +91,8 @@ class TestConfigured:
             "https://shop.example/", "null", "*", "", "https://shop.example, https://evil.example", "é",
         ],
     )  # fmt: skip
-    async def test_another_origin(self, open_to: Shop, origin: str) -> None:
-        """Is answered, without permission to read; Vary keeps caches apart."""
+    async def test_another_origin_may_not_read_the_answer(self, open_to: Shop, origin: str) -> None:
+        """It is answered all the same; Vary keeps caches apart."""
         headers = [("origin", origin), ("access-control-request-method", "POST")]
         for method, vary in (("OPTIONS", "Origin"), ("GET", "Origin, Accept-Encoding")):
             answer = await open_to.ask(method, "/v1/pets", headers)

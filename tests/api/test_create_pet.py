@@ -67,7 +67,7 @@ class TestCreatePet201:
             'application/json; a="; charset=latin1"; b="\\"; charset=latin1"; charset=utf-8',
         ],
     )  # fmt: skip
-    async def test_media_types(self, shop: Shop, media_type: str) -> None:
+    async def test_every_spelling_of_the_json_media_type_is_taken(self, shop: Shop, media_type: str) -> None:
         """JSON, with the only charset that it can have or none, whatever the other parameters; `identity` is
         no encoding."""
         headers = [("authorization", f"Bearer {shop.key}"), ("content-encoding", "Identity")]

@@ -88,12 +88,10 @@ def responses() -> list[tuple[str, dict[str, Any]]]:
 class TestValid:
     """The document is OpenAPI 3.1."""
 
-    def test_by_openapi_spec_validator(self) -> None:
-        """Without a single error."""
+    def test_openapi_spec_validator_finds_no_error(self) -> None:
         assert [error.message for error in OpenAPIV31SpecValidator(contract.document()).iter_errors()] == []
 
-    def test_every_reference_leads_somewhere(self) -> None:
-        """And every component is used."""
+    def test_every_reference_leads_somewhere_and_every_component_is_used(self) -> None:
         text = json.dumps(contract.document())
         references = set(re.findall(r'"#/components/([A-Za-z]+)/([A-Za-z0-9-]+)"', text))
         components = {
@@ -102,7 +100,7 @@ class TestValid:
         assert references <= components
         assert components - references == {("securitySchemes", "bearerAuth")}
 
-    def test_version(self) -> None:
+    def test_the_version_is_that_of_the_interface(self) -> None:
         """The document, and what the start page takes for it, have the interface's own version."""
         assert contract.document()["info"]["version"] == INTERFACE_VERSION == "1.0.0"
 
@@ -117,7 +115,7 @@ class TestRouter:
             for (path, method), operation in documented().items()
         }
 
-    def test_query_parameters(self) -> None:
+    def test_the_query_parameters_are_those_that_the_router_takes(self) -> None:
         """The same names, in the same order, also in the example of a refused one."""
         for row in TABLE:
             assert row.path is not None
@@ -307,8 +305,7 @@ class TestForGenerators:
         schemas = contract.document()["components"]["schemas"]
         assert not [node for node in _nodes(schemas) if "default" in node]
 
-    def test_every_parameter_has_an_example(self) -> None:
-        """It satisfies its schema."""
+    def test_the_example_of_every_parameter_satisfies_its_schema(self) -> None:
         for name, parameter in contract.document()["components"]["parameters"].items():
             contract.check_value(parameter["schema"], parameter["example"], name)
 
@@ -432,7 +429,7 @@ class TestHeaders:
 class TestNumbers:
     """Numbers stand in one place of the code, and the document says the same."""
 
-    def test_schemas(self) -> None:
+    def test_schemas_have_the_bounds_of_the_code(self) -> None:
         """Bounds of names, integers, pages and states."""
         components = contract.document()["components"]
         schemas, parameters = components["schemas"], components["parameters"]
@@ -449,8 +446,7 @@ class TestNumbers:
         limit = parameters["Limit"]["schema"]
         assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 100, 20)
 
-    def test_dates(self) -> None:
-        """Deprecation and removal."""
+    def test_dates_of_deprecation_and_removal_are_those_of_the_code(self) -> None:
         headers = contract.document()["components"]["headers"]
         assert headers["Deprecation"]["schema"]["const"] == f"@{DEPRECATED_AT}"
         assert headers["Sunset"]["example"] == "Thu, 05 Dec 2030 00:00:00 GMT"
@@ -466,7 +462,7 @@ class TestNumbers:
             assert re.search(r"[Aa]t least (twelve|12)\s+months", text)
         assert PUBLISHED_REMOVAL.timestamp() - DEPRECATED_AT > 365 * 86_400
 
-    def test_sizes(self) -> None:
+    def test_sizes_in_prose_are_those_of_the_code(self) -> None:
         """In the descriptions and in the example messages."""
         text = json.dumps(contract.document())
         for number in (body.BODY_MAX_BYTES, HeadersTooLarge.MOST_BYTES, UriTooLong.MOST_BYTES):

@@ -137,8 +137,7 @@ class TestClients:
             assert len(waits) == 0
         await until(lambda: asyncio.all_tasks() == before)
 
-    async def test_a_stop_leaves_no_look_at_the_store(self, shop: Shop) -> None:
-        """Which is closed next."""
+    async def test_a_stop_leaves_no_look_at_the_store_that_is_closed_next(self, shop: Shop) -> None:
         waiting = await begin(shop, f"{await now(shop)}&{LONG}")
         await shop.application.service.waits.close()
         assert [task for task in asyncio.all_tasks() if "look_on" in repr(task.get_coro())] == []

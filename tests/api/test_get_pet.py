@@ -23,16 +23,14 @@ def check_kit(answer: Answer, successor: str, sunset: str = "Thu, 05 Dec 2030 00
 class TestGetPet200:
     """An animal by its path."""
 
-    async def test_the_animal(self, shop: Shop) -> None:
-        """The same bytes as in the 201."""
+    async def test_an_animal_is_answered_with_the_same_bytes_as_in_the_201(self, shop: Shop) -> None:
         created = await shop.post({"name": "Réx", "categoryId": 2**63 - 1, "status": "sold"})
         answer = await shop.ask("GET", "/v1/pets/1")
         assert (answer.status, answer.body) == (200, created.body)
         check_kit(answer, "/v1/pets?id=1")
 
     @every_case("query", ["", "?", "?&&"])
-    async def test_an_empty_query(self, shop: Shop, query: str) -> None:
-        """It has no parameter."""
+    async def test_an_empty_query_is_no_parameter(self, shop: Shop, query: str) -> None:
         await shop.post({"name": "Rex", "categoryId": 1})
         assert (await shop.ask("GET", f"/v1/pets/1{query}")).json()["id"] == 1
 
@@ -47,14 +45,15 @@ class TestGetPet404:
             *((text, "/v1/pets") for text in ("0", "abc", "%31")),
         ],
     )
-    async def test_unknown(self, shop: Shop, identifier: str, successor: str) -> None:
-        """Of one that is not canonical the successor is the list."""
+    async def test_an_unknown_id_is_404_and_names_its_successor(
+        self, shop: Shop, identifier: str, successor: str
+    ) -> None:
+        """Of one that is not canonical that is the list."""
         answer = await shop.ask("GET", f"/v1/pets/{identifier}")
         assert (answer.status, answer.code) == (404, "not_found")
         check_kit(answer, successor)
 
-    async def test_raw_bytes(self, shop: Shop) -> None:
-        """Bytes that are no text."""
+    async def test_an_id_of_bytes_that_are_no_text_is_404(self, shop: Shop) -> None:
         answer = await shop.ask("GET", b"/v1/pets/\xff\xfe\x00")
         assert (answer.status, answer.code) == (404, "not_found")
 
@@ -62,7 +61,7 @@ class TestGetPet404:
 class TestDeprecationKit:
     """Every response of the operation carries it, whatever its status."""
 
-    async def test_on_refusals(self, shop: Shop) -> None:
+    async def test_refusals_have_the_headers_of_the_deprecation(self, shop: Shop) -> None:
         """Without a key, on what is refused before authentication, and past the limit."""
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
         await shop.ask("GET", "/v1/pets", key=key)

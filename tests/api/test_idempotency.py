@@ -69,7 +69,7 @@ class TestReplay201:
         assert again.headers["idempotency-replayed"] == "true"
 
     @every_case("key", ["x", "k" * 255, "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", '"', 'a"b', '"a'])
-    async def test_forms(self, shop: Shop, key: str) -> None:
+    async def test_every_valid_form_of_a_key_is_taken(self, shop: Shop, key: str) -> None:
         """1 to 255 visible ASCII characters; quotes around a key are not part of it, in either order."""
         for first, then in ((key, f'"{key}"'), (f'"{key[:254]}2"', f"{key[:254]}2")):
             assert "idempotency-replayed" not in (await post(shop, REX, first)).headers
@@ -93,7 +93,9 @@ class TestInUse409:
             ("/v1/webhooks", {"url": "https://a.example"}, {"url": "https://b.example"}),
         ],
     )
-    async def test_in_flight(self, shop: Shop, target: str, document: object, other: object) -> None:
+    async def test_a_key_whose_first_request_is_under_way_is_409(
+        self, shop: Shop, target: str, document: object, other: object
+    ) -> None:
         """Told to come back in a second, whatever is to be made; the first one is not disturbed."""
         for _ in range(2):
             await shop.post(REX)

@@ -33,7 +33,9 @@ async def take(shop: Shop, key: str, count: int = 1) -> Answer:
 @pytest.mark.parametrize(
     ("plan", "per_minute", "per_day"), [(("free",), 60, 1_000), (("enterprise", 7, 11), 7, 11)]
 )
-async def test_plans(shop: Shop, plan: Any, per_minute: int, per_day: int) -> None:
+async def test_each_plan_has_its_limits_in_both_dialects(
+    shop: Shop, plan: Any, per_minute: int, per_day: int
+) -> None:
     """The first request of an account, in both dialects; a plan without a limit needs numbers too."""
     key, _ = await shop.open_account("a", *plan)
     answer = await take(shop, key)
@@ -80,7 +82,7 @@ class TestCosts:
 class TestTooMany429:
     """Past a limit."""
 
-    async def test_the_minute(self, shop: Shop) -> None:
+    async def test_a_request_past_the_minute_is_refused_until_the_reset(self, shop: Shop) -> None:
         """60 are admitted, the 61st is not; at the second of the reset the next one is."""
         key, _ = await shop.open_account("a", "free")
         opened = now(shop)
@@ -100,7 +102,7 @@ class TestTooMany429:
         answer = await take(shop, key)
         assert (answer.status, trio(answer)) == (200, (60, 59, opened + 120))
 
-    async def test_the_day(self, shop: Shop) -> None:
+    async def test_a_request_past_the_day_is_refused_until_midnight_utc(self, shop: Shop) -> None:
         """The UTC calendar day: refused until midnight, and told so."""
         key, _ = await shop.open_account("a", "enterprise", 100, 3)
         midnight = now(shop) - now(shop) % DAY + DAY
@@ -111,8 +113,8 @@ class TestTooMany429:
         assert "3 requests per day" in answer.json()["message"]
 
 
-async def test_upgrade(shop: Shop) -> None:
-    """A refused client goes on at once after the upgrade."""
+async def test_an_upgrade_acts_at_once(shop: Shop) -> None:
+    """A refused client goes on."""
     from petstore.core.limits.plans import PRO
 
     key, _ = await shop.open_account("a", "free")

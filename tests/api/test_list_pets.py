@@ -41,7 +41,7 @@ class TestListPets200:
         await stock(shop, 22)
         assert await ids(shop, "") == list(range(1, 21))
 
-    async def test_status_filters(self, shop: Shop) -> None:
+    async def test_a_status_filter_lists_only_animals_of_that_status(self, shop: Shop) -> None:
         """Only animals with that status, in ascending order."""
         await stock(shop, 7)
         for status, expected in (("available", [1, 4, 7]), ("pending", [2, 5]), ("sold", [3, 6])):
@@ -76,7 +76,7 @@ class TestListPets200:
         assert await ids(shop, f"limit=100&{query}") == list(range(2, 102))
         assert await ids(shop, query) == list(range(2, 22))
 
-    async def test_by_category(self, shop: Shop) -> None:
+    async def test_a_category_filter_lists_only_animals_of_that_category(self, shop: Shop) -> None:
         """Only animals of that category; any int64, once, alone and with the other filters."""
         await stock(shop, 4)
         for category in (2, 2, -(2**63), 2**63 - 1, 0):

@@ -44,7 +44,9 @@ class TestOptions204:
     """OPTIONS on a known path."""
 
     @pytest.mark.parametrize("authorization", [None, "Bearer nonsense", "valid"])
-    async def test_allow(self, shop: Shop, authorization: str | None) -> None:
+    async def test_options_names_the_methods_of_each_path(
+        self, shop: Shop, authorization: str | None
+    ) -> None:
         """Of each path, whether there is such a thing or not; no key is needed or looked at."""
         value = f"Bearer {shop.key}" if authorization == "valid" else authorization
         targets = {GOOD[name].target: allow for name, allow in ALLOWED.items()}
@@ -55,8 +57,7 @@ class TestOptions204:
             assert '"address";' in answer.headers["ratelimit-policy"]
             assert not any(name.startswith("access-control-") for name in answer.headers)
 
-    async def test_costs_nothing(self, shop: Shop) -> None:
-        """Neither the account nor the address."""
+    async def test_options_costs_neither_the_account_nor_the_address(self, shop: Shop) -> None:
         key, _ = await shop.open_account("a", "free")
         for _ in range(3):
             answer = await shop.call("OPTIONS", "/v1/pets", [("authorization", f"Bearer {key}")])

@@ -141,7 +141,7 @@ class TestPlaceOrder201:
         assert event["data"] == shown(1, 1, reference=reference)
 
 
-async def test_a_cancellation(shop: Shop) -> None:
+async def test_a_cancelled_animal_is_available_again(shop: Shop) -> None:
     """DELETE: no body; the animal is available again. Once more: 204, and nothing changes (I12)."""
     await add_pets(shop, 1)
     await place(shop, 1)
@@ -157,8 +157,10 @@ async def test_a_cancellation(shop: Shop) -> None:
 class TestUpdateOrder:
     """PATCH /store/orders/{orderId}."""
 
-    async def test_200(self, shop: Shop, clock: ManualClock) -> None:
-        """Any account's order, to the end of its life; a delivery takes place now."""
+    async def test_any_accounts_order_is_updated_to_the_end_of_its_life(
+        self, shop: Shop, clock: ManualClock
+    ) -> None:
+        """A delivery takes place now."""
         other, _ = await shop.open_account("other")
         await add_pets(shop, 1)
         await place(shop, 1, key=other)

@@ -141,7 +141,7 @@ class TestUnreadable503:
     """What is asked for cannot be read."""
 
     @pytest.mark.parametrize("target", ["/v1/pets", "/v1/pets/1", "/v1/pets?id=1&status=sold"])
-    async def test_animals(self, shop: Shop, target: str) -> None:
+    async def test_an_animal_that_cannot_be_read_is_503(self, shop: Shop, target: str) -> None:
         """503 for GET and HEAD, without a word of the driver."""
         await shop.ask("GET", "/v1/pets?limit=3")
         break_table(shop, "pets")
@@ -151,7 +151,7 @@ class TestUnreadable503:
             assert b"pets" not in answer.body.replace(b"/pets", b"")
         check_unavailable(await shop.ask("GET", target))
 
-    async def test_keys(self, shop: Shop) -> None:
+    async def test_a_key_that_cannot_be_read_lets_nobody_in(self, shop: Shop) -> None:
         """Nobody is let in, and nobody is told that the key is wrong."""
         key, _ = await shop.open_account("unseen")
         break_table(shop, "api_keys")

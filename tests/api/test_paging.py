@@ -41,7 +41,7 @@ def flat(pages: list[list[int]]) -> list[int]:
 class TestWalk200:
     """What a walk yields."""
 
-    async def test_complete(self, shop: Shop) -> None:
+    async def test_a_walk_has_every_animal_exactly_once(self, shop: Shop) -> None:
         """Every animal exactly once, ascending, in pages of the asked size, whatever the size."""
         fill(shop, 50)
         for limit in (1, 2, 7, 49, 50, 51, 100):

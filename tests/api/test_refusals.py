@@ -65,7 +65,7 @@ async def test_every_operation_and_path_is_named() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_refused(world: World, operation: str) -> None:
+async def test_each_refusal_is_as_its_row_says(world: World, operation: str) -> None:
     """Each request of the rows: status, code, message and headers; nothing is stored."""
     was = world.fingerprint()
     alike = groupby(sorted((row for row in rows() if row.operation == operation), key=str), key=str)

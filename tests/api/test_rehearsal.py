@@ -118,7 +118,7 @@ async def test_the_same_as_a_real_one(staging: Shop) -> None:
 
 
 @pytest.mark.parametrize("stage", ["production", ""])
-async def test_refused_elsewhere(tmp_path: Path, stage: str) -> None:
+async def test_the_header_is_400_outside_staging(tmp_path: Path, stage: str) -> None:
     """400 on every operation, also where the answer is cached, and nothing happens; 401, 403 and 429 come
     first. Without a stage too: it may be a real shop's. Events are 404, whatever is sent."""
     async with open_shop(tmp_path, stage=stage, staging_base_url=STAGING) as shop:
@@ -166,13 +166,13 @@ async def test_what_it_takes(staging: Shop, value: str) -> None:
     )
 
 
-async def test_twice(staging: Shop) -> None:
+async def test_the_header_twice_is_refused(staging: Shop) -> None:
     """Nothing says which one counts."""
     answer = await rehearse(staging, "listPets", "lost", [(REHEARSE, "lost")])
     assert (answer.status, answer.json()["message"]) == (400, "Petstore-Rehearse: send one.")
 
 
-async def test_outcome_unknown(staging: Shop) -> None:
+async def test_outcome_unknown_answers_503_after_the_write(staging: Shop) -> None:
     """The write has happened; with the same Idempotency-Key the repetition gets its answer. What fails for
     another reason says so."""
     once = [("idempotency-key", "k")]
@@ -184,8 +184,7 @@ async def test_outcome_unknown(staging: Shop) -> None:
     assert (await rehearse(staging, "cancelOrder", "outcome_unknown")).code == "not_found"
 
 
-async def test_no_answer(staging: Shop) -> None:
-    """`lost`: the write has happened, and nothing comes back."""
+async def test_lost_writes_and_answers_nothing(staging: Shop) -> None:
     once = [("idempotency-key", "k")]
     with pytest.raises(ConnectionAbortedError):
         await rehearse(staging, "createPet", "lost", once)
@@ -271,7 +270,7 @@ class TestDate:
         [event] = (await staging.ask("GET", "/v1/events?type=pet.created")).json()
         assert event["timestamp"][:10] == "2027-01-15"
 
-    async def test_the_past(self, staging: Shop) -> None:
+    async def test_a_date_in_the_past_is_refused(self, staging: Shop) -> None:
         """Today is the first day."""
         assert (await rehearse(staging, "listPets", "date=2027-01-15")).status == 200
         answer = await rehearse(staging, "listPets", "date=2027-01-14")
@@ -305,7 +304,9 @@ class TestEvents:
     """POST /v1/rehearsal/events."""
 
     @every_case("kind", EVENT_TYPES.values())
-    async def test_each_type(self, staging: Shop, kind: EventType) -> None:
+    async def test_each_type_of_event_is_sent_at_once_and_stored_nowhere(
+        self, staging: Shop, kind: EventType
+    ) -> None:
         """Its example comes at once, signed as ever, at each webhook that gets such and is enabled; no event,
         entry or delivery is stored."""
         staging.clock.advance(60)
@@ -335,15 +336,14 @@ class TestEvents:
         for each in made:
             await staging.ask("DELETE", f"/v1/webhooks/{each['id']}")
 
-    async def test_nobody_gets_it(self, staging: Shop) -> None:
-        """Another account's webhook neither."""
+    async def test_an_event_that_no_webhook_gets_is_an_empty_list(self, staging: Shop) -> None:
+        """Another account's webhook does not get it."""
         key, _ = await staging.open_account("other", "pro")
         await staging.send("POST", "/v1/webhooks", {"url": "http://127.0.0.1:1"}, key=key)
         answer = await staging.send("POST", "/v1/rehearsal/events", {"type": "pet.created"})
         assert (answer.status, answer.json()) == (200, [])
 
-    async def test_switched_off(self, tmp_path: Path) -> None:
-        """409 where the operator lets nothing out."""
+    async def test_events_are_409_where_the_operator_sends_nothing(self, tmp_path: Path) -> None:
         async with open_shop(tmp_path, stage="staging", deliveries="off") as shop:
             answer = await shop.send("POST", "/v1/rehearsal/events", {"type": "pet.created"})
             assert (answer.status, answer.code) == (409, "conflict")

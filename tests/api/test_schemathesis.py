@@ -37,14 +37,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_an_operation(opened: tuple[Any, Any], name: str) -> None:
+def test_generated_requests_are_answered_as_the_document_says(opened: tuple[Any, Any], name: str) -> None:
     """Whatever is generated, by the document or against it, is answered as the document says."""
     from tests.support.fuzzing import try_all
 
     try_all(*opened, name)
 
 
-def test_links(tmp_path: Path) -> None:
+def test_links_of_the_document_can_be_followed(tmp_path: Path) -> None:
     """Chains of requests along the document's links: what was created can be read, changed and removed."""
     from tests.support import fuzzing
 

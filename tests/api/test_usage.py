@@ -57,7 +57,7 @@ class TestUsage:
             await shop.restart()
         assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(3, 3)]
 
-    async def test_last_use(self, shop: Shop) -> None:
+    async def test_the_last_use_is_that_of_the_key_that_was_used(self, shop: Shop) -> None:
         """Of the key that was used, refused or not, at the time of the request."""
         key, key_id = await shop.open_account("a", "enterprise", 1, 9)
         other = await shop.store.keys.issue("a", "test", ACTOR)

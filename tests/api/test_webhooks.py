@@ -52,7 +52,7 @@ async def goes_on_after(shop: Shop) -> Bookmark:
 class TestCreateWebhook:
     """POST /webhooks."""
 
-    async def test_201(self, shop: Shop) -> None:
+    async def test_a_created_webhook_has_all_members_and_its_secret_once(self, shop: Shop) -> None:
         """All members in the documented order, with the secret last; where it is read, as it is then."""
         answer = await add(shop)
         created_at = iso_moment(shop.clock.now_ms())
@@ -101,7 +101,7 @@ class TestCreateWebhook:
         assert (await add(shop, key=key)).status == 201
 
     async def test_http_is_refused_where_others_reach_the_service(self, tmp_path: Path) -> None:
-        """And this machine with it."""
+        """This machine is refused too."""
         async with open_shop(tmp_path, host="0.0.0.0") as shop:
             for url in (
                 "http://127.0.0.1:8081/hook",
@@ -244,7 +244,7 @@ class TestUpdateWebhook:
             read = await shop.ask("GET", HOOK)
             assert (read.json(), read.headers["etag"]) == (expected, answer.headers["etag"])
 
-    async def test_if_match(self, shop: Shop) -> None:
+    async def test_if_match_lets_one_change_pass(self, shop: Shop) -> None:
         """The tag of a GET, once: 412 for who comes second. So with DELETE."""
         await add(shop)
         tag = (await shop.ask("GET", HOOK)).headers["etag"]
