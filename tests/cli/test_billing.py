@@ -58,8 +58,8 @@ class TestForms:
             row["account"] = row["account"].removeprefix("'")
         assert read == [{name: str(value) for name, value in row.items()} for row in rows]
 
-    def test_sums(self, year: Cli) -> None:
-        """By plan: what an invoice needs."""
+    def test_each_plan_of_an_account_has_a_row_of_sums(self, year: Cli) -> None:
+        """As an invoice needs it."""
         rows = year.json("usage", "shop", *DECEMBER, "--sum")
         days = year.json("usage", "shop", *DECEMBER)
         assert [(row["from"], row["to"], row["days"], row["plan"]) for row in rows] == [
@@ -69,7 +69,7 @@ class TestForms:
         for member in ("requests", "refused", "deprecated"):
             assert sum(row[member] for row in rows) == sum(row[member] for row in days)
 
-    def test_table(self, year: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_table_ends_with_the_sum_of_all(self, year: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """For people, with the sum of all; the rows that it leaves out are counted."""
         result = year.run("usage", "--all", *DECEMBER, "--sum")
         head, first, *_, end = result.stdout.splitlines()
@@ -82,8 +82,8 @@ class TestForms:
         assert result.stdout.splitlines()[-1] == end
         assert result.stderr == "Rows not shown: 1. --csv or --json prints all.\n"
 
-    def test_nothing(self, year: Cli) -> None:
-        """Before the first account: an empty array, a heading, a sentence."""
+    def test_before_the_first_account_there_is_an_empty_list(self, year: Cli) -> None:
+        """An empty array, a heading, a sentence."""
         october = ("usage", "--all", "--month", "2026-10")
         assert year.json(*october) == []
         assert year.ok(*october, "--csv").count("\n") == 1
@@ -144,6 +144,7 @@ class TestRefusals:
             ),
         ],
     )
-    def test_usage_errors(self, shop: Cli, arguments: str, told: str) -> None:
-        """Wrong days, and options that do not go together."""
+    def test_wrong_days_and_conflicting_options_are_refused(
+        self, shop: Cli, arguments: str, told: str
+    ) -> None:
         assert told in shop.refused(2, "usage", *arguments.split())

@@ -44,8 +44,7 @@ class TestRefused:
             assert f"state    {state}" in result.stdout
             assert result.stderr == f"petstore: The key would be refused: {state}.\n"
 
-    def test_banned(self, shop: Cli) -> None:
-        """A ban counts as refused for as long as it stands."""
+    def test_a_banned_key_is_refused_for_as_long_as_the_ban_stands(self, shop: Cli) -> None:
         key, _ = shop.issue("shop")
         ban(shop, 1)
         result = shop.run("keys", "check", "--json", stdin=key)

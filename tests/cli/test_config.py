@@ -33,8 +33,8 @@ def test_the_settings_of_whoever_runs_the_tests_are_forgotten(
 
 
 class TestShow:
-    def test_every_setting(self, cli: Cli) -> None:
-        """The whole table, with defaults and meanings, as a program reads it."""
+    def test_every_setting_is_shown_with_default_and_meaning(self, cli: Cli) -> None:
+        """As a program reads it."""
         rows = cli.json("config")
         assert [row["name"] for row in rows] == [setting.name for setting in config.TABLE]
         assert {row["variable"]: row["default"] for row in rows} == {

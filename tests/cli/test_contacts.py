@@ -87,13 +87,13 @@ def test_why_the_last_mail_did_not_arrive(shop: Cli) -> None:
 class TestNew:
     """Contacts of a new account or person."""
 
-    def test_an_account(self, empty: Cli) -> None:
+    def test_an_account_is_added_with_its_contacts(self, empty: Cli) -> None:
         """In the order in which they are given."""
         result = empty.run("accounts", "add", "zoo", "--plan", "free", "--email", "b@zoo", "--email", "a@zoo")
         assert result.stderr == f"{NO_SERVER}Next: petstore keys issue zoo\n"
         assert addresses(empty, "accounts", "contacts", "zoo") == ["b@zoo", "a@zoo"]
 
-    def test_a_person(self, empty: Cli) -> None:
+    def test_a_person_is_added_with_contacts(self, empty: Cli) -> None:
         """Standard output still holds the link alone."""
         empty.settings |= SERVER
         result = empty.run("people", "add", "anna", "--role", "staff", "--email", "anna@zoo")

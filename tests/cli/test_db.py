@@ -30,7 +30,7 @@ def damage(shop: Cli, key_id: int = 1) -> None:
 
 
 class TestCheck:
-    def test_damaged(self, shop: Cli) -> None:
+    def test_a_damaged_database_is_told_with_every_problem(self, shop: Cli) -> None:
         """Exit code 1, every problem, and what to do."""
         damage(shop)
         result = shop.run("db", "check")
@@ -73,16 +73,16 @@ class TestCheck:
                 assert refusal in cli.refused(78, *command.split())
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o666
 
-    def test_unreadable(self, cli: Cli) -> None:
-        """A file that is no database is a finding, not an outage that might pass."""
+    def test_a_file_that_is_no_database_is_a_finding(self, cli: Cli) -> None:
+        """Not an outage, which might pass."""
         cli.database.write_text("no database at all, but long enough to look at" * 50)
         result = cli.run("db", "check", "--json")
         assert result.exit_code == 1
         assert json.loads(result.stdout)["problems"] == ["the file is not a database"]
         assert result.stderr == ""
 
-    def test_unwritable(self, shop: Cli) -> None:
-        """A flipped bit of the header: SQLite reads all of it, and the service can store nothing."""
+    def test_a_flipped_bit_of_the_header_is_found(self, shop: Cli) -> None:
+        """SQLite reads all of it, and the service can store nothing."""
         content = bytearray(shop.database.read_bytes())
         content[18] |= 64
         shop.database.write_bytes(content)
@@ -109,7 +109,7 @@ class TestBackup:
         assert shop.run("db", "backup", str(shop.folder / "fourth.db")).exit_code == 1
         assert not mark.exists()
 
-    def test_damaged(self, shop: Cli) -> None:
+    def test_the_copy_of_a_damaged_database_is_kept_and_told(self, shop: Cli) -> None:
         """The copy is there, for what it is worth; exit code 1 makes a job fail that nobody looks at."""
         damage(shop)
         target = shop.folder / "copy.db"

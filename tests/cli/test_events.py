@@ -90,8 +90,7 @@ class TestShown:
         (new,) = lines(busy.ok("events", "--after", bookmark(now.stderr), "--json"))
         assert new["data"]["name"] == "Bo"
 
-    def test_an_empty_store_has_none(self, empty: Cli) -> None:
-        """And a bookmark all the same."""
+    def test_an_empty_store_has_no_event_but_a_bookmark(self, empty: Cli) -> None:
         shown = empty.run("events")
         assert (shown.exit_code, shown.stdout) == (0, "")
         assert empty.run("events", "--after", bookmark(shown.stderr)).exit_code == 0

@@ -159,6 +159,6 @@ class TestShown:
             ("2027-01-16", 0),
         ],
     )
-    def test_since(self, shop: Cli, since: str, found: int) -> None:
-        """So long ago, a UTC day, or a moment; the moment itself included."""
+    def test_since_takes_a_span_a_utc_day_or_a_moment(self, shop: Cli, since: str, found: int) -> None:
+        """The moment itself included."""
         assert len(shop.json("journal", "--since", since)) == found

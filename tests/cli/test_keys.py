@@ -110,8 +110,8 @@ class TestForeign:
         refused = shop.refused(1, "keys", "check", stdin=test)
         assert refused == "petstore: The key would be refused: it is for staging, and this is production.\n"
 
-    def test_none(self, shop: Cli) -> None:
-        """Says so in words; without a stage there are no others."""
+    def test_a_list_without_foreign_keys_says_so(self, shop: Cli) -> None:
+        """Without a stage there can be none."""
         assert "--foreign needs a stage" in shop.refused(78, "keys", "list", "--foreign")
         shop.settings["PETSTORE_STAGE"] = "production"
         shop.issue("shop")

@@ -19,7 +19,7 @@ TO = "eva@shop.example"
 LOGIN: dict[str, Any] = {"user": "petstore", "password": "secret"}
 
 
-def test_every_kind(cli: Cli) -> None:
+def test_every_kind_is_listed_with_its_contacts(cli: Cli) -> None:
     """With whose contacts take it; neither settings nor a database are needed."""
     found = cli.json("notifications", "kinds")
     assert [kind["name"] for kind in found] == [kind.name for kind in KINDS]
@@ -31,7 +31,7 @@ def test_every_kind(cli: Cli) -> None:
 
 
 class TestList:
-    def test_what_waits(self, shop: Cli) -> None:
+    def test_each_waiting_mail_is_listed_with_its_age(self, shop: Cli) -> None:
         """Whom it is for, how many facts it has, when it is due, and how old it is."""
         assert shop.run("notifications", "list").stderr == "No mail waits.\n"
         shop.ok("accounts", "contacts", "shop", TO, "--add")
@@ -72,7 +72,7 @@ class TestList:
         ]
         assert result.stderr == ""
 
-    def test_ages(self, shop: Cli) -> None:
+    def test_an_age_is_in_whole_units_and_never_negative(self, shop: Cli) -> None:
         """In whole units; a clock that was set back makes no negative one. Ten minutes after a mail was due
         standard error says where the reason is."""
         fill(shop, 1)
@@ -149,7 +149,9 @@ class TestTest:
         assert first["Message-ID"].endswith("@example.com>")
 
     @pytest.mark.parametrize("is_implicit", [False, True])
-    def test_encrypted(self, cli: Cli, tls: ssl.SSLContext, is_implicit: bool) -> None:
+    def test_a_mail_is_sent_encrypted_and_with_a_password(
+        self, cli: Cli, tls: ssl.SSLContext, is_implicit: bool
+    ) -> None:
         """By STARTTLS, or from the first byte; with a password."""
         with serving_mail(tls=tls, is_implicit=is_implicit, **LOGIN) as server:
             sends_by(cli, server)
@@ -173,7 +175,9 @@ class TestTest:
             (says("554 5.7.1 Your address is on a list", at=CONNECT), 78, "Check PETSTORE_SMTP_URL and "),
         ],
     )
-    def test_refused(self, cli: Cli, answer: Any, code: int, text: str) -> None:
+    def test_each_refusal_of_a_server_has_its_exit_code(
+        self, cli: Cli, answer: Any, code: int, text: str
+    ) -> None:
         """1: this mail. 75: until later. 78: everything by these settings."""
         with serving_mail() as server:
             server.answer = answer
@@ -219,7 +223,7 @@ class TestTest:
             sends_by(cli, server, f"smtps://127.0.0.1:{server.port}")
             assert "try smtp://, where STARTTLS encrypts." in cli.refused(78, "notifications", "test", TO)
 
-    def test_nothing_listens(self, cli: Cli) -> None:
+    def test_a_mail_server_that_does_not_listen_is_told(self, cli: Cli) -> None:
         """It may come back; else the line names the setting."""
         with serving_mail() as server:
             sends_by(cli, server)

@@ -28,8 +28,10 @@ class Terminal(io.StringIO):
         (None, None, "-"),
     ],
 )
-def test_utc(capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None, text: str) -> None:
-    """ISO 8601 in UTC for programs, the same without milliseconds for people; never a failure."""
+def test_a_time_is_iso_8601_in_utc(
+    capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None, text: str
+) -> None:
+    """For people without milliseconds; never a failure."""
     output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=True, empty="")
     output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=False, empty="")
     *document, _, shown = capsys.readouterr().out.splitlines()

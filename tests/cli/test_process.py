@@ -130,7 +130,7 @@ class TestStreams:
         assert (issued.returncode, wrong.returncode) == (0, 2)
         assert issued.stdout.startswith("pets_live_")
 
-    def test_closed_streams(self, program: Program) -> None:
+    def test_each_closed_stream_does_what_it_must(self, program: Program) -> None:
         """`>&-` is a failure, which names a key that nobody has seen; `<&-` is an empty input; `2>&-` drops
         remarks."""
 

@@ -179,7 +179,7 @@ def here(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     return cli
 
 
-def test_wrong_usage(here: Cli) -> None:
+def test_wrong_usage_exits_with_2_and_makes_nothing(here: Cli) -> None:
     """Exit code 2, one line, and nothing is made: no database and no key."""
     for line, message in WRONG_USAGE:
         assert message in here.refused(2, *shlex.split(line)), line
@@ -195,7 +195,7 @@ def test_without_a_database_nothing_is_made(here: Cli) -> None:
         assert list(here.folder.iterdir()) == [], line
 
 
-def test_refused(shop: Cli) -> None:
+def test_a_refusal_exits_with_1_and_changes_nothing(shop: Cli) -> None:
     """Exit code 1, one line, and no byte of the database changes."""
 
     async def fill(store: Store) -> None:

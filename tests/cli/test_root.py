@@ -52,7 +52,7 @@ class TestHelp:
             if isinstance(command, LazyGroup):
                 assert cli.ok(path) == cli.ok(path, "-h")
 
-    def test_teaches(self) -> None:
+    def test_every_command_has_a_summary_and_an_example(self) -> None:
         """Every command has a summary of one line that fits, and every one that does something an example."""
         for path, command in ALL.items():
             assert command.help, path
@@ -125,7 +125,7 @@ class TestErrors:
         with pytest.raises(ZeroDivisionError):
             explain(ZeroDivisionError())
 
-    def test_interrupt(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_interrupt_ends_with_130(self, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
         """Ctrl+C ends with 130, as a shell has it, and says nothing."""
 
         def interrupt(*_: object) -> None:
@@ -142,7 +142,7 @@ class TestErrors:
 
 
 class TestOpenapi:
-    def test_both_notations(self, cli: Cli) -> None:
+    def test_the_document_comes_as_yaml_or_json(self, cli: Cli) -> None:
         """YAML unless JSON is asked for, and the same document."""
         document, shown = json.loads(cli.ok("openapi", "--json")), cli.ok("openapi")
         assert yaml.load(shown, yaml.CSafeLoader) == document
@@ -165,8 +165,9 @@ class TestOpenapi:
         ("petstore accounts add shop --plan b", 5, {"business"}),
     ],
 )
-def test_completion(cli: Cli, words: str, index: int, expected: set[str]) -> None:
-    """Commands, options and choices are offered."""
+def test_completion_offers_commands_options_and_choices(
+    cli: Cli, words: str, index: int, expected: set[str]
+) -> None:
     cli.settings |= {
         "_PETSTORE_COMPLETE": "bash_complete",
         "COMP_WORDS": words,

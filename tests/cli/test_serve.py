@@ -139,7 +139,7 @@ class TestFirstStart:
         assert all(token not in str(event) for event in service.events)
 
     def test_no_link_without_a_console(self, service: Service) -> None:
-        """Nobody is added either."""
+        """Nobody is added either, then."""
         service.settings["PETSTORE_CONSOLE"] = "off"
         assert "console/link" not in service.start()
         assert service.with_store(lambda store: store.people.all()) == []
@@ -405,7 +405,7 @@ class TestStage:
     """A database is of production or of staging, once a service with PETSTORE_STAGE has served it (I26)."""
 
     def test_every_command_refuses_the_other_one(self, service: Service) -> None:
-        """And changes nothing: all that open the settings' database, as their examples have it. A service
+        """It changes nothing: all that open the settings' database, as their examples have it. A service
         without a stage serves neither."""
         copy = str(service.folder / "backup.db")
         stock = service.folder / "stock.csv"

@@ -34,7 +34,7 @@ def staging(shop: Cli, tmp_path: Path) -> Cli:
 
 
 class TestRefresh:
-    def test_from_production(self, staging: Cli, shop: Cli) -> None:
+    def test_staging_gets_productions_animals_and_accounts(self, staging: Cli, shop: Cli) -> None:
         """Animals and accounts come; production is as it was, and staging is stamped."""
         before = shop.database.read_bytes()
         told = staging.json("staging", "refresh", shop.settings["PETSTORE_DATABASE_URL"])
@@ -110,8 +110,8 @@ class TestRefresh:
 
 class TestRefused:
     @every_case("stage", ["", "production"])
-    def test_outside_staging(self, shop: Cli, stage: str) -> None:
-        """With 78, before anything is read."""
+    def test_outside_staging_it_is_refused_with_78(self, shop: Cli, stage: str) -> None:
+        """Before anything is read."""
         shop.ok("pets", "add", "Rex", "--category", "1")
         shop.settings["PETSTORE_STAGE"] = stage
         for words in (("refresh", "--seed", "1"), ("refresh", "sqlite:///x.db"), ("reset",)):

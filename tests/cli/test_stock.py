@@ -204,7 +204,7 @@ class TestRefusals:
         )
         assert listed(store) == []
 
-    def test_wrong_usage(self, store: Cli) -> None:
+    def test_what_cannot_be_imported_is_wrong_usage(self, store: Cli) -> None:
         """A missing file, a directory, an unknown format, a key that can't be one, the list as rejects."""
         path = put(store, HEADER)
         for arguments in (
@@ -242,7 +242,9 @@ class TestRefusals:
         )
         assert listed(store) == []
 
-    def test_an_interruption(self, store: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_ctrl_c_while_a_list_is_read_stores_nothing(
+        self, store: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Ctrl+C while the list is read ends with 130; nothing is stored and no file is left."""
 
         def interrupted(self: TableList) -> Any:

@@ -102,15 +102,15 @@ class TestDisable:
 
 
 class TestEnable:
-    def test_it_goes_on_where_it_stopped(self, hooks: Cli) -> None:
-        """And begins anew: it fails no more."""
+    def test_an_enabled_one_goes_on_where_it_stopped(self, hooks: Cli) -> None:
+        """It begins anew: it fails no more."""
         hooks.ok("webhooks", "disable", "1")
         enabled = hooks.json("webhooks", "enable", "1")
         assert (enabled["state"], enabled["failingSince"]) == ("active", None)
         assert lines_of(hooks, "webhook:1")[1:] == ["webhook.disabled webhook:1", "webhook.enabled webhook:1"]
 
     @pytest.mark.parametrize("after", ["now", "bookmark"])
-    def test_or_from_elsewhere(self, hooks: Cli, after: str) -> None:
+    def test_one_goes_on_from_another_place_if_told_so(self, hooks: Cli, after: str) -> None:
         """Also one that is enabled."""
         if after == "bookmark":
             after = hooks.run("events").stderr.split()[-1]
@@ -166,8 +166,9 @@ class TestRevokedKeys:
         assert [(each["id"], each["disabledReason"]) for each in made] == [(1, "owner"), (2, "operator")]
         assert of(hooks, 3).disabled is None
 
-    def test_it_shows_them_before_it_asks(self, hooks: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Who decides knows them."""
+    def test_revoking_a_key_shows_its_webhooks_before_it_asks(
+        self, hooks: Cli, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("petstore.cli.keys.asks", lambda yes: not yes)
         asked = hooks.run("keys", "revoke", "2", stdin="n\n").stderr
         assert asked.startswith(f"It has made webhook 3 (active): {URL}\nKey 2 is ")
