@@ -32,8 +32,9 @@ class TestExchange:
         assert peer.transport.has_ended
         assert application.asked == [("GET", b"/1")]
 
-    async def test_http_1_1_gets_chunks(self, application: Later, peer: Peer) -> None:
-        """And the next request is answered after the last one."""
+    async def test_http_1_1_gets_chunks_and_the_next_answer_after_the_last(
+        self, application: Later, peer: Peer
+    ) -> None:
         peer.send(get(b"/1") + get(b"/2"))
         application.last.begin(200, b"")
         for piece in (b"a", b"", b"bcdefghijklmnopqr"):
@@ -44,8 +45,9 @@ class TestExchange:
         assert await peer.answers() == HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunks
         assert application.asked[-1] == ("GET", b"/2")
 
-    async def test_a_known_length_needs_no_chunks(self, application: Later, peer: Peer) -> None:
-        """In pieces."""
+    async def test_a_known_length_needs_no_chunks_even_in_pieces(
+        self, application: Later, peer: Peer
+    ) -> None:
         peer.send(get())
         application.last.begin(200, b"", 3)
         await application.last.write(b"ab")
@@ -79,7 +81,7 @@ class TestExchange:
         assert peer.written.endswith(b"\r\n" + TEXT + b"\r\n")
 
     async def test_an_answer_that_ends_in_the_middle_resets(self, application: Later, peer: Peer) -> None:
-        """So that the client notices."""
+        """The client notices it so."""
         peer.send(get())
         application.last.begin(200, b"")
         application.last.abort()
@@ -138,8 +140,8 @@ class TestAsgiBridge:
         peer.send(get(b"/empty"))
         assert b"content-length" not in await peer.answers()
 
-    async def test_pieces(self, peer: Peer) -> None:
-        """A body of unknown length goes in chunks; the client may be gone in between."""
+    async def test_an_asgi_body_of_unknown_length_goes_in_chunks(self, peer: Peer) -> None:
+        """The client may be gone in between."""
         peer.send(get(b"/pieces"))
         assert (await peer.answers()).endswith(b"\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
         peer.send(get(b"/pieces"))
@@ -147,7 +149,9 @@ class TestAsgiBridge:
         assert await peer.answers() == b""
 
     @pytest.mark.parametrize("target", [b"/value", b"/pieces?fail", b"/nothing/"])
-    async def test_no_answer(self, peer: Peer, target: bytes) -> None:
+    async def test_an_asgi_application_that_fails_resets_the_connection(
+        self, peer: Peer, target: bytes
+    ) -> None:
         """A header of two lines, a failure in the middle, nothing: a reset, which the log explains."""
         with capture_logs() as lines:
             peer.send(get(target))
@@ -173,8 +177,7 @@ class TestAsgiBridge:
             assert heard == ["http.request", "http.disconnect"][bool(framing) :]
 
 
-async def test_a_body_that_is_left_by_a_page_is_read_away() -> None:
-    """As under /v1."""
+async def test_a_body_that_a_page_leaves_is_read_away() -> None:
 
     async def application(scope: object, receive: object, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

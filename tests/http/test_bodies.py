@@ -39,8 +39,8 @@ class TestUnread:
         ],
         ids=["too-large", "chunked", "expect", "30-zeros", "more digits than Python reads"],
     )
-    async def test_another_ends_the_connection(self, framing: bytes) -> None:
-        """And nobody asks the client for it."""
+    async def test_an_unread_body_ends_the_connection(self, framing: bytes) -> None:
+        """Nobody asks the client for it."""
         peer = Peer()
         peer.send(post(framing, b"/1"))
         assert peer.written == ok(b"/1", closes=True)
@@ -81,8 +81,7 @@ class TestUnread:
         assert peer.transport.end == "close"
 
     @pytest.mark.parametrize("framing", [LENGTH % 5, CHUNKED, b""], ids=["length", "chunked", "none"])
-    async def test_one_that_is_complete_needs_nothing(self, framing: bytes) -> None:
-        """The connection goes on."""
+    async def test_a_complete_body_that_is_not_read_keeps_the_connection(self, framing: bytes) -> None:
         body = {LENGTH % 5: b"12345", CHUNKED: b"5\r\n12345\r\n0\r\n\r\n"}.get(framing, b"")
         peer = Peer()
         peer.send(post(framing, b"/1", body), get(b"/2"))
@@ -108,8 +107,7 @@ class TestRead:
         assert len(application.seen[0].head.headers) == 2
         assert len(application.last.head.headers) == 1
 
-    async def test_100_continue_is_sent_when_the_application_asks(self) -> None:
-        """Once."""
+    async def test_100_continue_is_sent_once_when_the_application_asks(self) -> None:
         application = Reader()
         peer = Peer(application)
         peer.send(post(EXPECT + LENGTH % 10))
@@ -135,7 +133,7 @@ class TestRead:
         assert await peer.answers() == ok(b"ab", closes=True)
 
     async def test_no_more_than_64_kib_wait_for_the_application(self, application: Later, peer: Peer) -> None:
-        """Then nothing is read until it takes them."""
+        """Nothing more is read until it takes them."""
         peer.send(post(LENGTH % 1_000_000), b"x" * 65_536, b"x")
         assert peer.transport.is_paused
         assert len(application.last.take()) == 65_537
@@ -187,7 +185,7 @@ class TestRead:
         ],
     )
     async def test_what_is_no_chunk_ends_the_body(self, chunks: bytes) -> None:
-        """And nothing after it is read as a request."""
+        """Nothing after it is read as a request."""
         application = Later()
         peer = Peer(application)
         peer.send(post(CHUNKED, b"/1"), chunks, get(b"/evil"))

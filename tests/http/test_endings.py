@@ -82,8 +82,7 @@ class TestLinger:
         peer.send(post(b"Content-Length: 1000000\r\n", b"/1", b"x" * 100_000))
         assert (peer.transport.has_ended, peer.transport.is_paused) == (True, False)
 
-    async def test_for_a_second(self) -> None:
-        """Whatever it sends."""
+    async def test_a_connection_lingers_for_a_second_whatever_is_sent(self) -> None:
         peer = Peer()
         peer.send(post(b"Content-Length: 1000000\r\n"))
         assert peer.check(0.9) == ""
@@ -109,8 +108,9 @@ class TestLinger:
 class TestClient:
     """The client ends its side, or is gone."""
 
-    async def test_half_closed_clients_are_answered(self, application: Later, peer: Peer) -> None:
-        """All of their requests."""
+    async def test_half_closed_clients_are_answered_all_their_requests(
+        self, application: Later, peer: Peer
+    ) -> None:
         peer.send(get(b"/1") + get(b"/2"))
         peer.end()
         for path in (b"/1", b"/2"):
@@ -128,8 +128,10 @@ class TestClient:
         assert peer.transport.end == "close"
 
     @pytest.mark.parametrize("how", ["end", "lose"])
-    async def test_gone_resolves(self, application: Later, peer: Peer, how: str) -> None:
-        """Once the client has left: for tasks that wait, one that asks later, and the next request."""
+    async def test_gone_resolves_once_the_client_has_left(
+        self, application: Later, peer: Peer, how: str
+    ) -> None:
+        """For tasks that wait, one that asks later, and the next request."""
         peer.send(get(b"/1") + get(b"/2"))
         first = application.last
         tasks = [asyncio.create_task(first.gone()) for _ in range(2)]
@@ -187,8 +189,7 @@ class TestClient:
         finally:
             gc.enable()
 
-    async def test_a_writer_waits_for_a_slow_client(self) -> None:
-        """And no longer once that is gone."""
+    async def test_a_writer_waits_for_a_slow_client_until_that_is_gone(self) -> None:
         for end in ("resume", "lose"):
             application = Later()
             peer = Peer(application)
@@ -202,8 +203,7 @@ class TestClient:
             await writing
 
 
-async def test_a_stop_closes_idle_connections() -> None:
-    """Others after their answers."""
+async def test_a_stop_closes_idle_connections_and_others_after_their_answers() -> None:
     idle, busy = Peer(), Peer(Later())
     busy.send(get())
     for peer in (idle, busy):

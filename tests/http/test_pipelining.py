@@ -136,8 +136,8 @@ class TestUnknownMethods:
             application.answer()
         assert peer.written == (ok(b"/1") + ok(b"/2")) * 2
 
-    async def test_have_bodies_like_others(self, application: Later, peer: Peer) -> None:
-        """And heads in pieces."""
+    async def test_unknown_methods_have_bodies_like_others(self, application: Later, peer: Peer) -> None:
+        """Their heads come in pieces, too."""
         peer.send(b"FOO /", b"1 HTTP/1.1\r\nHost: a\r\nContent-", b"Length: 4\r\n\r\nab", b"cd" + get(b"/2"))
         assert application.asked == [("FOO", b"/1")]
         assert application.last.take() == b"abcd"
@@ -192,8 +192,7 @@ async def test_many_in_one_read_are_parsed_without_recursion() -> None:
     assert peer.written == ok(b"/")
 
 
-async def test_the_peer_is_the_client_of_an_exchange() -> None:
-    """Address and port."""
+async def test_the_peer_is_the_clients_address_and_port() -> None:
     application = Later()
     Peer(application).send(get())
     assert application.last.client == ("192.0.2.1", 50_000)

@@ -71,7 +71,7 @@ def kept(*requests: bytes) -> Repeats:
 
 
 @given(st.lists(st.tuples(WHOLE | BODIES, st.booleans()), min_size=2, max_size=8))
-async def test_changes_nothing(requests: list[tuple[bytes, bool]]) -> None:
+async def test_keeping_the_lines_of_a_request_changes_no_answer(requests: list[tuple[bytes, bool]]) -> None:
     """A request in one read, whose lines may be kept, is answered as in two, which never are; at once or
     after the next ones."""
     at_once, in_two = Log(), Log()

@@ -83,8 +83,8 @@ class Exhausted:
 class TestStop:
     """How a worker ends."""
 
-    async def test_drain(self) -> None:
-        """Each answer is the last of its connection; new connections are served so as well."""
+    async def test_a_draining_server_closes_each_connection_after_its_answer(self) -> None:
+        """New ones are served so as well."""
         async with serving() as service, await service.connect() as old:
             assert await old.ask(get(b"/1")) == ok(b"/1")
             service.server.drain()
@@ -93,8 +93,8 @@ class TestStop:
             async with await service.connect() as new:
                 assert await new.ask(get(b"/3")) == ok(b"/3", closes=True)
 
-    async def test_stop_accepting(self) -> None:
-        """Open connections are served; new ones wait for a process that shares the listener."""
+    async def test_a_server_that_accepts_no_more_serves_open_connections(self) -> None:
+        """New ones wait for a process that shares the listener."""
         async with serving() as service, await service.connect() as old:
             assert await old.ask(get(b"/1")) == ok(b"/1")
             shared = service.server.listener.dup()
@@ -109,15 +109,15 @@ class TestStop:
                 successor.stop(1.0)
                 await serve
 
-    async def test_newcomers(self) -> None:
+    async def test_a_server_knows_connections_that_have_sent_no_request(self) -> None:
         """Connections that have sent no request yet, as those of a client's pool."""
         async with serving() as service, await service.connect() as client:
             await until(lambda: service.server.has_newcomers)
             assert await client.ask(get(b"/1")) == ok(b"/1")
             assert not service.server.has_newcomers
 
-    async def test_stop(self) -> None:
-        """Idle connections are closed, others after their answers; then `serve` ends."""
+    async def test_a_stop_answers_what_was_asked_and_ends(self) -> None:
+        """Idle connections are closed, others after their answers."""
         application = Later()
         async with serving(application) as service:
             async with await service.connect() as idle, await service.connect() as busy:
@@ -131,7 +131,7 @@ class TestStop:
                 await service.task
             assert service.server.ended == 0
 
-    async def test_end_all(self) -> None:
+    async def test_what_is_not_answered_at_the_end_is_ended_and_counted(self) -> None:
         """What is not answered ends, and is counted; `serve` ends. A late answer goes nowhere."""
         application = Later()
         async with serving(application) as service, await service.connect() as client:
@@ -145,8 +145,8 @@ class TestStop:
             await service.task
             assert service.server.ended == 1
 
-    async def test_without_connections(self) -> None:
-        """At once, also before anybody came."""
+    async def test_a_stop_without_connections_ends_at_once(self) -> None:
+        """Also before anybody came."""
         async with serving() as service:
             service.server.stop(1.0)
             await service.task
@@ -168,8 +168,7 @@ class TestStop:
 class TestReaders:
     """Real windows and acknowledgements, with a patience of a fifth of a second."""
 
-    async def test_one_that_takes_nothing_is_ended(self) -> None:
-        """And logged, and counted."""
+    async def test_a_client_that_takes_nothing_is_ended_logged_and_counted(self) -> None:
         async with serving(large, timeout_seconds=0.2) as service:
             with socket.create_connection(service.address) as client, capture_logs() as lines:
                 client.send(get())
