@@ -47,7 +47,9 @@ class TestList:
         assert live.body.strip() in shown.body
         assert "No accounts match." in (await viewer.get("accounts?q=nobody")).text
 
-    async def test_its_pages(self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_each_account_is_on_one_page_of_the_list(
+        self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """By name or, in a search for any part of it, the newest first; each account is on one, and filters
         stay. The account whose number is sought is on the first alone."""
         monkeypatch.setattr("petstore.console.account_pages._ROWS", 2)

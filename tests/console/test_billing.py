@@ -124,8 +124,10 @@ class TestFile:
 class TestPage:
     """`/console/billing`."""
 
-    async def test_it_begins_with_the_last_month_that_is_over(self, year: Shop, operator: Visitor) -> None:
-        """And reads nothing before somebody asks."""
+    async def test_it_begins_with_the_last_month_that_is_over_unread(
+        self, year: Shop, operator: Visitor
+    ) -> None:
+        """Nothing is read before somebody asks."""
         shown = await operator.get("billing")
         ended = iso_day(year.clock.now_ms() // DAY_MS)[:7]
         assert shown.form("billing").fields["month"] < ended

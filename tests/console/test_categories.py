@@ -89,8 +89,7 @@ async def test_two_of_one_name_are_shown_for_repair(shop: Shop, staff: Visitor) 
 class TestRename:
     """Another name."""
 
-    async def test_it_is_saved(self, shop: Shop, staff: Visitor) -> None:
-        """And shown."""
+    async def test_a_changed_name_is_saved_and_shown(self, shop: Shop, staff: Visitor) -> None:
         shown = await staff.get("categories")
         shown = await follow(staff, shown, "Rename")
         shown = await staff.submit(shown, "categories/1", name="Hounds")
@@ -113,8 +112,7 @@ class TestRename:
 class TestTakeAway:
     """No name any more."""
 
-    async def test_it_asks_and_then_does(self, shop: Shop, staff: Visitor) -> None:
-        """The list says so."""
+    async def test_a_name_is_taken_away_after_a_question(self, shop: Shop, staff: Visitor) -> None:
         shown = await staff.get("categories/1")
         asked = await follow(staff, shown, "Remove the name")
         assert "Its animals stay in it" in asked.text

@@ -119,8 +119,9 @@ class TestContacts:
         assert f"{ANNA} 2027-01-15 08:00:30 UTC none 2027-01-15 08:01:30 UTC 550 No such user" in shown.text
         assert ANNA not in (await viewer.get("me")).text
 
-    async def test_a_lesser_role_sees_an_accounts_contacts(self, shop: Shop, staff: Visitor) -> None:
-        """Without a form."""
+    async def test_a_lesser_role_sees_an_accounts_contacts_without_a_form(
+        self, shop: Shop, staff: Visitor
+    ) -> None:
         await shop.store.contacts.add("account", "tests", ANNA, ACTOR)
         shown = await staff.get("accounts/1")
         assert f"{ANNA} 2027-01-15 08:00:30 UTC none none" in shown.text
@@ -130,7 +131,7 @@ class TestContacts:
 class TestRefused:
     """Forms with a fault are in test_refusals.py; here, what else can be in the way."""
 
-    async def test_an_eleventh(self, shop: Shop) -> None:
+    async def test_an_eleventh_contact_is_refused(self, shop: Shop) -> None:
         """409 beside the field, which has the address, and where the reader is at once."""
         at = PLACES[0]
         anna = await at.visitor(shop)
@@ -164,8 +165,7 @@ class TestRefused:
         assert (await at.contacts(shop))[0].off == ()
 
 
-async def test_an_account_is_added_with_an_address(shop: Shop, operator: Visitor) -> None:
-    """Or without one."""
+async def test_an_account_is_added_with_or_without_an_address(shop: Shop, operator: Visitor) -> None:
     for name, address in (("zoo", ANNA), ("den", "")):
         await operator.fill("accounts/new", "accounts/new", name=name, address=address)
     found = [await shop.store.contacts.of("account", number) for number in (2, 3)]

@@ -51,7 +51,7 @@ async def test_filters_show_what_an_account_sees(shop: Shop, viewer: Visitor) ->
 
 
 async def test_a_faulty_filter_is_named_beside_it(viewer: Visitor) -> None:
-    """And such a page asks for nothing more."""
+    """Such a page asks for nothing more."""
     unknown = await viewer.get("events?account=nobody")
     assert_refused(unknown, 404, "There is no account 'nobody'.")
     wrong = await viewer.get("events?type=pets")

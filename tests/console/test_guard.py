@@ -69,8 +69,8 @@ async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, st
         assert shown.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_it_can_be_switched_off(tmp_path: Path) -> None:
-    """Then there is nothing at its address; also where the service is reached from elsewhere by default."""
+async def test_the_console_can_be_switched_off(tmp_path: Path) -> None:
+    """There is nothing at its address; also where the service is reached from elsewhere by default."""
     for console, host, proxies, status in (
         ("off", "127.0.0.1", "", 404),
         ("auto", "0.0.0.0", "", 404),

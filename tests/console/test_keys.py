@@ -103,7 +103,7 @@ class TestIssue:
         assert "/console/accounts/{account_id}/keys/new" in log.err
         assert not [place for place in (*places, *log) if secret[11:] in place]
 
-    async def test_expiry(self, shop: Shop, operator: Visitor) -> None:
+    async def test_a_key_expires_as_the_form_says(self, shop: Shop, operator: Visitor) -> None:
         """None, after a number of days, or at the end of a UTC day."""
         now_ms = shop.clock.now_ms()
         today = now_ms // DAY_MS
@@ -191,7 +191,9 @@ class TestBans:
         back = await operator.submit(page, "keys/1/unban")
         assert back.address == "/console/accounts/1"
 
-    async def test_its_pages(self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_each_ban_is_on_one_page_of_the_list(
+        self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """By the end of the ban; a viewer sees no button."""
         monkeypatch.setattr("petstore.console.bans._ROWS", 2)
         for _ in range(2):

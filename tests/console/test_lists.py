@@ -123,7 +123,7 @@ class TestPages:
 class TestCsv:
     """A list as it is filtered, whole."""
 
-    async def test_each_list(self, shop: Shop, viewer: Visitor) -> None:
+    async def test_each_list_can_be_taken_as_csv(self, shop: Shop, viewer: Visitor) -> None:
         """By its link, for everybody who sees the list. No spreadsheet runs a name."""
         await shop.store.pets.add(NewPet("=Rex", 1), ACTOR)
         await shop.store.pets.add(NewPet("Mia", 1, PetStatus.SOLD), ACTOR)

@@ -64,8 +64,9 @@ class TestChange:
         assert '<div class="told" role="status">Nothing was changed.' in shown.body.decode()
         assert await written(shop.store) == before
 
-    async def test_only_allowed_moves_are_offered(self, shop: Shop, staff: Visitor) -> None:
-        """And the state of now, which is chosen."""
+    async def test_only_allowed_moves_and_the_state_of_now_are_offered(
+        self, shop: Shop, staff: Visitor
+    ) -> None:
         every = ["available", "pending", "sold"]
         for status, offered in ((AVAILABLE, every), (PENDING, every), (SOLD, ["available", "sold"])):
             await shop.store.pets.change(1, PetChange(status=status), ACTOR)
@@ -203,8 +204,7 @@ class TestTwoEditors:
         await shop.store.pets.change(1, PetChange("Ben"), "console:ben")
         assert "somebody else changed" in (await staff.submit(third, "pets/1", name="Mia")).text
 
-    async def test_a_third_change_is_told_again(self, shop: Shop, staff: Visitor) -> None:
-        """That one alone."""
+    async def test_a_third_change_is_told_alone(self, shop: Shop, staff: Visitor) -> None:
         shown = await staff.get("pets/1")
         await shop.store.pets.change(1, PetChange("Max"), "console:ben")
         shown = await staff.submit(shown, "pets/1", name="Mia")
@@ -307,8 +307,8 @@ async def test_a_form_has_the_focus_where_it_is_filled_in_next(staff: Visitor) -
         assert title in page
 
 
-async def test_then_another_one(shop: Shop, staff: Visitor) -> None:
-    """The next form has the same category, and another key."""
+async def test_after_an_animal_the_form_for_another_keeps_the_category(shop: Shop, staff: Visitor) -> None:
+    """It has another key."""
     await shop.store.categories.name(3, "Dogs", ACTOR)
     first = await staff.get("pets/new")
     fields = {**first.form("pets/new").fields, "name": "Mia", "category": "Dogs", "then": "another"}
@@ -333,7 +333,7 @@ class TestTwice:
             await shop.restart()
         assert len(await all_pets(shop)) == 1
 
-    async def test_at_once(self, shop: Shop, staff: Visitor) -> None:
+    async def test_one_form_sent_five_times_at_once_adds_one_animal(self, shop: Shop, staff: Visitor) -> None:
         """Each answer is the animal's page."""
         form = await staff.get("pets/new")
         twice = [staff.submit(form, "pets/new", name="Mia", category="1") for _ in range(5)]
@@ -444,10 +444,10 @@ class TestGoingOn:
         assert names(further) == ["Rey"]
         assert "Look further" not in further.links
 
-    async def test_until_the_index_is_made_the_beginning_of_a_name_finds_it(
+    async def test_only_the_beginning_of_a_name_is_found_without_an_index(
         self, shop: Shop, viewer: Visitor
     ) -> None:
-        """The page says so."""
+        """Until it is made, which the page says."""
         await shop.store.pets.add(NewPet("Lady Rex", 1), ACTOR)
         for text, found in (("lady", ["Lady Rex"]), ("rex", [])):
             shown = await viewer.get(f"pets?q={text}")

@@ -114,6 +114,5 @@ def test_numbers_have_only_digits_that_mean_something(value: float, expected: st
         (1_024**5, "1,024 TiB"),
     ],
 )
-def test_sizes_are_in_their_greatest_unit(length: int, expected: str) -> None:
-    """Up to tebibytes."""
+def test_sizes_are_in_their_greatest_unit_up_to_tebibytes(length: int, expected: str) -> None:
     assert size(length) == expected

@@ -160,8 +160,7 @@ class TestOrders:
         assert "Order 3 is placed: it can become approved or cancelled, not delivered." in report.text
         assert await states(orders) == ["delivered", "approved", "placed", "placed"]
 
-    async def test_a_cancellation_asks_first(self, orders: Shop, staff: Visitor) -> None:
-        """It can't be undone."""
+    async def test_a_cancellation_of_several_asks_first(self, orders: Shop, staff: Visitor) -> None:
         asked = await choose(staff, await staff.get("orders"), "1 2", "cancelled")
         assert "Cancel: 2 orders?" in asked.text
         assert await states(orders) == ["placed"] * 4
@@ -225,7 +224,7 @@ async def test_all_chosen_keys_are_revoked(shop: Shop, operator: Visitor) -> Non
 class TestUndo:
     """Within a minute, by the same person, if nothing has changed since."""
 
-    async def test_one_change(self, pets: Shop, staff: Visitor) -> None:
+    async def test_one_change_is_undone_in_all_its_members(self, pets: Shop, staff: Visitor) -> None:
         """Name, category and status at once; one more entry of the journal. Sent twice, it acts once."""
         await pets.store.pets.change(1, PetChange(status=PENDING), ACTOR)
         saved = await staff.fill("pets/1", "pets/1", name="Max", category="2", status="sold")
@@ -252,7 +251,7 @@ class TestUndo:
         assert "Animal 1 is as before." in (await staff.submit(report, "undo")).text
 
     async def test_after_a_minute_it_is_too_late(self, pets: Shop, staff: Visitor) -> None:
-        """Until then it is not."""
+        """A moment before it is not."""
         for seconds, told in ((60, "is as before"), (60.001, "a change can be undone for a minute")):
             saved = await staff.fill("pets/1", "pets/1", name=f"Max {seconds}")
             pets.clock.advance(seconds)

@@ -203,8 +203,8 @@ class TestDay:
         )  # nothing is left of it, and nobody finds a nameless link
         assert b"<h1>list</h1>" in shown.body
 
-    async def test_discarding(self, shop: Shop, staff: Visitor) -> None:
-        """The list is forgotten, nothing of it was stored, and its page says so."""
+    async def test_a_discarded_list_is_forgotten_and_nothing_stored(self, shop: Shop, staff: Visitor) -> None:
+        """Its page says so."""
         shown = await check(staff)
         told = await staff.submit(shown, "/discard")
         assert "Discarded; nothing of the list was stored." in told.text
@@ -284,7 +284,9 @@ class TestRefusals:
         if "key_name" in fields:
             assert shown.form("stock").fields["key_name"] == fields["key_name"]
 
-    async def test_too_large(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_list_that_is_too_large_is_refused_unread(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """By its announced length or by what has arrived: refused before the whole of it was read."""
         monkeypatch.setattr(stock, "UPLOAD_BYTES_MAX", 1_000)
         monkeypatch.setattr(stock, "_FORM_BYTES_MAX", 1_000)
@@ -384,7 +386,7 @@ class TestRefusals:
             (stock, "_ARRIVING_FOR_A_PERSON", "Other lists are on their way."),
         ],
     )
-    async def test_too_many(
+    async def test_a_list_beyond_the_bound_of_its_sender_is_refused(
         self,
         shop: Shop,
         staff: Visitor,
@@ -433,7 +435,9 @@ class TestMeanwhile:
         assert b'hx-trigger="every 2s"' in waiting.body
         assert "Would be added 2" in (await other.get("stock/2")).text
 
-    async def test_what_failed(self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_step_that_failed_can_be_taken_again(
+        self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The list is as before the step; the page says that nothing was stored, and what to do."""
         monkeypatch.setattr(imports, "check_rows", lambda *_: 1 // 0)
         shown = await check(staff)

@@ -66,7 +66,7 @@ async def test_days_of_the_journal_are_the_readers(shop: Shop, staff: Visitor) -
 
 
 async def test_a_key_ends_with_a_day_of_the_reader(shop: Shop, operator: Visitor) -> None:
-    """At midnight in Berlin."""
+    """The day ends at midnight in Berlin."""
     shown = await operator.fill("accounts/2/keys/new", "keys/new", until="2027-01-15")
     assert "Expires2027-01-16 00:00:00 CET" in shown.text
 

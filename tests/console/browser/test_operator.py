@@ -20,7 +20,7 @@ pytestmark = [
 _STRIKES = 70  # with a limit of one a minute, enough 429s for a ban
 
 
-def test_a_day(open_desk: OpenDesk) -> None:
+def test_an_operators_day_needs_no_script(open_desk: OpenDesk) -> None:
     """Accounts and keys, a ban, the journal, the service, another person; no box that needs a script."""
     desk = open_desk(java_script_enabled=False)
     name, account = "olga", "zoo"

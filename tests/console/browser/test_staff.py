@@ -29,7 +29,7 @@ _LONG_TEXTS = """
 """
 
 
-def test_a_day(open_desk: OpenDesk) -> None:
+def test_nothing_of_a_staff_members_day_is_shown_after_the_sign_out(open_desk: OpenDesk) -> None:
     """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
     desk = open_desk(timezone_id="Asia/Tokyo")
