@@ -16,7 +16,9 @@ from tests.support.cases import every_case
         ("999999999.99", 99_999_999_999, "999999999.99"),
     ],
 )
-def test_an_amount(text: str, hundredths: int, written: str) -> None:
+def test_an_amount_is_read_with_point_or_comma_and_written_alike(
+    text: str, hundredths: int, written: str
+) -> None:
     """With a point or a comma, and what is written is read again."""
     assert amount_fault(text) is None
     assert (read_amount(text), write_amount(hundredths)) == (hundredths, written)
@@ -27,6 +29,5 @@ def test_an_amount(text: str, hundredths: int, written: str) -> None:
     "text",
     ["", "-1", "+1", "1.", ".5", "1.005", "1,000", "1 000", "01", "1e3", "1000000000", "\uff11", "1\n"],
 )
-def test_no_amount(text: str) -> None:
-    """Nothing that could be read in two ways."""
+def test_an_amount_that_could_be_read_in_two_ways_is_refused(text: str) -> None:
     assert "expected an amount such as 12.50" in str(amount_fault(text))

@@ -53,8 +53,7 @@ class TestPlans:
         expected = [(day, "free" if day < days_on_free else "pro") for day in range(10)]
         assert billed(account(changes=changes)) == expected
 
-    def test_several_on_one_day(self) -> None:
-        """The last one counts."""
+    def test_the_last_plan_of_a_day_counts(self) -> None:
         changes = [change(4.1, {"plan": "business"}), change(4.2, TO_PRO), change(4.3)]
         plans = [plan for _, plan in billed(account(changes=changes))]
         assert plans == ["business"] * 4 + ["pro"] * 6
@@ -110,7 +109,7 @@ class TestDays:
         assert rows[-1] == BilledDays(7, "shop", "2024-10-11", PRO, 2, 3, 4)
 
 
-def test_sums() -> None:
+def test_sums_have_a_row_for_days_in_a_row_on_a_plan() -> None:
     """One row for days in a row on a plan; a plan that comes back begins another, and so does an account."""
     counted = [DailyUsage(day, 1, 10, 100) for day in range(FIRST, LAST + 1)]
     changes = [change(2, {"plan": "pro"}), change(5, {"plan": "free"})]

@@ -85,8 +85,7 @@ def test_hops_as_proxies_write_them(hop: str, client: str) -> None:
     assert client_address("203.0.113.9", hop, TRUSTED) == "203.0.113.9"
 
 
-def test_without_trusted_proxies_the_header_means_nothing() -> None:
-    """The default."""
+def test_by_default_no_proxy_is_trusted_and_the_header_means_nothing() -> None:
     assert client_address("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"
 
 

@@ -290,15 +290,13 @@ class TestTable:
         assert list(ROWS) == [setting.name for setting in config.TABLE]
         assert {setting.field for setting in config.TABLE} == set(config.Settings.__struct_fields__)
 
-    def test_its_default(self) -> None:
-        """What is in force where nothing is set."""
+    def test_each_setting_has_its_default(self) -> None:
         settings = config.load({})
         assert {name: getattr(settings, FIELDS[name]) for name in ROWS} == {
             name: row[0] for name, row in ROWS.items()
         }
 
-    def test_a_value_that_is_taken(self) -> None:
-        """From the environment, parsed."""
+    def test_each_good_value_is_taken_from_the_environment(self) -> None:
         for name, (_, good, _) in ROWS.items():
             for text, value in good:
                 assert getattr(load(**{name: text}), FIELDS[name]) == value, (name, text)
@@ -327,8 +325,7 @@ class TestNames:
         with pytest.raises(ConfigurationError, match="PETSTORE_HOTS, PETSTORE_PROT, PETSTORE_port: no"):
             config.load({"PETSTORE_PROT": "80", "PETSTORE_HOTS": "a", "PETSTORE_port": "80"})
 
-    def test_an_unknown_name_in_the_file_is_refused(self, tmp_path: Path) -> None:
-        """With the file's name."""
+    def test_a_refusal_of_an_unknown_name_names_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(
             ConfigurationError,
             match=r"settings\.toml: no such setting: prot; .* here in lower case without PETSTORE_\.",
@@ -355,7 +352,7 @@ class TestNames:
         assert "settings.toml" in str(refused.value)
 
     def test_only_a_secret_can_be_read_from_a_file_of_its_own(self, tmp_path: Path) -> None:
-        """PETSTORE_PORT_FILE is no setting."""
+        """No other setting has a variable that ends with _FILE."""
         file = tmp_path / "port"
         file.write_text("80")
         with pytest.raises(ConfigurationError, match="PETSTORE_PORT_FILE: no such setting"):
@@ -432,8 +429,8 @@ class TestSecrets:
         with pytest.raises(ConfigurationError, match="contradict; set one"):
             load(database_url="sqlite:///a.db", database_url_file=str(tmp_path / "url"))
 
-    def test_a_missing_file_is_refused(self, tmp_path: Path) -> None:
-        """Never an empty secret."""
+    def test_a_missing_file_of_a_secret_is_refused(self, tmp_path: Path) -> None:
+        """It is never an empty secret."""
         file = str(tmp_path / "absent")
         with pytest.raises(ConfigurationError) as refused:
             load(database_url_file=file)
@@ -491,7 +488,7 @@ class TestMail:
             ),
         ],
     )
-    def test_a_server(self, url: str, server: MailServer) -> None:
+    def test_each_valid_url_of_a_mail_server_is_taken(self, url: str, server: MailServer) -> None:
         """Ports are those of RFC 8314 and 6409; a password has any character, in percent encoding."""
         assert load(smtp_url=url, **self.FROM).smtp_url == server
 

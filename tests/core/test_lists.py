@@ -30,7 +30,7 @@ class TestJsonLines:
     """A line is read within its bound, and where it stands is known."""
 
     def test_a_line_as_long_as_the_bound_is_read(self) -> None:
-        """And the one after a longer line has its own number."""
+        """The one after a longer line has its own number."""
         row = '{"name": "Rex", "categoryId": 7%s}'
         whole = row % (" " * (LONGEST - len(row) + 2))
         assert len(whole) == LONGEST

@@ -192,8 +192,8 @@ class TestFields:
         expected = {"Read more": f"{base}/{kind.page}"} if kind.page else {}
         assert links == expected | {UNSUBSCRIBE: f"{base}/notifications/{TOKEN}"}
 
-    def test_the_rest(self) -> None:
-        """A message id of its own that repeats with the mail, no automatic answers (RFC 3834), the time."""
+    def test_a_mail_has_an_id_its_time_and_is_no_automatic_answer(self) -> None:
+        """The id repeats with the mail (RFC 3834 has the rest)."""
         message = read(sent(mail_of()))
         assert message.keys() == NAMES
         assert str(message["From"]) == "Pet Store <mail@shop.example>"

@@ -98,7 +98,7 @@ class TestTables:
     def test_the_binding_window_has_the_least_remaining_and_on_a_tie_the_later_reset(
         self, per_minute: int, per_day: int, taken: int, binding: str
     ) -> None:
-        """What X-RateLimit-* report."""
+        """X-RateLimit-* report that one."""
         assert Key(per_minute, per_day).take(times=taken).binding.name == binding
 
     def test_on_a_tie_shortly_before_midnight_the_minute_is_the_later_one(self) -> None:
@@ -131,8 +131,8 @@ class TestTables:
         assert key.take(at + retry_after).allowed
 
     @every_case(("milliseconds", "seconds"), [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)])
-    def test_ceil_seconds(self, milliseconds: int, seconds: int) -> None:
-        """Rounded up, also one below: -1 ms is 0 s away."""
+    def test_seconds_are_rounded_up_from_milliseconds(self, milliseconds: int, seconds: int) -> None:
+        """One below 0 is 0 s away."""
         assert ceil_seconds(milliseconds) == seconds
         assert ceil_seconds(-1) == 0
 

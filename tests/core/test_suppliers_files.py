@@ -294,7 +294,7 @@ class TestRemembered:
 
 
 class TestExcel:
-    def test_a_sheet(self) -> None:
+    def test_a_sheet_with_excels_numbers_and_dates_is_read(self) -> None:
         """Numbers that Excel has made of identifiers, dates, empty rows and cells at the end."""
         content = workbook(
             rows(
@@ -312,7 +312,7 @@ class TestExcel:
         ]  # fmt: skip
 
     def test_a_workbook_called_csv_is_known_by_its_bytes(self) -> None:
-        """And of several sheets the first one with rows is read, which the report says."""
+        """Of several sheets the first one with rows is read, which the report says."""
         listed, records = read(workbook(rows(["name", "category"], ["Rex", "Dogs"]), others=2))
         check(records, [("Rex", 1, None)])
         assert listed.reading().notes == ["Of 3 sheets the first one with rows was read, 'Stock'."]
@@ -330,7 +330,7 @@ class TestExcel:
         check(records, [("Rex", 1, None)])
         assert listed.reading().notes == ["Of 2 sheets the first one with rows was read, 'Stock'."]
 
-    def test_formulas(self) -> None:
+    def test_the_values_that_excel_has_computed_are_read(self) -> None:
         """What Excel has computed is read; where it has not, or where it failed, the row has a fault."""
         content = workbook(
             rows(["name", "category", "x"], ["=A9", "Dogs", "=1"], ["=A8", "Dogs"], ["Rex", "#N/A"])
@@ -347,7 +347,9 @@ class TestExcel:
         check(read(expanded(content, compute))[1], [("Rex", 1, None), *faults])
 
     @pytest.mark.parametrize("write", [shared, bytes])
-    def test_escaped_characters(self, write: Callable[[bytes], bytes]) -> None:
+    def test_characters_that_excel_escapes_are_read_as_they_were(
+        self, write: Callable[[bytes], bytes]
+    ) -> None:
         """Excel escapes what XML does not keep: the ends of lines that came from elsewhere, and a text that
         looks like an escape. What is no character stays as it is."""
         names = ["Rex_x005F_x000D_", "x005F_", "_x00e9_", "_xD83D_", "_x0000_"]
@@ -376,7 +378,7 @@ class TestExcel:
         _, records = read(expanded(content, compute), "sku")
         assert len({each.row and each.row.source_key for each in records}) == 2
 
-    def test_merged_headings(self) -> None:
+    def test_a_merged_heading_of_two_rows_names_all_its_columns(self) -> None:
         """A heading of two rows names all its columns; a status in the first of them is not lost."""
 
         def fill(sheet: Any) -> None:
@@ -494,7 +496,7 @@ class TestExcel:
         mixed = expanded(content, lambda xml: xml.replace(b'r="A3"', b'r="C3"'))
         assert "The cells of row 3 are not in the order of their columns." in refusal(mixed)
 
-    def test_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_workbook_has_bounds_of_rows_columns_and_sheets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of rows, columns and sheets; what a sheet says of its own size does not count."""
         many = workbook(rows(["name", "category"], *[["Rex", 1]] * 20))
         check(read(expanded(many, lambda xml: xml.replace(b'ref="A1:B21"', b'ref="A1:XFD1048576"')))[1],

@@ -140,7 +140,7 @@ class TestUrls:
     """What a customer may give as the URL of a webhook."""
 
     @every_case("url", GOOD.split())
-    def test_good_ones(self, url: str) -> None:
+    def test_a_url_of_https_on_a_usual_port_is_taken(self, url: str) -> None:
         """https, a host, and port 443 or a high one."""
         assert ALONE.fault_of_url(url) is None
 
@@ -183,7 +183,7 @@ class TestUrls:
             ("https://shop.example:6063/", "expected a port of a web server, which 6063 is not"),
         ],
     )
-    def test_bad_ones(self, url: str, fault: str) -> None:
+    def test_a_refused_url_is_told_what_is_expected(self, url: str, fault: str) -> None:
         """The refusal says what is expected."""
         assert ALONE.fault_of_url(url) == fault
 
@@ -194,8 +194,7 @@ class TestUrls:
         assert fault is not None
         assert f"127.0.0.1, a loopback address{SETTING}" in fault
 
-    def test_a_refusal_shows_the_spelling_where_it_is_another(self) -> None:
-        """And only its beginning."""
+    def test_a_refusal_shows_the_beginning_of_another_spelling(self) -> None:
         assert ALONE.fault_of_url("https://10.0.0.5/") == f"the host is 10.0.0.5, a private address{SETTING}"
         assert ALONE.fault_of_url("https://10.5/") == f"the host 10.5 is 10.0.0.5, a private address{SETTING}"
         long = f"{'0' * 900}12.5"

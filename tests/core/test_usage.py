@@ -14,8 +14,7 @@ def test_batches_that_could_not_be_written_add_up() -> None:
     )
 
 
-def test_adding_copies() -> None:
-    """What is added later does not reach into the batch that it came from."""
+def test_what_is_added_later_does_not_reach_an_earlier_batch() -> None:
     later = UsageChanges({(1, 7): DailyUsage(7, 1)})
     total = UsageChanges()
     total.add(later)

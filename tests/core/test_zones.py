@@ -22,8 +22,7 @@ def test_only_names_of_zones_are_read(name: str) -> None:
     assert read_zone(name) is None
 
 
-def test_a_zone_is_called_as_people_do() -> None:
-    """By its city."""
+def test_a_zone_is_called_by_its_city() -> None:
     assert [zone_name(zone) for zone in (BERLIN, NEW_YORK, ZoneInfo("UTC"))] == ["Berlin", "New York", "UTC"]
 
 
