@@ -65,7 +65,9 @@ class TestFilters:
     """The beginning of the name, the state and the plan combine."""
 
     @through_pgbouncer_too
-    async def test_what_matches(self, store: Store, clock: ManualClock) -> None:
+    async def test_a_text_finds_the_accounts_whose_names_begin_with_it(
+        self, store: Store, clock: ManualClock
+    ) -> None:
         """By pages; what can't begin a name finds nothing."""
         for query, found in (
             (AccountQuery(2, "sho"), ["Shop", "shop", "shop-2"]),

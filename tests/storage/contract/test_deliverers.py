@@ -285,8 +285,7 @@ class TestNotes:
 class TestGoingOn:
     """After a place that the store can't continue."""
 
-    async def test_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
-        """With what is kept."""
+    async def test_one_goes_on_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
         await hooks(store)
         hook = await mine(store)
         await add(store, 3)

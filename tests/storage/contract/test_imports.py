@@ -116,8 +116,10 @@ class TestCheck:
             ),
         ],
     )
-    async def test_bad_rows(self, store: Store, form: str, sent: bytes, rejects: bytes) -> None:
-        """Each is told with its line, its fault and how it stands; all are kept in the list's own format."""
+    async def test_a_bad_row_is_told_with_line_and_fault_and_kept(
+        self, store: Store, form: str, sent: bytes, rejects: bytes
+    ) -> None:
+        """All are kept in the list's own format."""
         upload = await sent_and_checked(store, sent, form=form)
         assert counted(upload) == (3, 2, 0, 0, 1)
         (fault,) = upload.faults
@@ -371,7 +373,7 @@ class TestNeighbours:
     async def test_what_it_left_is_stored_once(
         self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
-        """And when it goes on after all, it stores nothing."""
+        """When it goes on after all, it stores nothing."""
         upload = await sent_and_checked(store, REX, key_name=None)
         await self.take_over(backend, upload.id, STORING, clock.now_ms())
         clock.advance(MINUTE_MS / 1_000)
@@ -383,7 +385,7 @@ class TestNeighbours:
 
 @through_pgbouncer_too
 async def test_a_list_is_kept_for_24_hours(store: Store, backend: SharedData, clock: ManualClock) -> None:
-    """Then it, its parts and its report are gone, whatever has become of them; younger ones stay."""
+    """The list, its parts and its report are gone then, whatever has become of them; younger ones stay."""
     old = await send(store)
     clock.advance(DAY_MS / 1_000 - 1)
     young = await send(store)

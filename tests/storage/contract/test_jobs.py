@@ -232,8 +232,9 @@ class TestLoop:
         assert await carry_out_next(store.jobs, work)
         assert (work.done, work.given_up) == ([7], [])
 
-    async def test_an_error_of_ours_is_not_tried_again(self, store: Store, backend: SharedData) -> None:
-        """It would happen again."""
+    async def test_an_error_of_ours_would_happen_again_and_is_not_tried_again(
+        self, store: Store, backend: SharedData
+    ) -> None:
 
         async def fail(_job: Job, _progress: Progress) -> None:
             raise ZeroDivisionError

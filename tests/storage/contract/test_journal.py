@@ -348,8 +348,9 @@ class TestPage:
         assert await by("shop2/key 1") == [5]
         assert await by("%") == await by("") == await by("é" * 99) == []
 
-    async def test_since_a_moment_and_all_filters_at_once(self, store: Store, clock: ManualClock) -> None:
-        """From that millisecond on."""
+    async def test_all_filters_and_the_millisecond_of_a_beginning_combine(
+        self, store: Store, clock: ManualClock
+    ) -> None:
         await store.pets.add(REX, ACTOR)
         clock.advance(1)
         await store.pets.change(1, SOLD, "cli:anna")

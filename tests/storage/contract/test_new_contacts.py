@@ -67,8 +67,7 @@ class TestAdd:
         said = [each for entry in (await entries(store))[1:] for each in (entry.before, entry.after) if each]
         assert {each["contact"] for each in said} == {"a…@zoo.example"}
 
-    async def test_a_taken_name_gets_none(self, store: Store) -> None:
-        """Not even its contacts."""
+    async def test_an_account_with_a_taken_name_gets_no_contacts_either(self, store: Store) -> None:
         await store.accounts.add("shop", FREE, ACTOR)
         with pytest.raises(AccountExists):
             await store.accounts.add("shop", FREE, ACTOR, addresses=TEN)

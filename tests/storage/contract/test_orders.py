@@ -325,7 +325,7 @@ class TestChange:
 
 
 @through_pgbouncer_too
-async def test_filters_combine(store: Store) -> None:
+async def test_a_walk_through_combined_filters_has_each_order_once(store: Store) -> None:
     """A walk in pages of two has every order that satisfies all filters, once, in order of id."""
     await add_pets(store, 9)
     orders = [await place(store, n, 1 + n % 2) for n in range(1, 10)]

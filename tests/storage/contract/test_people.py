@@ -147,8 +147,7 @@ async def test_no_session_is_opened_beside_a_reset(
 
 
 @every_case("change", ["enable", "disable", "reset", "set_role", "find"])
-async def test_nobody_of_that_name(store: Store, change: str) -> None:
-    """Every method says so."""
+async def test_every_method_says_that_nobody_has_the_name(store: Store, change: str) -> None:
     arguments = {"find": (), "set_role": (Role.STAFF, ACTOR)}.get(change, (ACTOR,))
     with pytest.raises(PersonNotFound):
         await getattr(store.people, change)("nobody", *arguments)

@@ -79,8 +79,9 @@ class TestChange:
                 changed += 1
             assert len(entries(backend)) == changed
 
-    async def test_an_animal_that_is_not_there(self, backend: SharedData, store: Store) -> None:
-        """Neither changed nor removed."""
+    async def test_an_animal_that_is_not_there_is_neither_changed_nor_removed(
+        self, backend: SharedData, store: Store
+    ) -> None:
         await fill(store, 1)
         with pytest.raises(PetNotFound, match="There is no animal 2"):
             await store.pets.change(2, PetChange(name="x"), "staff")

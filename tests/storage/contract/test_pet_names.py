@@ -78,8 +78,8 @@ async def test_the_names_that_begin_so_in_their_order(store: Store) -> None:
             assert await store.pets.find_by_name(NameQuery(prefix, limit)) == expected[:limit]
 
 
-async def test_status_and_category_combine_with_it(store: Store) -> None:
-    """Each alone and both."""
+async def test_status_and_category_combine_with_a_name(store: Store) -> None:
+    """Each alone, and both together."""
     pets = [*await fill(store, NAMES), *await fill(store, NAMES, category=-(2**63))]
     for prefix in ("r", "re", ""):
         for status in (None, *PetStatus):

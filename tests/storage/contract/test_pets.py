@@ -54,8 +54,7 @@ async def walk(store: Store, query: PageQuery) -> list[Pet]:
 class TestAdd:
     """An addition is durable and whole when it returns."""
 
-    async def test_any_int64_is_a_category(self, store: Store) -> None:
-        """Kept digit for digit."""
+    async def test_any_int64_is_a_category_kept_digit_for_digit(self, store: Store) -> None:
         for pet_id, category in enumerate((INT64_MIN, -1, 0, 1, INT64_MAX), 1):
             await store.pets.add(NewPet("Rex", category), ACTOR)
             assert await store.pets.get_or_none(pet_id) == Pet(pet_id, "Rex", category, AVAILABLE)

@@ -108,8 +108,7 @@ class TestExpanding:
 class TestContracting:
     """A step that takes something away shuts older programs out."""
 
-    def test_an_older_program_is_refused(self, url: str, know: Know) -> None:
-        """Before it does anything."""
+    def test_an_older_program_is_refused_before_it_does_anything(self, url: str, know: Know) -> None:
         migrate(url)
         version = newest(url) + 2
         know(EXPAND, (CONTRACT, 0))

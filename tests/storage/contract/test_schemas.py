@@ -31,8 +31,8 @@ def postgres() -> Iterator[str]:
         yield url
 
 
-def test_they_have_the_same_tables_and_columns(sqlite: apsw.Connection, postgres: str) -> None:
-    """Types differ by dialect."""
+def test_both_databases_have_the_same_tables_and_columns(sqlite: apsw.Connection, postgres: str) -> None:
+    """Their types differ by dialect."""
     found = sqlite.execute(
         "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'"
     )

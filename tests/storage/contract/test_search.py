@@ -166,7 +166,7 @@ async def test_of_many_changes_since_the_index_a_bounded_number_is_looked_at(
 
 
 async def test_a_restored_store_makes_its_index_again(store: Store) -> None:
-    """Until then it finds nothing, and says so."""
+    """Before that it finds nothing, and says so."""
     await store.pets.add(NewPet("Rex", 1), ACTOR)
     await index(store)
     await store.events.note_restore(ACTOR)

@@ -179,7 +179,7 @@ class TestSessions:
         assert await other.sign_ins.session(bens) is None
 
     async def test_a_new_password_ends_the_others(self, store: Store, anna: str) -> None:
-        """And the session that set it goes on under another token (OWASP ASVS 7.2.4)."""
+        """The session that set it goes on under another token (OWASP ASVS 7.2.4)."""
         second = await signs_in(store)
         attempt = await store.sign_ins.take_try("anna", HOME)
         token = await store.sign_ins.change_password(attempt, "another hash", HOME)

@@ -128,8 +128,8 @@ class TestSourceKeys:
         assert await run_import(store, *listed) == StockPlan(1, 0, 0, 2)
         assert [pet[1] for pet in await animals(store)] == ["Mia"]
 
-    async def test_transitions_hold(self, store: Store) -> None:
-        """As in a PATCH, a status that the present one does not allow is a fault."""
+    async def test_a_status_that_is_no_allowed_move_is_a_fault(self, store: Store) -> None:
+        """As in a PATCH."""
         await run_import(store, ("A1", "Rex", 1, "sold"))
         ((pet_id, *_),) = await animals(store)
         assert await faults(store, ("A1", "Max", 1, "pending"), ("A2", "Mia", 1, None)) == [

@@ -82,7 +82,7 @@ async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:
 
 
 async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, clock: ManualClock) -> None:
-    """So is that of a list which a machine took whose clock is minutes ahead of the one that stores it."""
+    """Also that of a list which a machine took whose clock is minutes ahead of the one that stores it."""
     upload_id = await keep_list(store, FIRST, ANNA, key_name="sku")
     clock.set_by(-600)
     await carry_out(store)

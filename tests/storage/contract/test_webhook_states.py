@@ -91,7 +91,7 @@ async def test_events_that_this_service_does_not_owe_count_not(
 
 
 async def test_after_a_restore_the_events_since_count(store: Store, clock: ManualClock) -> None:
-    """Until the next delivery: the former places are of other data."""
+    """It is so until the next delivery: the former places are of other data."""
     hook = await webhook(store)
     await settle(store, hook, Standing(), await store.events.newest())
     await store.events.note_restore(ACTOR)

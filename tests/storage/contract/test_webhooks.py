@@ -273,10 +273,9 @@ class TestOutOfTurn:
             await store.deliveries.redeliver(1, event_id, ACTOR)
         assert backend.execute("SELECT count(*) FROM webhook_repetitions WHERE webhook_id = 1") == [(3,)]
 
-    async def test_so_many_wait_to_be_sent_again_and_no_more(
+    async def test_no_more_than_a_bound_wait_to_be_sent_again(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Or the rows would have no bound."""
         monkeypatch.setattr("petstore.transactions.deliveries.REPETITIONS_MAX", 2)
         await create(store)
         await add(store, 3)
@@ -286,8 +285,8 @@ class TestOutOfTurn:
         with pytest.raises(Conflict, match="2 events wait to be sent again to webhook 1"):
             await store.deliveries.redeliver(1, third, ACTOR)
 
-    async def test_a_disabled_one_is_neither_tested_nor_sent_anything(self, store: Store) -> None:
-        """Until it is enabled."""
+    async def test_a_disabled_one_is_sent_nothing_until_it_is_enabled(self, store: Store) -> None:
+        """No test either."""
         await webhook(store, 1, URL)
         await add(store)
         await change(store, enabled=False)

@@ -142,7 +142,7 @@ class TestCutElsewhere:
     async def test_a_server_that_takes_no_connections_is_told_at_once(
         self, proxy: Proxy, store: Store
     ) -> None:
-        """And when it does again, the next request succeeds."""
+        """When it does again, the next request succeeds."""
         proxy.refuse()
         proxy.cut()
         await until(lambda: not proxy.open_lines)

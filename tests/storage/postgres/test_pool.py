@@ -66,7 +66,7 @@ def open_pool(
 
 
 async def test_the_one_that_was_used_last_is_used_next(server: Server, clock: ManualClock) -> None:
-    """So that in quiet times the others are left alone, and age."""
+    """In quiet times the others are left alone, and age."""
     pool = open_pool(server, clock)
     first, second = await pool.acquire(), await pool.acquire()
     pool.release(first)
@@ -217,7 +217,9 @@ async def test_expiry_closes_what_is_idle_and_nothing_in_use(server: Server, clo
     assert (used.ended, idle.ended) == ("", "terminated")
 
 
-async def test_the_end(server: Server, clock: ManualClock) -> None:
+async def test_a_closed_pool_hands_out_nothing_and_ends_its_connections(
+    server: Server, clock: ManualClock
+) -> None:
     """Idle ones say goodbye, or go without; one in use goes when it comes back; nothing is handed out."""
     pool = open_pool(server, clock, size=3)
     used, idle, stubborn = [await pool.acquire() for _ in range(3)]

@@ -111,8 +111,10 @@ async def test_a_replayed_answer_is_an_acknowledgement_too(store: Store, publish
     assert publisher.take() == [("begin", "catalogue", 1), ("settle", "catalogue", 1)]
 
 
-async def test_everything_that_changes_keys_moves_the_keyring(store: Store, publisher: Publisher) -> None:
-    """And nothing else; a change of status moves the catalogue."""
+async def test_everything_that_changes_keys_moves_the_keyring_alone(
+    store: Store, publisher: Publisher
+) -> None:
+    """A change of status moves the catalogue."""
     await store.pets.add(REX, ACTOR)
     publisher.take()
     for change, what in (
@@ -190,7 +192,7 @@ async def test_an_import_is_announced_around_its_commit_alone(store: Store, publ
     assert publisher.take() == [("begin", "catalogue", 0), ("settle", "catalogue", 2)]
 
 
-async def test_so_is_a_refresh_of_staging_however_long_it_takes(
+async def test_a_refresh_of_staging_is_published_however_long_it_takes(
     database: str, store: Store, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the limit of a statement holds for it, nor that of a transaction."""

@@ -58,7 +58,7 @@ async def add_rows(store: Store) -> None:
         await load.store()
 
 
-async def test_until_it_stores_an_import_holds_no_event_back(stores: list[Store], database: str) -> None:
+async def test_an_import_holds_no_event_back_before_it_stores(stores: list[Store], database: str) -> None:
     """What others write meanwhile appears at once, after each step, and no transaction stays open: a
     temporary table is written to by many short ones."""
     store, other = stores

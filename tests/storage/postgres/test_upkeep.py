@@ -147,8 +147,7 @@ class TestMigrate:
             await until(lambda: run(database, f"{at_work} 'ALTER TABLE pets%'") == [(0,)])
         assert run(database, "SELECT count(*) FROM pets") == [(0,)]
 
-    def test_an_encoding_that_cannot_hold_every_name_is_refused(self, database: str) -> None:
-        """Before anything is created."""
+    def test_an_encoding_that_cannot_hold_every_name_is_refused_at_first(self, database: str) -> None:
         name = urlsplit(database).path[1:]
         run(shared_url(), f"DROP DATABASE {name}")
         run(
@@ -204,8 +203,7 @@ class TestAtOnce:
 class TestCheck:
     """What `petstore db check` finds."""
 
-    async def test_a_sound_database(self, database: str) -> None:
-        """Counts, and no problems."""
+    async def test_a_sound_database_has_counts_and_no_problems(self, database: str) -> None:
         store = backend_for(database).open(ManualClock())
         await store.accounts.add("shop", FREE, ACTOR)
         await store.keys.issue("shop", "test", ACTOR)
@@ -233,8 +231,8 @@ class TestOpening:
         with pytest.raises(OperatorError, match=r"pg_dump.*pg_restore"):
             backend_for(database).require_file()
 
-    def test_a_name_for_people_has_no_password(self) -> None:
-        """In what commands print."""
+    def test_a_name_for_people_shows_no_password(self) -> None:
+        """What commands print goes by it."""
         backend = backend_for("postgresql://anna:hush@db.example:5433/shop?x=hush")
         assert backend.name == "postgresql://db.example:5433/shop"
 

@@ -244,7 +244,7 @@ class TestTranslation:
         ],
     )
     def test_each_kind_has_its_words(self, error: apsw.Error, words: str) -> None:
-        """And never the driver's text, which may quote data."""
+        """Never the driver's text, which may quote data."""
         translated = translate(error)
         assert isinstance(translated, StoreUnavailable)
         assert words in translated.message

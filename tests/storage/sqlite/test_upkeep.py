@@ -82,7 +82,7 @@ class TestBackup:
     async def test_it_is_on_the_disk_before_it_has_its_name(
         self, store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And its name before anybody is told: a power cut leaves all of it or nothing. So does a restore."""
+        """It is named before anybody is told: a power cut leaves all of it or nothing. So does a restore."""
         target, place = path.with_name("backup.db"), path.with_name("restored.db")
         synced: list[tuple[int, int, bool]] = []
 
@@ -198,7 +198,7 @@ class TestBackup:
 class TestRestore:
     """A backup takes the database's place; what was there is kept beside it."""
 
-    async def test_the_drill(self, path: Path, clock: ManualClock) -> None:
+    async def test_a_restored_backup_has_exactly_its_animals(self, path: Path, clock: ManualClock) -> None:
         """I19: back up, lose, restore, verify: exactly the animals of the backup; ids go on after them."""
         store = SqliteStore(str(path), clock, SqliteOptions())
         for name in ("a", "b", "c"):

@@ -150,7 +150,7 @@ class TestGroups:
         assert await bench.submit(add("e")) == "e"
 
     async def test_a_group_has_at_most_256_jobs(self, bench: Bench) -> None:
-        """So that nobody waits for a heap of others: each has its own result, in their order."""
+        """Nobody waits for a heap of others: each has its own result, in their order."""
         names = [str(n) for n in range(600)]
         assert await bench.in_one_group(*map(add, names)) == names == bench.names()
         assert bench.groups.sizes[-3:] == [256, 256, 88]
