@@ -225,13 +225,13 @@ TABLE: list[tuple[Callable[[World], Awaitable[object]], str, list[tuple[str, lis
 
 
 @pytest.mark.parametrize(("happens", "whose", "expected"), TABLE)
-async def test_each_kind_is_one_mail_to_those_it_is_for(
+async def test_each_kind_is_one_mail_to_those_it_is_for_alone(
     world: World,
     happens: Callable[[World], Awaitable[object]],
     whose: str,
     expected: list[tuple[str, list[str]]],
 ) -> None:
-    """And to nobody else; each says what happened, why it came, and how to end it."""
+    """Each says what happened, why it came, and how to end it."""
     await happens(world)
     await world.post.after()
     owner = ("person", 1) if whose == "anna" else ("account", 1 + (whose == "shop"))

@@ -84,7 +84,7 @@ async def test_a_wait_for_the_database_does_not_stop_it_for_long(
 async def test_a_fault_is_said_once(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
-    """Then it is tried again twice a minute."""
+    """It is tried again twice a minute."""
 
     async def full(_: Search) -> None:
         raise StoreUnavailable("disk full")
@@ -97,8 +97,7 @@ async def test_a_fault_is_said_once(
 
 
 @pytest.mark.parametrize("console", ["on", "off"])
-async def test_there_is_an_index_only_with_the_console(tmp_path: Path, console: str) -> None:
-    """Nobody else searches."""
+async def test_there_is_an_index_only_with_the_console_that_searches(tmp_path: Path, console: str) -> None:
     file = tmp_path / "petstore.db"
     settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{file}", "PETSTORE_CONSOLE": console})
     begun = asyncio.Event()

@@ -57,7 +57,7 @@ class TestRequest:
         assert body == BODY
 
     async def test_a_url_without_a_path_asks_for_the_root(self) -> None:
-        """RFC 9112, section 3.2.1."""
+        """As in RFC 9112, section 3.2.1."""
         async with receiving(saying(OK)) as receiver, sender() as sends:
             assert (await sends.send(f"http://127.0.0.1:{receiver.port}?a", BODY, HEADERS)).is_success
         assert receiver.requests[0].startswith(b"POST /?a HTTP/1.1\r\n")
@@ -94,8 +94,7 @@ class TestAnswer:
         assert got.fault.endswith("xxx….")
         assert len(got.fault) < len(start) + 200
 
-    async def test_a_redirect_to_nowhere(self) -> None:
-        """A Location is missing."""
+    async def test_a_redirect_without_a_location_leads_to_nowhere(self) -> None:
         got = await try_once(saying(answer(302)))
         assert got.fault == "Redirects are not followed: this one leads to nowhere."
 
@@ -128,7 +127,7 @@ class TestAnswer:
             ("", None),
         ],
     )
-    async def test_retry_after(self, value: str, seconds: int | None) -> None:
+    async def test_retry_after_is_read_as_seconds_or_a_date(self, value: str, seconds: int | None) -> None:
         """Seconds, or a date; anything else is none."""
         got = await try_once(saying(answer(503, f"Retry-After: {value}")))
         assert (got.status, got.retry_after_seconds) == (503, seconds)
@@ -208,16 +207,14 @@ class TestHostileBodies:
 class TestFaults:
     """No answer: a sentence says why."""
 
-    async def test_refused(self) -> None:
-        """Nobody listens there."""
+    async def test_a_port_where_nobody_listens_is_a_refused_connection(self) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             async with sender() as sends:
                 got = await sends.send(f"http://127.0.0.1:{taken.getsockname()[1]}/", BODY, HEADERS)
         assert got == Answer(None, "The connection was refused.")
 
-    async def test_reset(self) -> None:
-        """Broken off in the middle."""
+    async def test_a_connection_broken_off_in_the_middle_is_a_reset(self) -> None:
 
         async def respond(writer: asyncio.StreamWriter) -> None:
             connection = writer.get_extra_info("socket")
@@ -227,8 +224,7 @@ class TestFaults:
         assert await try_once(respond) == Answer(None, "The connection was reset.")
 
     @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nX: y\r\n"])
-    async def test_closed(self, sent: bytes) -> None:
-        """Before the end of an answer's head."""
+    async def test_a_connection_closed_before_a_whole_head_has_no_answer(self, sent: bytes) -> None:
         assert await try_once(closing(sent)) == Answer(None, "The connection was closed without an answer.")
 
     @pytest.mark.parametrize(
@@ -242,7 +238,7 @@ class TestFaults:
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n",
         ],
     )
-    async def test_bad_http(self, sent: bytes) -> None:
+    async def test_an_answer_of_another_protocol_is_a_fault_in_one_line(self, sent: bytes) -> None:
         """Another protocol, or a broken server; one line of what the parser says."""
         got = await try_once(closing(sent))
         assert got.status is None
@@ -259,7 +255,7 @@ class TestFaults:
             (b"HTTP/1.1 200 OK\r\n", b"X-Header: some value\r\n"),
         ],
     )
-    async def test_gigantic_heads(self, first: bytes, then: bytes) -> None:
+    async def test_gigantic_heads_are_a_fault(self, first: bytes, then: bytes) -> None:
         """A line, the first one, or their number."""
         got = await try_once(repeating(first, then))
         assert got.status is None
@@ -280,7 +276,7 @@ class TestFaults:
         [saying(b""), saying(b"HTTP/1.1 200 OK\r\n"), saying(b"HTTP/1.1 100 Continue\r\n\r\n")],
         ids=["silence", "half a head", "an interim answer"],
     )
-    async def test_late(self, respond: object) -> None:
+    async def test_an_answer_after_the_deadline_is_a_fault(self, respond: object) -> None:
         """The deadline is for all of it."""
         assert await try_once(respond, deadline_seconds=0.3) == Answer(None, "No answer within 0.3 s.")
 
@@ -371,8 +367,7 @@ class TestConnections:
             answers = await asyncio.gather(*(sends.send(receiver.url, BODY, HEADERS) for _ in range(150)))
         assert all(answer.is_success for answer in answers)
 
-    async def test_a_cancellation_ends_the_connection(self) -> None:
-        """And is passed on."""
+    async def test_a_cancellation_ends_the_connection_and_is_passed_on(self) -> None:
         arrived = asyncio.Event()
 
         async def respond(_: asyncio.StreamWriter) -> None:

@@ -46,7 +46,7 @@ def test_an_iterator_has_no_answer() -> None:
 
 
 def test_the_service_keeps_the_request_id_of_the_caller(service: Served, kind: str) -> None:
-    """And other headers go with every call of the client that has them."""
+    """Other headers go with every call of the client that has them."""
     petstore = service.client(kind).with_options(headers={"X-Shop": "north"}, request_id="order-4711/a")
     assert petstore.with_response(lambda each: each.usage()).request_id == "order-4711/a"
     with pytest.raises(NotFound) as caught:

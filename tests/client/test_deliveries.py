@@ -73,8 +73,8 @@ def test_an_event_arrives_and_is_verified(petstore: Petstore, receiver: Receiver
     petstore.webhooks.delete(made.id)
 
 
-def test_a_try_that_failed_says_why(petstore: Petstore, receiver: Receiver) -> None:
-    """And when it is repeated. A webhook that is not enabled gets nothing."""
+def test_a_try_that_failed_says_why_and_when_it_is_repeated(petstore: Petstore, receiver: Receiver) -> None:
+    """A webhook that is not enabled gets nothing."""
     made = petstore.webhooks.create(f"{receiver.address}2", types=["pet.created"])
     petstore.pets.create(name="Rex", category_id=1)
     wait_for(lambda: bool([*petstore.webhooks.deliveries(made.id)]), "the try")

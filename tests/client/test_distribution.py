@@ -74,7 +74,7 @@ def test_the_client_for_threads_is_made_from_the_one_for_asyncio() -> None:
 
 
 def test_files_and_functions_are_as_short_as_the_services() -> None:
-    """And each file says in its first lines what is in it."""
+    """Each file says in its first lines what is in it."""
     for path in FILES:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)

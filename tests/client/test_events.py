@@ -138,7 +138,7 @@ def test_a_follower_raises_what_does_not_pass(scripted: Scripted) -> None:
     ],
 )
 def test_a_follower_pauses_as_the_answer_says(scripted: Scripted, page: httpx2.Response, pause: int) -> None:
-    """And at once after events, or when there are more."""
+    """After events, or when there are more, it asks at once."""
     petstore, script = scripted(page, told(2, after=2))
     follow = petstore.events.follow(after="b-0")
     while next(follow).id != "evt_2":

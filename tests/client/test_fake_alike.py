@@ -122,7 +122,7 @@ def is_simulated(row: Refusal, call: Call) -> bool:
 
 
 @pytest.mark.parametrize("name", [*OPERATIONS, "none"])
-async def test_refusals(minute: Twins, name: str) -> None:
+async def test_the_fake_refuses_as_the_service_does(minute: Twins, name: str) -> None:
     """The first requests of every row of the table of refusals."""
     for row in REFUSALS:
         for call in row.calls[:EACH]:
@@ -130,7 +130,7 @@ async def test_refusals(minute: Twins, name: str) -> None:
                 await minute.ask(call)
 
 
-async def test_every_method(minute: Twins) -> None:
+async def test_the_fake_answers_every_method_as_the_service_does(minute: Twins) -> None:
     """Those that a path does not take, and OPTIONS, which needs no key."""
     for target in (PETS, f"{PETS}/1", f"{ORDERS}/1", "/v1/categories", EVENTS, "/v1/usage", "/v1/nothing"):
         for method in ("OPTIONS", "options", "get", "PUT", "TRACE", "FOO-BAR"):
@@ -177,7 +177,7 @@ async def test_rehearsals_outside_staging(minute: Twins, name: str) -> None:
                 await minute.ask(call._replace(headers=headers, level=level))
 
 
-async def test_changes(minute: Twins) -> None:
+async def test_the_fake_makes_every_change_as_the_service_does(minute: Twins) -> None:
     """Every change of the table of walks, twice, and what changes nothing; then all lists and events."""
     for name in [each for each in OPERATIONS if each != "getUsage"]:
         for call in [*UNCHANGED[name], *(change.call for change in CHANGES[name] * 2)]:
@@ -208,7 +208,7 @@ async def follow(twins: Twins, target: str, level: str) -> None:
         targets, is_behind = (real.links["next"], fake.links["next"]), "events-behind" in real.headers
 
 
-async def test_conditions(minute: Twins) -> None:
+async def test_the_fake_heeds_conditions_as_the_service_does(minute: Twins) -> None:
     """The tag of an answer lets one change pass, of an animal and of an order, and then no more."""
     real, _ = await minute.ask(GOOD["createPet"])
     pet_id = real.json()["id"]
@@ -282,7 +282,7 @@ async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:
     assert ids[0] == ids[1] < ids[2]
 
 
-async def test_the_removal(twins: Twins) -> None:
+async def test_the_fake_removes_the_deprecated_operation_too(twins: Twins) -> None:
     """From its date on GET /pets/{petId} is gone in both, and a new animal is elsewhere."""
     twins.advance(1_922_659_200 - twins.real.shop.clock.ms // 1_000)
     for call in (Call("GET", f"{PETS}/1"), Call("GET", f"{PETS}/x?y=1"), GOOD["createPet"]):

@@ -179,14 +179,14 @@ def test_an_event_arrives_once_somebody_takes_it(monkeypatch: pytest.MonkeyPatch
         (["--forw", "http://localhost/"], {}, "--forward"),
     ],
 )
-def test_wrong_use_says_what_to_do(
+def test_wrong_use_says_what_to_do_and_ends_with_2(
     arguments: Sequence[str],
     variables: dict[str, str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """And ends with 2, before anything is sent."""
+    """Before anything is sent."""
     right = {"PETSTORE_URL": "http://localhost:9", "PETSTORE_KEY": "pets_test_" + "k" * 38}
     for name, value in (right | variables).items():
         monkeypatch.setenv(name, value)
@@ -197,8 +197,7 @@ def test_wrong_use_says_what_to_do(
     assert said in capsys.readouterr().err
 
 
-def test_the_distribution_installs_the_program() -> None:
-    """Under its name."""
+def test_the_distribution_installs_the_program_under_its_name() -> None:
     project = tomllib.loads(text_of(ROOT / "clients" / "python" / "pyproject.toml"))
     module, _, function = project["project"]["scripts"]["petstore-listen"].partition(":")
     assert getattr(import_module(module), function) is listen.main

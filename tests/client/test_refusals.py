@@ -174,7 +174,7 @@ def test_a_link_of_any_length_costs_little(scripted: Scripted) -> None:
 
 
 def test_a_walk_remembers_no_more_than_two_pages() -> None:
-    """So that a million pages need no more memory than ten."""
+    """A million pages need no more memory than ten."""
     call = list_pets()
     for number in range(1_000):
         assert call

@@ -113,7 +113,7 @@ FAILED = {
 
 @pytest.mark.parametrize("name", FAILED)
 def test_an_error_says_whether_anything_may_have_changed(scripted: Scripted, name: str) -> None:
-    """And a call is repeated only where that can help."""
+    """A call is repeated only where that can help."""
     row = FAILED[name]
     petstore, script = scripted(*row.answers, tries=row.tries)
     with pytest.raises(row.error, match=row.says) as caught:
@@ -200,8 +200,7 @@ def test_a_creation_repeats_under_one_key_of_its_own(scripted: Scripted) -> None
     assert len(keys.pop()) == 36
 
 
-def test_two_creations_have_two_keys(scripted: Scripted) -> None:
-    """And a given key is sent as it is."""
+def test_two_creations_have_two_keys_but_a_given_one_is_sent(scripted: Scripted) -> None:
     petstore, script = scripted(answer(201, PET))
     for given in (None, None, "mine"):
         create(petstore, idempotency_key=given)
@@ -313,8 +312,7 @@ def test_the_24_hours_go_on_while_the_machine_sleeps() -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "k" * 256, "schlüssel", "line\n"])
-def test_what_is_no_idempotency_key_is_refused(scripted: Scripted, key: str) -> None:
-    """Before anything is sent."""
+def test_what_is_no_idempotency_key_is_refused_before_it_is_sent(scripted: Scripted, key: str) -> None:
     petstore, script = scripted(answer(201, PET))
     with pytest.raises(ValueError, match="1 to 255 visible ASCII"):
         create(petstore, idempotency_key=key)

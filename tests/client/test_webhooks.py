@@ -122,7 +122,7 @@ def test_a_secret_is_not_shown(scripted: Scripted) -> None:
 
 
 def test_a_creation_without_an_answer_is_repeated_under_its_key(scripted: Scripted) -> None:
-    """So there is one webhook, whose secret the replay shows again."""
+    """There is one webhook, whose secret the replay shows again."""
     petstore, script = scripted(DROPPED, WITH_SECRET)
     assert petstore.webhooks.create("https://shop.example/hook").secret == SECRET
     first, second = [request.headers["Idempotency-Key"] for request in script.requests]
