@@ -104,8 +104,7 @@ def test_every_address_is_that_of_the_server(made: Made) -> None:
     assert re.findall(r"^  (\w+) +http\S+/console/link/", made.text, re.M) == [role.value for role in Role]
 
 
-def test_orders_of_every_state(made: Made) -> None:
-    """Of several accounts."""
+def test_several_accounts_have_orders_of_every_state(made: Made) -> None:
     orders = made.command("orders", "list", "--limit", "1000")
     assert {order["status"] for order in orders} == set(OrderStatus)
     assert len({order["account"] for order in orders}) > 2

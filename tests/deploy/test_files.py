@@ -61,7 +61,7 @@ def test_the_makers_of_each_format_have_no_remark(program: str, words: list[str 
 class TestSettings:
     """A setting that does not exist would stop the start; one that is forgotten would not be noticed."""
 
-    def test_of_compose(self, tmp_path: Path) -> None:
+    def test_settings_of_compose_are_the_same_for_all_and_fit(self, tmp_path: Path) -> None:
         """Both replicas and the migration run with the same ones, and they fit the rest of the file."""
         assert len(REPLICAS) == 2
         for each in (*REPLICAS.values(), COMPOSE["services"]["migrate"]):
@@ -76,7 +76,7 @@ class TestSettings:
             for name in SECRETS:
                 assert Path(each["environment"][name]).name in each["secrets"]
 
-    def test_of_kubernetes(self, tmp_path: Path) -> None:
+    def test_settings_of_kubernetes_are_the_environment(self, tmp_path: Path) -> None:
         """The generated ConfigMap is the environment; the secret is where it says; links to services are off,
         since a Service named petstore would set PETSTORE_PORT to an address."""
         environment = corrected(settings_of_pods())
@@ -156,7 +156,7 @@ class TestSettings:
 class TestStaging:
     """A second instance beside production, which has nothing of production."""
 
-    def test_of_compose(self, tmp_path: Path) -> None:
+    def test_staging_of_compose_has_a_volume_of_its_own_and_no_secret(self, tmp_path: Path) -> None:
         """A file in a volume of its own, no secret, no network of the database; nginx knows its address."""
         services = COMPOSE["services"]
         staging, proxy = services["staging"], services["nginx"]["networks"]["staging"]["ipv4_address"]
@@ -168,7 +168,7 @@ class TestStaging:
         assert "inside" not in staging["networks"]
         assert f"server {staging['networks']['staging']['ipv4_address']}:8080;" in NGINX
 
-    def test_of_kubernetes(self, tmp_path: Path) -> None:
+    def test_staging_of_kubernetes_is_production_with_three_settings(self, tmp_path: Path) -> None:
         """All of production's files in another namespace, with three settings of its own."""
         folder = DEPLOY / "kubernetes-staging"
         overlay = yaml.safe_load((folder / "kustomization.yaml").read_text("utf-8"))

@@ -33,8 +33,7 @@ def test_a_service_that_answers_is_healthy(tmp_path: Path) -> None:
         assert check(server.port, "/nothing-here") == 1
 
 
-def test_without_a_service_it_fails() -> None:
-    """Nobody listens."""
+def test_it_fails_where_nobody_listens() -> None:
     assert check(free_port()) == 1
 
 

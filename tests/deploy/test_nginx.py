@@ -158,7 +158,7 @@ class TestWaits:
 class TestWhatArrives:
     """A request reaches the service as it was sent."""
 
-    def test_the_target(self, front: Front) -> None:
+    def test_the_target_arrives_as_it_was_sent(self, front: Front) -> None:
         """Not decoded, not normalised: the service answers for it, whether it may come twice or not."""
         for target in ("/v1//pets", "/v1/pets/%31", "/v1/pets/../x", "/v1/pets?a=%2F&&b", "/V1"):
             for headers in ({}, {"Idempotency-Key": "a"}):

@@ -230,8 +230,9 @@ class TestBackup:
         assert [name for name in self.names(place) if name.startswith("petstore-")] == old
 
     @every_case("number", ["", "0", "00", "-1", "all"])
-    def test_a_number_that_would_remove_everything_is_refused(self, place: Path, number: str) -> None:
-        """Before anything is made."""
+    def test_a_number_that_would_remove_everything_is_refused_at_first(
+        self, place: Path, number: str
+    ) -> None:
         assert self.back_up(place, number).returncode == 2
         assert self.names(place) == []
 

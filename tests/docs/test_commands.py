@@ -105,7 +105,7 @@ print(json.dumps(shown))
 
 @pytest.mark.e2e
 def test_programs_that_documents_run_exist() -> None:
-    """And know the words that they are given."""
+    """They know the words that they are given."""
     told = modules_run()
     assert len(told) > 5
     command = [sys.executable, "-c", _HELP, *told]

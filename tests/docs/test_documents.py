@@ -105,7 +105,7 @@ def test_the_grid_is_the_tree() -> None:
 
 
 def test_both_databases_have_the_same_words() -> None:
-    """So that the grid needs one column for them."""
+    """The grid needs one column for them."""
     words = {path.stem for path in (PACKAGE / "core").rglob("*.py")}
     sqlite, postgres = (
         words & {path.stem for path in (PACKAGE / folder).glob("*.py")} for folder in COLUMNS["storage"]
@@ -149,8 +149,7 @@ _GUARANTEE = re.compile(r"^\* \*\*(I\d+)\*\*: ", re.M)
 _NUMBER = re.compile(r"\bI\d+\b")
 
 
-def test_every_cited_guarantee_is_defined_and_every_defined_one_is_cited() -> None:
-    """By a test."""
+def test_every_guarantee_is_defined_and_cited_by_a_test() -> None:
     cited = {number for path in (ROOT / "tests").rglob("*.py") for number in _NUMBER.findall(text_of(path))}
     text = section(text_of(ROOT / "docs" / "reliability.md"), "Guarantees")
     assert set(_GUARANTEE.findall(text)) == cited

@@ -266,7 +266,7 @@ def test_a_retry_waits_and_keeps_its_key(language: str, tmp_path: Path) -> None:
 
 @pytest.mark.e2e
 def test_the_gate_closes_after_a_429(tmp_path: Path) -> None:
-    """Until Retry-After no process asks: here the one that was refused."""
+    """No process asks before Retry-After: here the one that was refused."""
     with moody(GET=[200, 429]) as server:
         *_, (said, printed) = play(chosen("python", *GATE), tmp_path, surroundings(server))
     assert re.match(rf"All wait for 1\.0 s: .*{SAID}", said)
@@ -428,7 +428,7 @@ console.log(refused.status, refused.answer, taken.status);
 def test_a_receiver_takes_what_the_service_has_signed(
     language: str, opening: str, driver: str, expected: str, server: Server, tmp_path: Path
 ) -> None:
-    """And nothing that another secret has signed."""
+    """Nothing that another secret has signed is taken."""
     parts = (opening, "def receive(", "function verify(", "import time")
     played = [*chosen(language, *parts), Sample(language, driver, 0)]
     *_, printed = play(

@@ -151,7 +151,7 @@ class TestEvents:
     """Waits through nginx, which spreads them over both replicas."""
 
     def test_what_one_replica_writes_reaches_the_waiters_of_all(self, cluster: Cluster, key: str) -> None:
-        """Whichever worker wrote it."""
+        """Whichever worker of it wrote."""
         for replica in cluster.replicas:
             with Followers(cluster, key, 8) as followers:
                 wait_for(lambda: waiting(cluster) == 8, "all of them to wait")

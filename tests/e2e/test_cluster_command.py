@@ -119,8 +119,7 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left), "all to end")
 
 
-def test_it_stops_after_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--for`."""
+def test_for_stops_it_after_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Mock()
     monkeypatch.setattr("tools.cluster.__main__.Cluster", lambda *_: cluster)
     monkeypatch.setattr("tools.cluster.__main__._explain", Mock())

@@ -79,7 +79,7 @@ def types_of(answer: Any) -> list[str]:
 class TestStops:
     """Everybody is answered at once, with a bookmark."""
 
-    def test_sighup_and_sigterm(self, tmp_path: Path) -> None:
+    def test_after_sighup_waits_go_on_and_sigterm_ends_them(self, tmp_path: Path) -> None:
         """The next worker goes on from the bookmarks; test_cluster.py has several. A stop does not wait for
         the waits: it ends in order long before them, by one signal or more."""
         with serving(tmp_path) as (server, keys):

@@ -68,16 +68,16 @@ class TestOneServer:
         self.refused(first, name)
         self.refused(first, name, "db", "restore", "backup.db", "--yes", str((folder / name).resolve()))
 
-    def test_a_link(self, first: Server) -> None:
-        """To the file, from another directory; to the directory, which is how a disk is moved."""
+    def test_a_link_to_a_file_in_use_is_refused(self, first: Server) -> None:
+        """A link to the file, from another directory; to the directory, which is how a disk is moved."""
         beside = first.database.parent.parent
         for name, target in (("link.db", first.database), ("elsewhere", first.database.parent)):
             (beside / name).symlink_to(target)
         self.refused(first, beside / "link.db")
         self.refused(first, beside / "elsewhere" / "petstore.db")
 
-    def test_a_directory_that_is_mounted_twice(self, first: Server) -> None:
-        """As containers do."""
+    def test_a_directory_that_is_mounted_twice_is_recognised(self, first: Server) -> None:
+        """As for two containers."""
         place = first.database.parent.parent / "mounted"
         place.mkdir(exist_ok=True)
         prefix = with_mount("--bind", first.database.parent, place)
@@ -93,8 +93,8 @@ class TestOneServer:
 class TestModes:
     """What is made here, its owner alone may read."""
 
-    def test_every_file(self, tmp_path: Path) -> None:
-        """Whatever the umask says: the database, the lock, a backup, what is restored and what is kept."""
+    def test_every_file_has_its_mode_whatever_the_umask(self, tmp_path: Path) -> None:
+        """The database, the lock, a backup, what is restored and what is kept."""
 
         def petstore(*arguments: str) -> None:
             ended = run("petstore.db", *arguments, folder=tmp_path, umask=0o200)
@@ -170,8 +170,8 @@ class TestUnwritable:
         return line
 
     @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".lock"])
-    def test_a_file(self, folder: Path, suffix: str) -> None:
-        """Each of those that a server writes, with its owner and what to do."""
+    def test_each_file_that_cannot_be_written_is_named(self, folder: Path, suffix: str) -> None:
+        """It is told with its owner and what to do."""
         file = folder / f"petstore.db{suffix}"
         file.touch()
         file.chmod(0o400)
@@ -192,7 +192,7 @@ class TestUnwritable:
         )
         os.chown(database, 0, 0)
 
-    def test_the_directory(self, folder: Path) -> None:
+    def test_a_directory_that_cannot_be_written_is_named(self, folder: Path) -> None:
         """SQLite's log can't be made in it."""
         folder.chmod(0o500)
         assert f"petstore: {folder} belongs to " in self.refusal(folder)
@@ -242,8 +242,8 @@ class TestUnwritable:
 class TestRoom:
     """A disk without room passes: the service starts, reads, and is ready when it can write again."""
 
-    def test_without_any(self, tmp_path: Path) -> None:
-        """A line says so, and /readyz until there is room."""
+    def test_a_disk_without_room_is_told_until_there_is_room(self, tmp_path: Path) -> None:
+        """By a line, and by /readyz."""
         with on_small_disk(tmp_path, "1m") as (server, place):
             key = server.key
             fill(place)
@@ -286,8 +286,8 @@ class TestRoom:
                 assert status(server, "/v1/pets", server.key) == answer
                 (place / "filler").unlink()
 
-    def test_a_start(self, tmp_path: Path) -> None:
-        """After a clean stop SQLite has to make its files anew: it takes the room that was kept back."""
+    def test_a_start_on_a_full_disk_takes_the_room_that_was_kept_back(self, tmp_path: Path) -> None:
+        """After a clean stop SQLite has to make its files anew; it takes the room that was kept back."""
         place = tmp_path / "small"
         place.mkdir()
         mounted = with_mount("-t", "tmpfs", "-o", "size=48m", "tmpfs", place)

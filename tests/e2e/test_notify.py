@@ -74,7 +74,7 @@ def started(folder: Path, manager: Manager, **surroundings: str) -> Iterator[Ser
         server.kill()
 
 
-def test_a_life(tmp_path: Path, manager: Manager) -> None:
+def test_the_manager_is_told_of_each_step_of_a_life(tmp_path: Path, manager: Manager) -> None:
     """Ready when the worker serves; reloading, and ready again, also when that was refused; stop."""
     with started(tmp_path, manager) as server:
         manager.expect("READY=1", "STATUS=1 of 1 workers serve.")
@@ -107,7 +107,7 @@ def is_stopped(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("manager", ["abstract"], indirect=True)
-def test_the_watchdog(tmp_path: Path, manager: Manager) -> None:
+def test_the_watchdog_is_told_while_a_worker_serves(tmp_path: Path, manager: Manager) -> None:
     """A sign twice in the time of the watchdog; none from a process that is not meant. While the only worker
     hangs for longer than PETSTORE_WORKER_TIMEOUT there is none; they begin again with the next worker."""
     with started(tmp_path, manager, WATCHDOG_USEC="600000") as server:

@@ -32,8 +32,8 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_checkout(tmp_path: Path) -> None:
-    """As git itself says: of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
+def test_the_commit_of_a_checkout_is_as_git_says(tmp_path: Path) -> None:
+    """Of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
     branch is noted in the repository that it belongs to, and of a tag, say, which is no branch."""
     checkout, other = tmp_path / "checkout", tmp_path / "other"
     checkout.mkdir()
@@ -49,7 +49,7 @@ def test_a_checkout(tmp_path: Path) -> None:
     assert build.of_checkout(checkout) == first
 
 
-def test_no_checkout(tmp_path: Path) -> None:
+def test_without_a_commit_it_is_unknown(tmp_path: Path) -> None:
     """A directory of files, and a repository without a commit."""
     assert build.of_checkout(tmp_path) == "unknown"
     git(tmp_path, "init", "-q")

@@ -88,7 +88,7 @@ def test_latencies_are_estimated_within_their_bucket(service: Service) -> None:
 
 
 def test_a_latency_above_all_bounds_is_the_last_bound() -> None:
-    """As in Prometheus."""
+    """As it is in Prometheus."""
     assert quantile([0] * len(LATENCY_BOUNDS) + [3], 0.5) == LATENCY_BOUNDS[-1]
 
 

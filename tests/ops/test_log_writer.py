@@ -220,8 +220,7 @@ class TestDirectly:
         structlog.get_logger("tests").warning("lost")
         assert monotonic() - began < CLOSED_SECONDS
 
-    def test_a_reader_that_is_gone(self, pipe: Pipe) -> None:
-        """Breaks nothing."""
+    def test_a_reader_that_is_gone_breaks_nothing(self, pipe: Pipe) -> None:
         os.close(pipe.reader)
         logs.start_directly("info", "json", pipe.writer)
         structlog.get_logger("tests").warning("lost")

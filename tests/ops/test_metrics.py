@@ -150,7 +150,7 @@ class TestLevels:
         assert shown["petstore_disk_free_bytes"] > 0
         assert shown["petstore_backup_timestamp_seconds"] == 0
 
-    async def test_the_process(self, shop: Shop) -> None:
+    async def test_the_metrics_of_the_process_are_plausible(self, shop: Shop) -> None:
         """Processor time that grows, memory, descriptors within their bound, a start in the past."""
         shown = await scrape(shop)
         sum(range(1_000_000))

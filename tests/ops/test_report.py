@@ -123,8 +123,7 @@ CAUSES: dict[str, Cause] = {
 
 
 @pytest.mark.parametrize("what", CAUSES)
-async def test_each_trouble_says_what_is_wrong_and_what_to_do(service: Service, what: str) -> None:
-    """Alone, in whole sentences."""
+async def test_each_trouble_alone_says_what_is_wrong_and_what_to_do(service: Service, what: str) -> None:
     CAUSES[what](service)
     (trouble,) = (await service.report().state()).troubles
     assert trouble.what == what

@@ -35,8 +35,9 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-async def test_a_stop(settings: config.Settings, closed: list[str]) -> None:
-    """Counters are saved while the store is open, and the log ends last."""
+async def test_a_stop_saves_counters_before_it_closes_store_and_log(
+    settings: config.Settings, closed: list[str]
+) -> None:
     running = await service.build(settings, ManualClock())
     await running.stop()
     assert closed == ["CounterFlusher.save", "SqliteStore.close", "LogWriter.close"]

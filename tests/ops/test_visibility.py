@@ -27,12 +27,11 @@ def shop(lasting_shop: Shop) -> Shop:
 class TestHealth:
     """Whether the process lives, and whether it can serve."""
 
-    async def test_alive(self, shop: Shop) -> None:
-        """For everybody, without a word about the store."""
+    async def test_healthz_is_for_everybody_and_says_nothing_of_the_store(self, shop: Shop) -> None:
         answer = await shop.call("GET", "/healthz", client=OUTSIDE)
         assert (answer.status, answer.json()) == (200, {"status": "ok"})
 
-    async def test_ready(self, shop: Shop) -> None:
+    async def test_readyz_shows_its_checks_to_operators_networks_only(self, shop: Shop) -> None:
         """The status for everybody, the checks for the operator's networks only."""
         near, far = [await shop.call("GET", "/readyz", client=client) for client in ("127.0.0.1", OUTSIDE)]
         assert (near.status, far.status) == (200, 200)
@@ -94,8 +93,9 @@ class TestOperatorsOnly:
             (OUTSIDE, False), ("10.0.0.1", False), ("::2", False), ("", False), ("unix", False),
         ],
     )  # fmt: skip
-    async def test_loopback_by_default(self, shop: Shop, client: str, seen: bool) -> None:
-        """And nobody else."""
+    async def test_by_default_the_loopback_is_the_only_operators_network(
+        self, shop: Shop, client: str, seen: bool
+    ) -> None:
         assert await self.sees(shop, client) is seen
 
     async def test_behind_a_proxy_that_nobody_vouches_for(self, shop: Shop) -> None:

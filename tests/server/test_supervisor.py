@@ -413,8 +413,7 @@ class TestBackground:
         service.step(after=5)
         assert service.numbers == [0, 1, BACKGROUND]
 
-    def test_a_reload_replaces_it(self, service: Service) -> None:
-        """After the workers."""
+    def test_a_reload_replaces_the_background_process_after_the_workers(self, service: Service) -> None:
         service.serve(1, 2)
         service.serve(3)
         service.step(signal.SIGHUP)
@@ -447,6 +446,5 @@ class TestPredecessor:
         assert os.read(reader, 16) == b"."
         os.close(reader)
 
-    def test_it_comes_at_once_for_the_first_one(self) -> None:
-        """Which follows nobody."""
+    def test_the_first_worker_waits_for_nobody(self) -> None:
         Report(-1).await_predecessor()

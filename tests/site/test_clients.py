@@ -60,8 +60,8 @@ class TestFile:
 class TestLine:
     """What installs a client."""
 
-    async def test_it_has_the_readers_address(self, shared_shop: Shop) -> None:
-        """And the hash of the file, which pip checks."""
+    async def test_the_line_has_the_readers_address_and_the_files_hash(self, shared_shop: Shop) -> None:
+        """pip checks the hash of the file."""
         answer = await shared_shop.call("GET", "/docs/clients", [("host", "shop.example:9000")])
         digest = hashlib.sha256((await shared_shop.call("GET", WHEEL)).body).hexdigest()
         assert lines(answer.body)[0] == (f'pip install "http://shop.example:9000{WHEEL}#sha256={digest}"')

@@ -106,8 +106,9 @@ class TestStreaming:
     """A body that is made while it is sent."""
 
     @pytest.mark.parametrize(("method", "sent"), [("GET", [0, 1, 2, 3, 3]), ("HEAD", [0, 0])])
-    async def test_a_chunk_is_made_when_the_last_was_taken(self, method: str, sent: list[int]) -> None:
-        """And none for HEAD."""
+    async def test_a_chunk_is_made_when_the_last_was_taken_and_none_for_head(
+        self, method: str, sent: list[int]
+    ) -> None:
         assert await _made_when_sent(method, stays) == sent
 
     async def test_it_stops_when_the_client_goes(self) -> None:
@@ -119,8 +120,8 @@ class TestStreaming:
 
         assert await _made_when_sent("GET", goes) == [0, 1]
 
-    async def test_it_is_not_ended_as_a_whole_one_when_it_may_not_go_on(self) -> None:
-        """So that the server ends the connection instead."""
+    async def test_a_page_that_may_not_go_on_is_not_ended_as_a_whole_one(self) -> None:
+        """The server ends the connection instead."""
         sent, response = list[Any](), streamed(three())
         response.may_go_on = AsyncMock(side_effect=[True, False])
 
@@ -395,8 +396,7 @@ class TestErrors:
 class TestOverTheWire:
     """With the HTTP server in between."""
 
-    def test_head_has_the_length_of_get(self, server: Server) -> None:
-        """Compressed and not."""
+    def test_head_has_the_length_of_get_compressed_or_not(self, server: Server) -> None:
         for path in ("/", "/docs/guide", "/docs/reference", "/openapi.json", "/favicon.ico", "/nothing"):
             for coding in ("gzip", "identity"):
                 headers = {"Accept": "text/html", "Accept-Encoding": coding}

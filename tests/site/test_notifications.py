@@ -112,7 +112,9 @@ class TestShown:
         answer = await shop.call("GET", page_of(contact, query), [BROWSER])
         assert (answer.status, len(buttons(answer))) == (200, len(kinds_for("account")))
 
-    async def test_its_headers(self, shop: Shop, contact: Contact) -> None:
+    async def test_the_headers_of_the_page_keep_its_address_secret(
+        self, shop: Shop, contact: Contact
+    ) -> None:
         """Nobody keeps it, lists it, frames it, or learns its address; its forms go to its own host alone."""
         for method, query in (("GET", ""), ("POST", "?off=key.banned"), ("HEAD", "")):
             headers = (await shop.call(method, page_of(contact, query), [BROWSER])).headers
@@ -127,7 +129,9 @@ class TestShown:
             assert headers["content-security-policy"] == other
 
     @every_case("prefix", ["", "/shop/pets"])
-    async def test_its_links(self, shop: Shop, contact: Contact, prefix: str) -> None:
+    async def test_the_links_of_the_page_lead_somewhere(
+        self, shop: Shop, contact: Contact, prefix: str
+    ) -> None:
         """They hold below a proxy's prefix, lead somewhere, and none but the forms names the contact."""
         path = page_of(contact)
         answer = await shop.call("GET", path, [BROWSER])
@@ -270,8 +274,9 @@ class TestRefused:
             assert (kind.name in answer.json()["message"]) == (kind.to == "account")
 
     @every_case("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "FOO"])
-    async def test_405(self, shop: Shop, contact: Contact, method: str) -> None:
-        """Three methods are taken."""
+    async def test_another_method_than_get_head_and_post_is_405(
+        self, shop: Shop, contact: Contact, method: str
+    ) -> None:
         answer = await self.refused(shop, method, page_of(contact, "?off=key.banned"), 405)
         assert answer.headers["allow"] == "GET, HEAD, POST"
 

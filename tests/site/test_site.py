@@ -146,8 +146,7 @@ async def test_programs_find_every_page(shop: Shop) -> None:
 class TestFiles:
     """Scripts, styles, pictures, and the page on the deprecation."""
 
-    async def test_static_files_stay_in_their_folder(self, shop: Shop) -> None:
-        """No way up."""
+    async def test_static_files_outside_their_folder_are_not_served(self, shop: Shop) -> None:
         for path in (
             "/static/../pages.py",
             "/static/%2e%2e/pages.py",
@@ -189,7 +188,7 @@ class TestDocuments:
         ],
         ids=["default", "ipv6", "wildcard", "prefix"],
     )  # fmt: skip
-    async def test_its_addresses(
+    async def test_the_document_has_the_addresses_of_the_service(
         self,
         tmp_path: Path,
         clock: ManualClock,
@@ -216,8 +215,8 @@ class TestErrors:
     """The Error body outside /v1 too."""
 
     @every_case("path", _NOTHING)
-    async def test_404(self, shop: Shop, path: str) -> None:
-        """Unknown paths, with or without a slash at their end: never a redirect."""
+    async def test_an_unknown_path_is_404_and_no_redirect(self, shop: Shop, path: str) -> None:
+        """With or without a slash at its end."""
         answer = await shop.call("GET", path)
         assert (answer.status, answer.code) == (404, "not_found")
         check_error(answer)
@@ -226,8 +225,7 @@ class TestErrors:
 
     @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     @every_case("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
-    async def test_405(self, shop: Shop, path: str, method: str) -> None:
-        """Pages and documents are read only."""
+    async def test_a_page_or_a_document_cannot_be_written(self, shop: Shop, path: str, method: str) -> None:
         answer = await shop.call(method, path)
         assert (answer.status, answer.code) == (405, "method_not_allowed")
         check_error(answer)
@@ -246,8 +244,8 @@ class TestErrors:
             assert len(answer.body) < 200
 
     @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
-    async def test_head(self, shop: Shop, path: str) -> None:
-        """HEAD wherever GET is, with the same headers; the HTTP server leaves the body out. No browser
+    async def test_head_has_the_headers_of_get_wherever_get_is(self, shop: Shop, path: str) -> None:
+        """The HTTP server leaves the body out. No browser
         guesses what it is, and nothing says what runs here."""
         head, whole = await shop.call("HEAD", path), await shop.call("GET", path)
         assert head.status == 200
@@ -255,8 +253,7 @@ class TestErrors:
         assert head.headers.keys() == whole.headers.keys()
         assert not {"server", "x-powered-by", "via"} & set(head.headers)
 
-    async def test_the_site_needs_no_key_and_costs_nothing(self, shop: Shop) -> None:
-        """Limits are the interface's."""
+    async def test_a_page_needs_no_key_and_no_limit_counts_it(self, shop: Shop) -> None:
         key, _ = await shop.open_account("a", "free")
         for path in (*PAGES, *DOCUMENTS, *OPS):
             answer = await shop.ask("GET", path, key=key)

@@ -13,7 +13,7 @@ from tests.support.waiting import PATIENCE_SECONDS
 
 
 async def test_after_a_slot_comes_a_rest_as_long(clock: ManualClock) -> None:
-    """So pages take half of the event loop's time at most; a slot ends by itself."""
+    """Pages take half of the event loop's time at most; a slot ends by itself."""
     slots, loop = Slots(clock), asyncio.get_running_loop()
     await slots.wait()
     for seconds, at_least in ((0.01, 0.009), (3_600, 0.019)):  # stopped for an hour: no rest of an hour

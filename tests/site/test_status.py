@@ -52,8 +52,10 @@ def status(state: str = "well", replicas: int = 1) -> ServiceStatus:
     ("state", "said"),
     [("well", "is well."), ("failing", "some requests of the last minute failed"), ("down", "errors#503")],
 )
-async def test_the_page_says_it_in_words(shop: Shop, read: Mock, state: str, said: str) -> None:
-    """And the figures; an hour without requests says so; of several replicas it is one."""
+async def test_the_page_says_the_state_in_words_and_figures(
+    shop: Shop, read: Mock, state: str, said: str
+) -> None:
+    """An hour without requests says so; of several replicas it is one."""
     for replicas in (1, 3):
         read.return_value = status(state, replicas)
         shop.clock.advance(5)
@@ -66,8 +68,7 @@ async def test_the_page_says_it_in_words(shop: Shop, read: Mock, state: str, sai
         assert ("the one of 3 replicas" in text) == (replicas == 3)
 
 
-async def test_many_readers_cost_one_look_in_five_seconds(shop: Shop, read: Mock) -> None:
-    """Whatever they read."""
+async def test_many_readers_of_any_form_cost_one_look_in_five_seconds(shop: Shop, read: Mock) -> None:
     for accept in 50 * ("text/html", "application/json"):
         await shop.call("GET", "/status", [("accept", accept)])
     read.assert_called_once()

@@ -31,8 +31,8 @@ def token(server: Server) -> str:
 class TestOverTheWire:
     """As a provider of mail asks: with the address of List-Unsubscribe, and nothing of the page."""
 
-    def test_one_click(self, server: Server, token: str) -> None:
-        """It is 200 at once; the same connection takes the next request, or says that it ends."""
+    def test_one_click_is_200_at_once(self, server: Server, token: str) -> None:
+        """The same connection takes the next request, or says that it ends."""
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
         try:
             path, body = f"{SWITCHES}/{token}", iter([b"List-Unsubscribe=", b"One-Click"])

@@ -19,8 +19,7 @@ class TestTable:
         assert not lost, "Name the tests that hold these sentences now."
         assert all(row.tests for row in ROWS)
 
-    def test_no_sentence_stands_twice(self) -> None:
-        """In its section."""
+    def test_no_sentence_stands_twice_in_its_section(self) -> None:
         sentences = [row[:2] for row in ROWS]
         assert len(sentences) == len(set(sentences))
 

@@ -14,7 +14,7 @@ def test_a_run_replaces_the_section_of_its_groups() -> None:
 
 
 def test_aims_are_signs() -> None:
-    """Both ways."""
+    """They are so both ways."""
     rows = [Row("read", "list", 1, "requests/s", 0.7, "ceiling", ">= 0.65")]
     rows.append(Row("read", "list: p99", 1, "ms", 1.2, "ceiling", "<= 1.5"))
     lines = table(rows).splitlines()

@@ -105,7 +105,7 @@ class TestAddresses:
     def test_a_window_is_not_younger_for_its_later_failures(
         self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And an address that opens its next window is not counted twice: it pushes nobody out."""
+        """An address that opens its next window is not counted twice: it pushes nobody out."""
         monkeypatch.setattr(address_limiter, "_ADDRESSES_MAX", 2)
         limiter = AddressLimiter(clock, 2)
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
@@ -133,8 +133,8 @@ class TestVersions:
         assert decision is not None
         assert (decision.windows[0].remaining, decision.versions) == (58, Versions(1, None))
 
-    async def test_every_decision_brings_them(self, clock: ManualClock) -> None:
-        """Admitted, refused, banned."""
+    async def test_every_decision_brings_the_versions(self, clock: ManualClock) -> None:
+        """Whether it admits, refuses or bans."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
         caller = Caller(1, 1, limits_of(1, 10))

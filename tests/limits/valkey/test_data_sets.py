@@ -245,7 +245,7 @@ class TestManyAccounts:
     async def test_the_counter_store_is_asked_by_a_few_at_a_time(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """So a restart of Valkey does not fill the database's pool, which other requests need."""
+        """A restart of Valkey does not fill the database's pool, which other requests need."""
         load_for, asking, most = replicas.counters.load_for, 0, 0
 
         async def slow(*arguments: int) -> tuple[AccountWindows | None, BanState | None]:

@@ -91,7 +91,7 @@ class TestOneCall:
         assert replica.watch.round_trips == before + 3
         assert [left(each) for each in answers] == [[58, 57]] * len(callers)
 
-    async def test_so_are_calls_for_requests_of_which_some_are_refused(self, replica: Replica) -> None:
+    async def test_requests_of_which_some_are_refused_are_asked_for_alone(self, replica: Replica) -> None:
         """One call for all of them, which admits none, then those for each."""
         version = await known(replica)
         before = replica.watch.round_trips

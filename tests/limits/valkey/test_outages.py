@@ -411,7 +411,7 @@ def waits(replica: Replica) -> bool:
 async def test_a_check_finds_the_outage_of_a_process_that_nobody_asks(
     name: str, server: ValkeyServer, replicas: Replicas
 ) -> None:
-    """So the gauge is right before a request has met the fault."""
+    """The gauge is right before a request has met the fault."""
     replica = await replicas.open(PROCESSES)
     await replica.client.check()
     assert replica.watch.reasons == []

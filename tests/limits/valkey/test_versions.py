@@ -184,7 +184,7 @@ class TestLease:
             assert after.keyring not in (None, kept.keyring)
 
     async def test_before_the_first_decision_no_version_is_known(self, reader: Replica) -> None:
-        """So the first caller is not kept; the second one is."""
+        """The first caller is not kept; the second one is."""
         assert reader.limiter.keyring_version() is None
         assert (await seen(reader)).keyring == reader.limiter.keyring_version()
 

@@ -84,8 +84,9 @@ class TestWays:
         assert [decision.windows[0].remaining for decision in (other, again)] == [99, 98]
         assert watch.reasons == []
 
-    async def test_tls(self, server: ValkeyServer, certificate: Path) -> None:
-        """Its certificate is one that the named authorities have signed."""
+    async def test_tls_takes_a_certificate_that_a_named_authority_has_signed(
+        self, server: ValkeyServer, certificate: Path
+    ) -> None:
         async with passed_on(server, encrypting(certificate)) as proxy:
             decision, watch = await ask(f"valkeys://localhost:{proxy.port}/5?ca={certificate}.crt")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])

@@ -23,14 +23,12 @@ def _decision() -> Decision:
     return decide(AccountWindows(), None, CALLER, BanPolicy(), NOW_MS)
 
 
-def test_a_decision(benchmark: BenchmarkFixture) -> None:
-    """One request is taken from both windows."""
+def test_a_decision_takes_one_request_from_both_windows(benchmark: BenchmarkFixture) -> None:
     used, policy = AccountWindows(), BanPolicy()
     assert benchmark(decide, used, None, CALLER, policy, NOW_MS).allowed
 
 
-def test_headers(benchmark: BenchmarkFixture) -> None:
-    """Both dialects of the limits become bytes."""
+def test_both_dialects_of_the_limits_become_bytes(benchmark: BenchmarkFixture) -> None:
     assert benchmark(limit_lines, _decision(), b"one").startswith(b"x-ratelimit-limit: 1000000000000\r\n")
 
 

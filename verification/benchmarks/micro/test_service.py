@@ -75,7 +75,7 @@ def test_100_pages_from_sqlite(benchmark: BenchmarkFixture, loop: Loop, store: S
 
 
 def test_a_commit_of_64_additions(benchmark: BenchmarkFixture, loop: Loop, store: Store) -> None:
-    """So many additions that arrive at once are durable together."""
+    """As many additions that arrive at once are durable together."""
     new = NewPet("Rex", 1)
 
     async def group() -> set[int]:

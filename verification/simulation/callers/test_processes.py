@@ -25,7 +25,7 @@ def test_processes_that_know_nothing_of_each_other_are_not_banned(kind: str) -> 
 def test_processes_that_heed_nothing_but_their_own_refusals_are_banned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So the runs would show it if the client counted for itself alone."""
+    """The runs would show it if the client counted for itself alone."""
     monkeypatch.setattr(Limiter, "opens_at", lambda self, waiter, now: max(self._hold_until, now))
     (result,) = play(["each 4 s"], [1]).values()
     assert result.bans > 0
