@@ -160,5 +160,5 @@ class TestShown:
         ],
     )
     def test_since_takes_a_span_a_utc_day_or_a_moment(self, shop: Cli, since: str, found: int) -> None:
-        """The moment itself included."""
+        """It takes the moment itself, too."""
         assert len(shop.json("journal", "--since", since)) == found

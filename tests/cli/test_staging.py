@@ -110,8 +110,9 @@ class TestRefresh:
 
 class TestRefused:
     @every_case("stage", ["", "production"])
-    def test_outside_staging_it_is_refused_with_78(self, shop: Cli, stage: str) -> None:
-        """Before anything is read."""
+    def test_outside_staging_it_is_refused_with_78_before_anything_is_read(
+        self, shop: Cli, stage: str
+    ) -> None:
         shop.ok("pets", "add", "Rex", "--category", "1")
         shop.settings["PETSTORE_STAGE"] = stage
         for words in (("refresh", "--seed", "1"), ("refresh", "sqlite:///x.db"), ("reset",)):

@@ -179,14 +179,13 @@ def test_an_event_arrives_once_somebody_takes_it(monkeypatch: pytest.MonkeyPatch
         (["--forw", "http://localhost/"], {}, "--forward"),
     ],
 )
-def test_wrong_use_says_what_to_do_and_ends_with_2(
+def test_wrong_use_says_what_to_do_and_ends_with_2_before_it_sends(
     arguments: Sequence[str],
     variables: dict[str, str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Before anything is sent."""
     right = {"PETSTORE_URL": "http://localhost:9", "PETSTORE_KEY": "pets_test_" + "k" * 38}
     for name, value in (right | variables).items():
         monkeypatch.setenv(name, value)

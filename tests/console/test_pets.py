@@ -308,7 +308,7 @@ async def test_a_form_has_the_focus_where_it_is_filled_in_next(staff: Visitor) -
 
 
 async def test_after_an_animal_the_form_for_another_keeps_the_category(shop: Shop, staff: Visitor) -> None:
-    """It has another key."""
+    """It has another Idempotency-Key."""
     await shop.store.categories.name(3, "Dogs", ACTOR)
     first = await staff.get("pets/new")
     fields = {**first.form("pets/new").fields, "name": "Mia", "category": "Dogs", "then": "another"}
@@ -447,7 +447,7 @@ class TestGoingOn:
     async def test_only_the_beginning_of_a_name_is_found_without_an_index(
         self, shop: Shop, viewer: Visitor
     ) -> None:
-        """Until it is made, which the page says."""
+        """The page says so until it is made."""
         await shop.store.pets.add(NewPet("Lady Rex", 1), ACTOR)
         for text, found in (("lady", ["Lady Rex"]), ("rex", [])):
             shown = await viewer.get(f"pets?q={text}")

@@ -203,8 +203,9 @@ class TestDay:
         )  # nothing is left of it, and nobody finds a nameless link
         assert b"<h1>list</h1>" in shown.body
 
-    async def test_a_discarded_list_is_forgotten_and_nothing_stored(self, shop: Shop, staff: Visitor) -> None:
-        """Its page says so."""
+    async def test_a_discarded_list_is_told_forgotten_and_nothing_stored(
+        self, shop: Shop, staff: Visitor
+    ) -> None:
         shown = await check(staff)
         told = await staff.submit(shown, "/discard")
         assert "Discarded; nothing of the list was stored." in told.text

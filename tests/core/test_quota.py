@@ -98,7 +98,7 @@ class TestTables:
     def test_the_binding_window_has_the_least_remaining_and_on_a_tie_the_later_reset(
         self, per_minute: int, per_day: int, taken: int, binding: str
     ) -> None:
-        """X-RateLimit-* report that one."""
+        """It is what X-RateLimit-* report."""
         assert Key(per_minute, per_day).take(times=taken).binding.name == binding
 
     def test_on_a_tie_shortly_before_midnight_the_minute_is_the_later_one(self) -> None:

@@ -77,7 +77,6 @@ class TestOneServer:
         self.refused(first, beside / "elsewhere" / "petstore.db")
 
     def test_a_directory_that_is_mounted_twice_is_recognised(self, first: Server) -> None:
-        """As for two containers."""
         place = first.database.parent.parent / "mounted"
         place.mkdir(exist_ok=True)
         prefix = with_mount("--bind", first.database.parent, place)

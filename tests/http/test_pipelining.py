@@ -20,7 +20,7 @@ async def test_in_order_one_a_turn_of_the_loop() -> None:
 
 
 async def test_nothing_is_read_while_requests_wait(application: Later, peer: Peer) -> None:
-    """So a client's requests hold no more memory than one read; the last of them lets the next be read."""
+    """A client's requests hold no more memory than one read; the last of them lets the next be read."""
     peer.send(get(b"/1") + get(b"/2"))
     assert peer.transport.is_paused
     application.answer()

@@ -199,7 +199,7 @@ class TestTargets:
     async def test_an_absolute_one_says_the_host(
         self, target: bytes, path: bytes, query: bytes, host: bytes
     ) -> None:
-        """And others stay as they were sent (RFC 9112, 3.2)."""
+        """Others stay as they were sent (RFC 9112, 3.2)."""
         application = Later()
         Peer(application).send(get(target, b"X-A: b\r\n"))
         exchange = application.last

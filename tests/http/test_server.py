@@ -146,7 +146,6 @@ class TestStop:
             assert service.server.ended == 1
 
     async def test_a_stop_without_connections_ends_at_once(self) -> None:
-        """Also before anybody came."""
         async with serving() as service:
             service.server.stop(1.0)
             await service.task

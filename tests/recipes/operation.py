@@ -20,7 +20,6 @@ async def test_it_counts_the_animals(shop: Shop) -> None:
 
 
 async def test_it_needs_a_key_and_costs_one(shop: Shop) -> None:
-    """As every operation."""
     key, _ = await shop.open_account("a", "free")
     assert '"minute";r=59;' in (await shop.ask("GET", "/v1/counts", key=key)).headers["ratelimit"]
     assert (await shop.call("GET", "/v1/counts")).status == 401

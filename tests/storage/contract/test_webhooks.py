@@ -285,8 +285,7 @@ class TestOutOfTurn:
         with pytest.raises(Conflict, match="2 events wait to be sent again to webhook 1"):
             await store.deliveries.redeliver(1, third, ACTOR)
 
-    async def test_a_disabled_one_is_sent_nothing_until_it_is_enabled(self, store: Store) -> None:
-        """No test either."""
+    async def test_a_disabled_one_is_sent_no_event_or_test_until_it_is_enabled(self, store: Store) -> None:
         await webhook(store, 1, URL)
         await add(store)
         await change(store, enabled=False)
