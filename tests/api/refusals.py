@@ -1,7 +1,9 @@
 """The refusals of /v1 in one table: how a request is made wrong, status, code, and what the message names.
 
-A row applies to one operation, and has all requests that get the same answer. What depends on time or on a
-failing store: test_sizes_and_times.py, test_outages.py. Which of two faults wins: test_precedence.py.
+A row applies to one operation, and has all requests that get the same answer. A failing test is called by
+operation, status, code and cost (`createPet-400-invalid_json-minute`): search for the code, or in OWN for the
+operation. What depends on time or on a failing store: test_sizes_and_times.py, test_outages.py. Which of two
+faults wins: test_precedence.py.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Refusal(NamedTuple):
     costs: str = "minute"
 
     def __str__(self) -> str:
-        return f"{self.operation}: {self.status} {self.code}, {self.costs}"
+        return f"{self.operation}-{self.status}-{self.code}-{self.costs}"
 
 
 # A request of each operation that is not refused.
