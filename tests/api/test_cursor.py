@@ -90,6 +90,7 @@ def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQu
 @given(st.integers(1, INT64_MAX), st.integers(0, 15), st.sampled_from("ABab01-_"))
 @settings(max_examples=75, deadline=None)
 def test_a_cursor_with_one_character_changed_is_refused(after_id: int, place: int, character: str) -> None:
+    """A mistyped cursor never shows another page, wherever the mistake is."""
     cursor = write(after_id, PageQuery())
     changed = cursor[:place] + character + cursor[place + 1 :]
     if changed == cursor:

@@ -89,9 +89,11 @@ class TestValid:
     """The document is OpenAPI 3.1."""
 
     def test_openapi_spec_validator_finds_no_error(self) -> None:
+        """The document is valid by the rules of OpenAPI itself."""
         assert [error.message for error in OpenAPIV31SpecValidator(contract.document()).iter_errors()] == []
 
     def test_every_reference_leads_somewhere_and_every_component_is_used(self) -> None:
+        """Generators stop at a missing one and make dead code of an unused one."""
         text = json.dumps(contract.document())
         references = set(re.findall(r'"#/components/([A-Za-z]+)/([A-Za-z0-9-]+)"', text))
         components = {
@@ -306,6 +308,7 @@ class TestForGenerators:
         assert not [node for node in _nodes(schemas) if "default" in node]
 
     def test_the_example_of_every_parameter_satisfies_its_schema(self) -> None:
+        """Documentation tools send it as it stands."""
         for name, parameter in contract.document()["components"]["parameters"].items():
             contract.check_value(parameter["schema"], parameter["example"], name)
 
@@ -447,6 +450,7 @@ class TestNumbers:
         assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 100, 20)
 
     def test_dates_of_deprecation_and_removal_are_those_of_the_code(self) -> None:
+        """The document announces what the service does."""
         headers = contract.document()["components"]["headers"]
         assert headers["Deprecation"]["schema"]["const"] == f"@{DEPRECATED_AT}"
         assert headers["Sunset"]["example"] == "Thu, 05 Dec 2030 00:00:00 GMT"

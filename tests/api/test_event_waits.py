@@ -137,10 +137,11 @@ class TestClients:
             assert len(waits) == 0
         await until(lambda: asyncio.all_tasks() == before)
 
-    async def test_a_stop_leaves_no_look_at_the_store_that_is_closed_next(self, shop: Shop) -> None:
+    async def test_a_stop_leaves_no_poll_of_the_store_that_is_closed_next(self, shop: Shop) -> None:
+        """A poll that is late would fail, and be logged as a fault."""
         waiting = await begin(shop, f"{await now(shop)}&{LONG}")
         await shop.application.service.waits.close()
-        assert [task for task in asyncio.all_tasks() if "look_on" in repr(task.get_coro())] == []
+        assert [task for task in asyncio.all_tasks() if "keep_polling" in repr(task.get_coro())] == []
         assert (await waiting).json() == []
 
 

@@ -24,6 +24,7 @@ class TestGetPet200:
     """An animal by its path."""
 
     async def test_an_animal_is_answered_with_the_same_bytes_as_in_the_201(self, shop: Shop) -> None:
+        """So its ETag is the same too."""
         created = await shop.post({"name": "Réx", "categoryId": 2**63 - 1, "status": "sold"})
         answer = await shop.ask("GET", "/v1/pets/1")
         assert (answer.status, answer.body) == (200, created.body)
@@ -31,6 +32,7 @@ class TestGetPet200:
 
     @every_case("query", ["", "?", "?&&"])
     async def test_an_empty_query_is_no_parameter(self, shop: Shop, query: str) -> None:
+        """A target that ends with `?` is what some programs send."""
         await shop.post({"name": "Rex", "categoryId": 1})
         assert (await shop.ask("GET", f"/v1/pets/1{query}")).json()["id"] == 1
 
@@ -54,6 +56,7 @@ class TestGetPet404:
         check_kit(answer, successor)
 
     async def test_an_id_of_bytes_that_are_no_text_is_404(self, shop: Shop) -> None:
+        """No identifier is written like that, so there is no such animal."""
         answer = await shop.ask("GET", b"/v1/pets/\xff\xfe\x00")
         assert (answer.status, answer.code) == (404, "not_found")
 

@@ -58,6 +58,7 @@ class TestOptions204:
             assert not any(name.startswith("access-control-") for name in answer.headers)
 
     async def test_options_costs_neither_the_account_nor_the_address(self, shop: Shop) -> None:
+        """Browsers ask before each request, and without a key."""
         key, _ = await shop.open_account("a", "free")
         for _ in range(3):
             answer = await shop.call("OPTIONS", "/v1/pets", [("authorization", f"Bearer {key}")])

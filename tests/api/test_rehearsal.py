@@ -184,7 +184,8 @@ async def test_outcome_unknown_answers_503_after_the_write(staging: Shop) -> Non
     assert (await rehearse(staging, "cancelOrder", "outcome_unknown")).code == "not_found"
 
 
-async def test_lost_writes_and_answers_nothing(staging: Shop) -> None:
+async def test_lost_lets_the_write_happen_and_answers_nothing(staging: Shop) -> None:
+    """A client sees how it gets over an answer that never came."""
     once = [("idempotency-key", "k")]
     with pytest.raises(ConnectionAbortedError):
         await rehearse(staging, "createPet", "lost", once)
@@ -344,6 +345,7 @@ class TestEvents:
         assert (answer.status, answer.json()) == (200, [])
 
     async def test_events_are_409_where_the_operator_sends_nothing(self, tmp_path: Path) -> None:
+        """A rehearsal can't send what the service would not."""
         async with open_shop(tmp_path, stage="staging", deliveries="off") as shop:
             answer = await shop.send("POST", "/v1/rehearsal/events", {"type": "pet.created"})
             assert (answer.status, answer.code) == (409, "conflict")

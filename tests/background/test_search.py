@@ -98,6 +98,7 @@ async def test_a_fault_is_said_once(
 
 @pytest.mark.parametrize("console", ["on", "off"])
 async def test_there_is_an_index_only_with_the_console_that_searches(tmp_path: Path, console: str) -> None:
+    """Nobody else pays for it."""
     file = tmp_path / "petstore.db"
     settings = config.load({"PETSTORE_DATABASE_URL": f"sqlite:///{file}", "PETSTORE_CONSOLE": console})
     begun = asyncio.Event()

@@ -95,6 +95,7 @@ class TestAnswer:
         assert len(got.fault) < len(start) + 200
 
     async def test_a_redirect_without_a_location_leads_to_nowhere(self) -> None:
+        """The receiver's owner reads what was wrong with it."""
         got = await try_once(saying(answer(302)))
         assert got.fault == "Redirects are not followed: this one leads to nowhere."
 
@@ -208,6 +209,7 @@ class TestFaults:
     """No answer: a sentence says why."""
 
     async def test_a_port_where_nobody_listens_is_a_refused_connection(self) -> None:
+        """A sentence says so, and the try counts as failed."""
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             async with sender() as sends:
@@ -215,6 +217,7 @@ class TestFaults:
         assert got == Answer(None, "The connection was refused.")
 
     async def test_a_connection_broken_off_in_the_middle_is_a_reset(self) -> None:
+        """A sentence says so, and the try counts as failed."""
 
         async def respond(writer: asyncio.StreamWriter) -> None:
             connection = writer.get_extra_info("socket")
@@ -225,6 +228,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nX: y\r\n"])
     async def test_a_connection_closed_before_a_whole_head_has_no_answer(self, sent: bytes) -> None:
+        """A sentence says so, and the try counts as failed."""
         assert await try_once(closing(sent)) == Answer(None, "The connection was closed without an answer.")
 
     @pytest.mark.parametrize(
@@ -368,6 +372,7 @@ class TestConnections:
         assert all(answer.is_success for answer in answers)
 
     async def test_a_cancellation_ends_the_connection_and_is_passed_on(self) -> None:
+        """A stop waits for no receiver."""
         arrived = asyncio.Event()
 
         async def respond(_: asyncio.StreamWriter) -> None:

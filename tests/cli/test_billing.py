@@ -147,4 +147,5 @@ class TestRefusals:
     def test_wrong_days_and_conflicting_options_are_refused(
         self, shop: Cli, arguments: str, told: str
     ) -> None:
+        """The line says what to give instead."""
         assert told in shop.refused(2, "usage", *arguments.split())

@@ -45,6 +45,7 @@ class TestRefused:
             assert result.stderr == f"petstore: The key would be refused: {state}.\n"
 
     def test_a_banned_key_is_refused_for_as_long_as_the_ban_stands(self, shop: Cli) -> None:
+        """The command says when it ends."""
         key, _ = shop.issue("shop")
         ban(shop, 1)
         result = shop.run("keys", "check", "--json", stdin=key)

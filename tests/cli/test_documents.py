@@ -75,6 +75,7 @@ class TestSettings:
         assert dict(rows) == expected | {"PETSTORE_CONFIG": ""}
 
     def test_every_secret_can_come_from_a_documented_file(self) -> None:
+        """Containers are given secrets as files."""
         secrets = {f"{setting.variable}_FILE" for setting in config.TABLE if setting.secret}
         assert set(re.findall(r"PETSTORE_\w+_FILE", SETTINGS)) == secrets
 

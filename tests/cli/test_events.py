@@ -91,6 +91,7 @@ class TestShown:
         assert new["data"]["name"] == "Bo"
 
     def test_an_empty_store_has_no_event_but_a_bookmark(self, empty: Cli) -> None:
+        """A reader can begin before anything happens."""
         shown = empty.run("events")
         assert (shown.exit_code, shown.stdout) == (0, "")
         assert empty.run("events", "--after", bookmark(shown.stderr)).exit_code == 0

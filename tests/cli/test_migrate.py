@@ -103,6 +103,7 @@ class TestMigrate:
     """What the one command that migrates says and leaves behind."""
 
     def test_a_dry_run_names_the_steps_and_changes_nothing(self, store: Cli, know: Know) -> None:
+        """An operator sees what an upgrade will do."""
         before = content(store)
         know(EXPAND, CONTRACT)
         assert store.ok("db", "migrate", "--dry-run") == f"would apply {STEP[0]}\nwould apply {STEP[1]}\n"

@@ -168,6 +168,7 @@ class TestOpenapi:
 def test_completion_offers_commands_options_and_choices(
     cli: Cli, words: str, index: int, expected: set[str]
 ) -> None:
+    """The shell completes whatever can be typed."""
     cli.settings |= {
         "_PETSTORE_COMPLETE": "bash_complete",
         "COMP_WORDS": words,

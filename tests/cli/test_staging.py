@@ -113,6 +113,7 @@ class TestRefused:
     def test_outside_staging_it_is_refused_with_78_before_anything_is_read(
         self, shop: Cli, stage: str
     ) -> None:
+        """A rehearsal is never played to customers in production."""
         shop.ok("pets", "add", "Rex", "--category", "1")
         shop.settings["PETSTORE_STAGE"] = stage
         for words in (("refresh", "--seed", "1"), ("refresh", "sqlite:///x.db"), ("reset",)):

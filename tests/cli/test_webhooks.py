@@ -169,6 +169,7 @@ class TestRevokedKeys:
     def test_revoking_a_key_shows_its_webhooks_before_it_asks(
         self, hooks: Cli, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Who revokes it knows what ends with it."""
         monkeypatch.setattr("petstore.cli.keys.asks", lambda yes: not yes)
         asked = hooks.run("keys", "revoke", "2", stdin="n\n").stderr
         assert asked.startswith(f"It has made webhook 3 (active): {URL}\nKey 2 is ")

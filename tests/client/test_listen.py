@@ -186,6 +186,7 @@ def test_wrong_use_says_what_to_do_and_ends_with_2_before_it_sends(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """A script can tell it from a refusal of the service."""
     right = {"PETSTORE_URL": "http://localhost:9", "PETSTORE_KEY": "pets_test_" + "k" * 38}
     for name, value in (right | variables).items():
         monkeypatch.setenv(name, value)
@@ -197,6 +198,7 @@ def test_wrong_use_says_what_to_do_and_ends_with_2_before_it_sends(
 
 
 def test_the_distribution_installs_the_program_under_its_name() -> None:
+    """The guide calls it by this name."""
     project = tomllib.loads(text_of(ROOT / "clients" / "python" / "pyproject.toml"))
     module, _, function = project["project"]["scripts"]["petstore-listen"].partition(":")
     assert getattr(import_module(module), function) is listen.main

@@ -201,6 +201,7 @@ def test_a_creation_repeats_under_one_key_of_its_own(scripted: Scripted) -> None
 
 
 def test_two_creations_have_two_keys_but_a_given_one_is_sent(scripted: Scripted) -> None:
+    """A retry is recognised, a second creation is none."""
     petstore, script = scripted(answer(201, PET))
     for given in (None, None, "mine"):
         create(petstore, idempotency_key=given)
@@ -313,6 +314,7 @@ def test_the_24_hours_go_on_while_the_machine_sleeps() -> None:
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "k" * 256, "schlüssel", "line\n"])
 def test_what_is_no_idempotency_key_is_refused_before_it_is_sent(scripted: Scripted, key: str) -> None:
+    """The caller learns it where the mistake is."""
     petstore, script = scripted(answer(201, PET))
     with pytest.raises(ValueError, match="1 to 255 visible ASCII"):
         create(petstore, idempotency_key=key)

@@ -90,6 +90,7 @@ class TestRename:
     """Another name."""
 
     async def test_a_changed_name_is_saved_and_shown(self, shop: Shop, staff: Visitor) -> None:
+        """The list has it at once."""
         shown = await staff.get("categories")
         shown = await follow(staff, shown, "Rename")
         shown = await staff.submit(shown, "categories/1", name="Hounds")
@@ -113,6 +114,7 @@ class TestTakeAway:
     """No name any more."""
 
     async def test_a_name_is_taken_away_after_a_question(self, shop: Shop, staff: Visitor) -> None:
+        """Then the list has the category's number alone."""
         shown = await staff.get("categories/1")
         asked = await follow(staff, shown, "Remove the name")
         assert "Its animals stay in it" in asked.text

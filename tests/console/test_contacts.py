@@ -122,6 +122,7 @@ class TestContacts:
     async def test_a_lesser_role_sees_an_accounts_contacts_without_a_form(
         self, shop: Shop, staff: Visitor
     ) -> None:
+        """They may read whom to write to, and change nothing."""
         await shop.store.contacts.add("account", "tests", ANNA, ACTOR)
         shown = await staff.get("accounts/1")
         assert f"{ANNA} 2027-01-15 08:00:30 UTC none none" in shown.text
@@ -166,6 +167,7 @@ class TestRefused:
 
 
 async def test_an_account_is_added_with_or_without_an_address(shop: Shop, operator: Visitor) -> None:
+    """Mail for it can be set up at once, or later."""
     for name, address in (("zoo", ANNA), ("den", "")):
         await operator.fill("accounts/new", "accounts/new", name=name, address=address)
     found = [await shop.store.contacts.of("account", number) for number in (2, 3)]

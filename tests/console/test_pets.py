@@ -67,6 +67,7 @@ class TestChange:
     async def test_only_allowed_moves_and_the_state_of_now_are_offered(
         self, shop: Shop, staff: Visitor
     ) -> None:
+        """Staff can't choose what would be refused."""
         every = ["available", "pending", "sold"]
         for status, offered in ((AVAILABLE, every), (PENDING, every), (SOLD, ["available", "sold"])):
             await shop.store.pets.change(1, PetChange(status=status), ACTOR)
@@ -205,6 +206,7 @@ class TestTwoEditors:
         assert "somebody else changed" in (await staff.submit(third, "pets/1", name="Mia")).text
 
     async def test_a_third_change_is_told_alone(self, shop: Shop, staff: Visitor) -> None:
+        """The message after it speaks of no earlier one."""
         shown = await staff.get("pets/1")
         await shop.store.pets.change(1, PetChange("Max"), "console:ben")
         shown = await staff.submit(shown, "pets/1", name="Mia")

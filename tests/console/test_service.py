@@ -115,4 +115,5 @@ def test_numbers_have_only_digits_that_mean_something(value: float, expected: st
     ],
 )
 def test_sizes_are_in_their_greatest_unit_up_to_tebibytes(length: int, expected: str) -> None:
+    """Staff read no long numbers of bytes."""
     assert size(length) == expected

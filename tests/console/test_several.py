@@ -161,6 +161,7 @@ class TestOrders:
         assert await states(orders) == ["delivered", "approved", "placed", "placed"]
 
     async def test_a_cancellation_of_several_asks_first(self, orders: Shop, staff: Visitor) -> None:
+        """A cancellation can't be undone."""
         asked = await choose(staff, await staff.get("orders"), "1 2", "cancelled")
         assert "Cancel: 2 orders?" in asked.text
         assert await states(orders) == ["placed"] * 4

@@ -206,6 +206,7 @@ class TestDay:
     async def test_a_discarded_list_is_told_forgotten_and_nothing_stored(
         self, shop: Shop, staff: Visitor
     ) -> None:
+        """Who changes their mind may send it again."""
         shown = await check(staff)
         told = await staff.submit(shown, "/discard")
         assert "Discarded; nothing of the list was stored." in told.text

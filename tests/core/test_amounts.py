@@ -30,4 +30,5 @@ def test_an_amount_is_read_with_point_or_comma_and_written_alike(
     ["", "-1", "+1", "1.", ".5", "1.005", "1,000", "1 000", "01", "1e3", "1000000000", "\uff11", "1\n"],
 )
 def test_an_amount_that_could_be_read_in_two_ways_is_refused(text: str) -> None:
+    """Money is never guessed."""
     assert "expected an amount such as 12.50" in str(amount_fault(text))

@@ -54,6 +54,7 @@ class TestPlans:
         assert billed(account(changes=changes)) == expected
 
     def test_the_last_plan_of_a_day_counts(self) -> None:
+        """A day is billed by one plan, however often it changed."""
         changes = [change(4.1, {"plan": "business"}), change(4.2, TO_PRO), change(4.3)]
         plans = [plan for _, plan in billed(account(changes=changes))]
         assert plans == ["business"] * 4 + ["pro"] * 6

@@ -290,13 +290,15 @@ class TestTable:
         assert list(ROWS) == [setting.name for setting in config.TABLE]
         assert {setting.field for setting in config.TABLE} == set(config.Settings.__struct_fields__)
 
-    def test_each_setting_has_its_default(self) -> None:
+    def test_each_setting_has_its_default_where_nothing_is_set(self) -> None:
+        """The table here is what the documents promise."""
         settings = config.load({})
         assert {name: getattr(settings, FIELDS[name]) for name in ROWS} == {
             name: row[0] for name, row in ROWS.items()
         }
 
     def test_each_good_value_is_taken_from_the_environment(self) -> None:
+        """It is in force as the type that the setting has."""
         for name, (_, good, _) in ROWS.items():
             for text, value in good:
                 assert getattr(load(**{name: text}), FIELDS[name]) == value, (name, text)
@@ -326,6 +328,7 @@ class TestNames:
             config.load({"PETSTORE_PROT": "80", "PETSTORE_HOTS": "a", "PETSTORE_port": "80"})
 
     def test_a_refusal_of_an_unknown_name_names_the_file(self, tmp_path: Path) -> None:
+        """An operator finds the line that is wrong."""
         with pytest.raises(
             ConfigurationError,
             match=r"settings\.toml: no such setting: prot; .* here in lower case without PETSTORE_\.",

@@ -195,6 +195,7 @@ class TestUrls:
         assert f"127.0.0.1, a loopback address{SETTING}" in fault
 
     def test_a_refusal_shows_the_beginning_of_another_spelling(self) -> None:
+        """Who wrote the address sees how it was understood."""
         assert ALONE.fault_of_url("https://10.0.0.5/") == f"the host is 10.0.0.5, a private address{SETTING}"
         assert ALONE.fault_of_url("https://10.5/") == f"the host 10.5 is 10.0.0.5, a private address{SETTING}"
         long = f"{'0' * 900}12.5"

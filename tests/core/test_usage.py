@@ -15,6 +15,7 @@ def test_batches_that_could_not_be_written_add_up() -> None:
 
 
 def test_what_is_added_later_does_not_reach_an_earlier_batch() -> None:
+    """A batch that is being saved keeps its numbers."""
     later = UsageChanges({(1, 7): DailyUsage(7, 1)})
     total = UsageChanges()
     total.add(later)

@@ -23,6 +23,7 @@ def test_only_names_of_zones_are_read(name: str) -> None:
 
 
 def test_a_zone_is_called_by_its_city() -> None:
+    """Staff read no path such as America/New_York."""
     assert [zone_name(zone) for zone in (BERLIN, NEW_YORK, ZoneInfo("UTC"))] == ["Berlin", "New York", "UTC"]
 
 

@@ -105,6 +105,7 @@ def test_every_address_is_that_of_the_server(made: Made) -> None:
 
 
 def test_several_accounts_have_orders_of_every_state(made: Made) -> None:
+    """Each page of the demonstration has something to show."""
     orders = made.command("orders", "list", "--limit", "1000")
     assert {order["status"] for order in orders} == set(OrderStatus)
     assert len({order["account"] for order in orders}) > 2

@@ -33,7 +33,8 @@ def test_a_service_that_answers_is_healthy(tmp_path: Path) -> None:
         assert check(server.port, "/nothing-here") == 1
 
 
-def test_it_fails_where_nobody_listens() -> None:
+def test_the_check_fails_where_nobody_listens() -> None:
+    """A container without its service is unhealthy."""
     assert check(free_port()) == 1
 
 

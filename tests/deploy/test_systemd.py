@@ -233,6 +233,7 @@ class TestBackup:
     def test_a_number_that_would_remove_everything_is_refused_at_first(
         self, place: Path, number: str
     ) -> None:
+        """No backup is made or removed before that."""
         assert self.back_up(place, number).returncode == 2
         assert self.names(place) == []
 

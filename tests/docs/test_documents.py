@@ -150,6 +150,7 @@ _NUMBER = re.compile(r"\bI\d+\b")
 
 
 def test_every_guarantee_is_defined_and_cited_by_a_test() -> None:
+    """No promise goes untested, and no test cites one that is not made."""
     cited = {number for path in (ROOT / "tests").rglob("*.py") for number in _NUMBER.findall(text_of(path))}
     text = section(text_of(ROOT / "docs" / "reliability.md"), "Guarantees")
     assert set(_GUARANTEE.findall(text)) == cited

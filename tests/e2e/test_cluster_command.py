@@ -120,6 +120,7 @@ def test_what_it_prints_works_and_it_leaves_nothing_behind() -> None:
 
 
 def test_for_stops_it_after_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial of the cluster ends by itself."""
     cluster = Mock()
     monkeypatch.setattr("tools.cluster.__main__.Cluster", lambda *_: cluster)
     monkeypatch.setattr("tools.cluster.__main__._explain", Mock())

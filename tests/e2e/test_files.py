@@ -77,6 +77,7 @@ class TestOneServer:
         self.refused(first, beside / "elsewhere" / "petstore.db")
 
     def test_a_directory_that_is_mounted_twice_is_recognised(self, first: Server) -> None:
+        """Two containers may have one volume under two names."""
         place = first.database.parent.parent / "mounted"
         place.mkdir(exist_ok=True)
         prefix = with_mount("--bind", first.database.parent, place)

@@ -35,6 +35,7 @@ class TestExchange:
     async def test_http_1_1_gets_chunks_and_the_next_answer_after_the_last(
         self, application: Later, peer: Peer
     ) -> None:
+        """A page whose length is not known keeps the connection."""
         peer.send(get(b"/1") + get(b"/2"))
         application.last.begin(200, b"")
         for piece in (b"a", b"", b"bcdefghijklmnopqr"):
@@ -48,6 +49,7 @@ class TestExchange:
     async def test_a_known_length_needs_no_chunks_even_in_pieces(
         self, application: Later, peer: Peer
     ) -> None:
+        """Content-Length says where the body ends."""
         peer.send(get())
         application.last.begin(200, b"", 3)
         await application.last.write(b"ab")
@@ -178,6 +180,7 @@ class TestAsgiBridge:
 
 
 async def test_a_body_that_a_page_leaves_is_read_away() -> None:
+    """A page treats an unread body as /v1 does: the answer arrives."""
 
     async def application(scope: object, receive: object, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

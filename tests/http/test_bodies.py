@@ -82,6 +82,7 @@ class TestUnread:
 
     @pytest.mark.parametrize("framing", [LENGTH % 5, CHUNKED, b""], ids=["length", "chunked", "none"])
     async def test_a_complete_body_that_is_not_read_keeps_the_connection(self, framing: bytes) -> None:
+        """The next request on it is answered."""
         body = {LENGTH % 5: b"12345", CHUNKED: b"5\r\n12345\r\n0\r\n\r\n"}.get(framing, b"")
         peer = Peer()
         peer.send(post(framing, b"/1", body), get(b"/2"))
@@ -108,6 +109,7 @@ class TestRead:
         assert len(application.last.head.headers) == 1
 
     async def test_100_continue_is_sent_once_when_the_application_asks(self) -> None:
+        """A client that waits for it sends its body then."""
         application = Reader()
         peer = Peer(application)
         peer.send(post(EXPECT + LENGTH % 10))

@@ -83,6 +83,7 @@ class TestLinger:
         assert (peer.transport.has_ended, peer.transport.is_paused) == (True, False)
 
     async def test_a_connection_lingers_for_a_second_whatever_is_sent(self) -> None:
+        """A client that goes on sending holds it no longer."""
         peer = Peer()
         peer.send(post(b"Content-Length: 1000000\r\n"))
         assert peer.check(0.9) == ""
@@ -111,6 +112,7 @@ class TestClient:
     async def test_half_closed_clients_are_answered_all_their_requests(
         self, application: Later, peer: Peer
     ) -> None:
+        """A client may say that it sends no more, and then read."""
         peer.send(get(b"/1") + get(b"/2"))
         peer.end()
         for path in (b"/1", b"/2"):
@@ -190,6 +192,7 @@ class TestClient:
             gc.enable()
 
     async def test_a_writer_waits_for_a_slow_client_until_that_is_gone(self) -> None:
+        """What is sent slowly fills no memory, and nobody is waited for in vain."""
         for end in ("resume", "lose"):
             application = Later()
             peer = Peer(application)
@@ -204,6 +207,7 @@ class TestClient:
 
 
 async def test_a_stop_closes_idle_connections_and_others_after_their_answers() -> None:
+    """A stop loses no answer and waits for no idle client."""
     idle, busy = Peer(), Peer(Later())
     busy.send(get())
     for peer in (idle, busy):

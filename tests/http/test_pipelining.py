@@ -193,6 +193,7 @@ async def test_many_in_one_read_are_parsed_without_recursion() -> None:
 
 
 async def test_the_peer_is_the_clients_address_and_port() -> None:
+    """Failed authentications are counted by this address."""
     application = Later()
     Peer(application).send(get())
     assert application.last.client == ("192.0.2.1", 50_000)

@@ -146,6 +146,7 @@ class TestStop:
             assert service.server.ended == 1
 
     async def test_a_stop_without_connections_ends_at_once(self) -> None:
+        """It is as quick before anybody came as after all have left."""
         async with serving() as service:
             service.server.stop(1.0)
             await service.task
@@ -168,6 +169,7 @@ class TestReaders:
     """Real windows and acknowledgements, with a patience of a fifth of a second."""
 
     async def test_a_client_that_takes_nothing_is_ended_logged_and_counted(self) -> None:
+        """An operator sees why a connection was ended."""
         async with serving(large, timeout_seconds=0.2) as service:
             with socket.create_connection(service.address) as client, capture_logs() as lines:
                 client.send(get())

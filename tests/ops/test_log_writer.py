@@ -221,6 +221,7 @@ class TestDirectly:
         assert monotonic() - began < CLOSED_SECONDS
 
     def test_a_reader_that_is_gone_breaks_nothing(self, pipe: Pipe) -> None:
+        """The service outlives a pipe of its log that nobody reads any more."""
         os.close(pipe.reader)
         logs.start_directly("info", "json", pipe.writer)
         structlog.get_logger("tests").warning("lost")

@@ -124,6 +124,7 @@ CAUSES: dict[str, Cause] = {
 
 @pytest.mark.parametrize("what", CAUSES)
 async def test_each_trouble_alone_says_what_is_wrong_and_what_to_do(service: Service, what: str) -> None:
+    """The overview shows whole sentences, whichever trouble there is."""
     CAUSES[what](service)
     (trouble,) = (await service.report().state()).troubles
     assert trouble.what == what

@@ -38,6 +38,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 async def test_a_stop_saves_counters_before_it_closes_store_and_log(
     settings: config.Settings, closed: list[str]
 ) -> None:
+    """Counters need the store, and the log reports what fails."""
     running = await service.build(settings, ManualClock())
     await running.stop()
     assert closed == ["CounterFlusher.save", "SqliteStore.close", "LogWriter.close"]

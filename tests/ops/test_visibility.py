@@ -28,6 +28,7 @@ class TestHealth:
     """Whether the process lives, and whether it can serve."""
 
     async def test_healthz_is_for_everybody_and_says_nothing_of_the_store(self, shop: Shop) -> None:
+        """A load balancer needs no more, and strangers learn nothing."""
         answer = await shop.call("GET", "/healthz", client=OUTSIDE)
         assert (answer.status, answer.json()) == (200, {"status": "ok"})
 
@@ -96,6 +97,7 @@ class TestOperatorsOnly:
     async def test_by_default_the_loopback_is_the_only_operators_network(
         self, shop: Shop, client: str, seen: bool
     ) -> None:
+        """Nobody else reads metrics until an operator names a network."""
         assert await self.sees(shop, client) is seen
 
     async def test_behind_a_proxy_that_nobody_vouches_for(self, shop: Shop) -> None:

@@ -414,6 +414,7 @@ class TestBackground:
         assert service.numbers == [0, 1, BACKGROUND]
 
     def test_a_reload_replaces_the_background_process_after_the_workers(self, service: Service) -> None:
+        """Requests are served by new settings first; jobs can wait."""
         service.serve(1, 2)
         service.serve(3)
         service.step(signal.SIGHUP)
@@ -447,4 +448,5 @@ class TestPredecessor:
         os.close(reader)
 
     def test_the_first_worker_waits_for_nobody(self) -> None:
+        """It follows no other worker, so a start is not slower for it."""
         Report(-1).await_predecessor()

@@ -109,6 +109,7 @@ class TestStreaming:
     async def test_a_chunk_is_made_when_the_last_was_taken_and_none_for_head(
         self, method: str, sent: list[int]
     ) -> None:
+        """A slow reader of a long file costs no memory."""
         assert await _made_when_sent(method, stays) == sent
 
     async def test_it_stops_when_the_client_goes(self) -> None:
@@ -397,6 +398,7 @@ class TestOverTheWire:
     """With the HTTP server in between."""
 
     def test_head_has_the_length_of_get_compressed_or_not(self, server: Server) -> None:
+        """A program that asks for the size gets the true one."""
         for path in ("/", "/docs/guide", "/docs/reference", "/openapi.json", "/favicon.ico", "/nothing"):
             for coding in ("gzip", "identity"):
                 headers = {"Accept": "text/html", "Accept-Encoding": coding}

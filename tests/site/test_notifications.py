@@ -277,6 +277,7 @@ class TestRefused:
     async def test_another_method_than_get_head_and_post_is_405(
         self, shop: Shop, contact: Contact, method: str
     ) -> None:
+        """The answer names the three that the page takes."""
         answer = await self.refused(shop, method, page_of(contact, "?off=key.banned"), 405)
         assert answer.headers["allow"] == "GET, HEAD, POST"
 

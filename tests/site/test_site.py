@@ -147,6 +147,7 @@ class TestFiles:
     """Scripts, styles, pictures, and the page on the deprecation."""
 
     async def test_static_files_outside_their_folder_are_not_served(self, shop: Shop) -> None:
+        """No path leads up from there."""
         for path in (
             "/static/../pages.py",
             "/static/%2e%2e/pages.py",
@@ -226,6 +227,7 @@ class TestErrors:
     @every_case("path", [*PAGES, *DOCUMENTS, *FILES, *OPS])
     @every_case("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "FOO"])
     async def test_a_page_or_a_document_cannot_be_written(self, shop: Shop, path: str, method: str) -> None:
+        """They are read only: another method is 405."""
         answer = await shop.call(method, path)
         assert (answer.status, answer.code) == (405, "method_not_allowed")
         check_error(answer)
@@ -254,6 +256,7 @@ class TestErrors:
         assert not {"server", "x-powered-by", "via"} & set(head.headers)
 
     async def test_a_page_needs_no_key_and_no_limit_counts_it(self, shop: Shop) -> None:
+        """Documentation is for everybody; limits are the interface's."""
         key, _ = await shop.open_account("a", "free")
         for path in (*PAGES, *DOCUMENTS, *OPS):
             answer = await shop.ask("GET", path, key=key)

@@ -20,6 +20,7 @@ class TestTable:
         assert all(row.tests for row in ROWS)
 
     def test_no_sentence_stands_twice_in_its_section(self) -> None:
+        """One row of the table stands for each sentence."""
         sentences = [row[:2] for row in ROWS]
         assert len(sentences) == len(set(sentences))
 

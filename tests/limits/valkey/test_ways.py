@@ -87,6 +87,7 @@ class TestWays:
     async def test_tls_takes_a_certificate_that_a_named_authority_has_signed(
         self, server: ValkeyServer, certificate: Path
     ) -> None:
+        """The address of the server names an operator's own authority."""
         async with passed_on(server, encrypting(certificate)) as proxy:
             decision, watch = await ask(f"valkeys://localhost:{proxy.port}/5?ca={certificate}.crt")
         assert (decision.windows[0].limit, watch.reasons) == (100, [])

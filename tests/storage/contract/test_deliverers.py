@@ -286,6 +286,7 @@ class TestGoingOn:
     """After a place that the store can't continue."""
 
     async def test_one_goes_on_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
+        """Its bookmark is older than what is kept, which comes from the first on."""
         await hooks(store)
         hook = await mine(store)
         await add(store, 3)

@@ -235,6 +235,7 @@ class TestLoop:
     async def test_an_error_of_ours_would_happen_again_and_is_not_tried_again(
         self, store: Store, backend: SharedData
     ) -> None:
+        """The job is given up at once."""
 
         async def fail(_job: Job, _progress: Progress) -> None:
             raise ZeroDivisionError

@@ -351,6 +351,7 @@ class TestPage:
     async def test_all_filters_and_the_millisecond_of_a_beginning_combine(
         self, store: Store, clock: ManualClock
     ) -> None:
+        """An entry of exactly that moment is in the answer."""
         await store.pets.add(REX, ACTOR)
         clock.advance(1)
         await store.pets.change(1, SOLD, "cli:anna")

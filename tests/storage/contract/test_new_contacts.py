@@ -68,6 +68,7 @@ class TestAdd:
         assert {each["contact"] for each in said} == {"a…@zoo.example"}
 
     async def test_an_account_with_a_taken_name_gets_no_contacts_either(self, store: Store) -> None:
+        """The refusal leaves nothing half done."""
         await store.accounts.add("shop", FREE, ACTOR)
         with pytest.raises(AccountExists):
             await store.accounts.add("shop", FREE, ACTOR, addresses=TEN)

@@ -148,6 +148,7 @@ async def test_no_session_is_opened_beside_a_reset(
 
 @every_case("change", ["enable", "disable", "reset", "set_role", "find"])
 async def test_every_method_says_that_nobody_has_the_name(store: Store, change: str) -> None:
+    """Whichever command is used, a mistyped name is named."""
     arguments = {"find": (), "set_role": (Role.STAFF, ACTOR)}.get(change, (ACTOR,))
     with pytest.raises(PersonNotFound):
         await getattr(store.people, change)("nobody", *arguments)

@@ -82,6 +82,7 @@ class TestChange:
     async def test_an_animal_that_is_not_there_is_neither_changed_nor_removed(
         self, backend: SharedData, store: Store
     ) -> None:
+        """The error names it, and nothing is written."""
         await fill(store, 1)
         with pytest.raises(PetNotFound, match="There is no animal 2"):
             await store.pets.change(2, PetChange(name="x"), "staff")

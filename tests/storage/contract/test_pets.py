@@ -55,6 +55,7 @@ class TestAdd:
     """An addition is durable and whole when it returns."""
 
     async def test_any_int64_is_a_category_kept_digit_for_digit(self, store: Store) -> None:
+        """A category is whatever number the customer has given."""
         for pet_id, category in enumerate((INT64_MIN, -1, 0, 1, INT64_MAX), 1):
             await store.pets.add(NewPet("Rex", category), ACTOR)
             assert await store.pets.get_or_none(pet_id) == Pet(pet_id, "Rex", category, AVAILABLE)

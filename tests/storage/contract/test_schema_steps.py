@@ -109,6 +109,7 @@ class TestContracting:
     """A step that takes something away shuts older programs out."""
 
     def test_an_older_program_is_refused_before_it_does_anything(self, url: str, know: Know) -> None:
+        """It would write rows that the newer schema misreads."""
         migrate(url)
         version = newest(url) + 2
         know(EXPAND, (CONTRACT, 0))

@@ -129,6 +129,7 @@ class TestSourceKeys:
         assert [pet[1] for pet in await animals(store)] == ["Mia"]
 
     async def test_a_status_that_is_no_allowed_move_is_a_fault_as_in_a_patch(self, store: Store) -> None:
+        """A stock list moves no animal where a person could not."""
         await run_import(store, ("A1", "Rex", 1, "sold"))
         ((pet_id, *_),) = await animals(store)
         assert await faults(store, ("A1", "Max", 1, "pending"), ("A2", "Mia", 1, None)) == [

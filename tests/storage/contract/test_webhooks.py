@@ -276,6 +276,7 @@ class TestOutOfTurn:
     async def test_no_more_than_a_bound_wait_to_be_sent_again(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Else an account could fill the table."""
         monkeypatch.setattr("petstore.transactions.deliveries.REPETITIONS_MAX", 2)
         await create(store)
         await add(store, 3)
@@ -286,6 +287,7 @@ class TestOutOfTurn:
             await store.deliveries.redeliver(1, third, ACTOR)
 
     async def test_a_disabled_one_is_sent_no_event_or_test_until_it_is_enabled(self, store: Store) -> None:
+        """Its receiver was gone, and nobody has said that it is back."""
         await webhook(store, 1, URL)
         await add(store)
         await change(store, enabled=False)

@@ -140,6 +140,7 @@ class TestUsage:
     """Sums add up; the last use is the latest."""
 
     async def test_usage_of_several_batches_adds_up_by_account_and_day(self, store: PostgresStore) -> None:
+        """Each replica saves batches of its own."""
         for requests, used_ms in ((1, 500), (2, 900), (4, 700)):
             usage = UsageChanges({(1, DAY): DailyUsage(DAY, requests, 10, 100)}, {1: used_ms})
             await store.counters.merge(LimiterState(), usage)

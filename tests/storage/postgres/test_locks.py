@@ -98,6 +98,7 @@ class TestPassedBy:
     async def test_what_is_old_leaves_and_what_is_made_new_meanwhile_stays(
         self, store: Store, database: str, table: str, old: str, renew: str, purge: Process
     ) -> None:
+        """A removal and a renewal at one moment don't meet."""
         run(database, f"INSERT INTO {table} {old} FROM generate_series(1, 3) g")
         name = table.partition(" ")[0]
         renewal = f"UPDATE {name} SET {renew.format(now=ManualClock().ms + DAY_MS)}"

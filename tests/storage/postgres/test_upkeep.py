@@ -148,6 +148,7 @@ class TestMigrate:
         assert run(database, "SELECT count(*) FROM pets") == [(0,)]
 
     def test_an_encoding_that_cannot_hold_every_name_is_refused_at_first(self, database: str) -> None:
+        """Nothing is created in such a database."""
         name = urlsplit(database).path[1:]
         run(shared_url(), f"DROP DATABASE {name}")
         run(
@@ -204,6 +205,7 @@ class TestCheck:
     """What `petstore db check` finds."""
 
     async def test_a_sound_database_has_counts_and_no_problems(self, database: str) -> None:
+        """An operator reads from them that the check has seen everything."""
         store = backend_for(database).open(ManualClock())
         await store.accounts.add("shop", FREE, ACTOR)
         await store.keys.issue("shop", "test", ACTOR)

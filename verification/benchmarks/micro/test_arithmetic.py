@@ -24,11 +24,13 @@ def _decision() -> Decision:
 
 
 def test_a_decision_takes_one_request_from_both_windows(benchmark: BenchmarkFixture) -> None:
+    """This is what each request pays for its limits."""
     used, policy = AccountWindows(), BanPolicy()
     assert benchmark(decide, used, None, CALLER, policy, NOW_MS).allowed
 
 
 def test_both_dialects_of_the_limits_become_bytes(benchmark: BenchmarkFixture) -> None:
+    """This is what each answer pays for its headers of limits."""
     assert benchmark(limit_lines, _decision(), b"one").startswith(b"x-ratelimit-limit: 1000000000000\r\n")
 
 
