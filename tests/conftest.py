@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import structlog
 
 import petstore.server  # noqa: F401  first, as in the service: with rich each logged traceback takes 100 ms
 from tests.support.clock import ManualClock
@@ -72,9 +73,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _nothing_left_open() -> Iterator[None]:
-    """What a module's tests leave open is an error at its end, not when memory happens to be collected."""
+def _nothing_left() -> Iterator[None]:
+    """What a module's tests leave open is an error at its end, not when memory happens to be collected; the
+    log's level that a service set in this process is not the next module's."""
     yield
+    structlog.reset_defaults()
     _collect_and_freeze()
 
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 
 from petstore.core.targets import Guard
 from petstore.core.webhooks import Webhook
@@ -26,15 +25,6 @@ Speaks = Callable[[str], ssl.SSLContext]
 # The contract shows that every store does the same: tests of what happens between processes, and of places in
 # a journal, ask for more.
 backend = pytest.fixture(params=["sqlite"])(opened_backend)
-
-
-@pytest.fixture(autouse=True)
-def log_of_all_levels() -> Iterator[None]:
-    """A service that ran in this process before may have left a level above `info`."""
-    before = structlog.get_config()
-    structlog.reset_defaults()
-    yield
-    structlog.configure(**before)
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import pytest
-import structlog
 import uvloop
 
 from tests.http.kit import Later, Peer
@@ -17,12 +16,6 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """As worker.run makes it."""
     return {"uvloop": uvloop.new_event_loop}
-
-
-@pytest.fixture(autouse=True)
-def log_of_all_levels() -> None:
-    """A service that ran in this process before may have left a level above `info`."""
-    structlog.reset_defaults()
 
 
 @pytest.fixture
