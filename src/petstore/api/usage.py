@@ -25,7 +25,7 @@ class UsageOperations(msgspec.Struct, kw_only=True):
 
     async def get_usage(self, request: Request, caller: Caller) -> Response:
         """GET /usage: the windows are those of this very request, so they agree with its headers. It was
-        admitted: what does not remain is used.
+        admitted: `used` is the limit minus what remains.
         """
         decision = request.decision
         assert isinstance(decision, Decision)

@@ -52,7 +52,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def ask(visit: Visit) -> Response:
-    """A form sends the text, since it may be a key; any other text is searched at an address of its own."""
+    """POST keeps keys out of URLs; a text without a key is redirected to GET."""
     text = visit.typed("q")[:_TEXT_MAX]
     if not holds_key(text):
         return visit.redirect(address("search", {"q": text}))

@@ -18,7 +18,7 @@ from petstore.core.values import INT64_MAX, INT64_MIN
 
 # The store has no number; its entries have 0.
 STORE = "store"
-# Over which actors come: the texts before their names.
+# Channels: each is the text before an actor's name.
 CHANNELS = ("api", "cli", "console", "mail")
 # The actor of what the service finds by itself.
 SERVICE = "service"

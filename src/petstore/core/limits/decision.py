@@ -19,7 +19,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
 
 
 class UsedWindow(Window, frozen=True, gc=False):
-    """The same as staff see it."""
+    """A Window with its use, for staff."""
 
     used: int  # requests; more than the limit when that was lowered
 
