@@ -103,12 +103,12 @@ def held_by_order(order_id: int, pet_id: int, prevented: str) -> str:
 
 
 STATUS_IS_HELD = "its status can't change"
-_FOLD = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_LOWER_ASCII = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
-def fold(name: str) -> str:
+def lower_ascii(name: str) -> str:
     """A name as searches compare it: with ASCII letters in lower case."""
-    return name.translate(_FOLD)
+    return name.translate(_LOWER_ASCII)
 
 
 NEW_PET = Schema(NewPet, "a new animal")

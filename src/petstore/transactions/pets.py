@@ -25,8 +25,8 @@ from petstore.core.pets import (
     PetChangedMeanwhile,
     PetStatus,
     check_transition,
-    fold,
     held_by_order,
+    lower_ascii,
     recorded_pet,
     shown_pet,
     values_of_pet,
@@ -227,7 +227,7 @@ class Pets(Creating, ABC):
         that it may read, and leaves out the others."""
         is_filtered = query.status is not None or query.category_id is not None
         most = PETS_SCANNED_MAX if is_filtered else query.limit
-        prefix = fold(query.prefix)
+        prefix = lower_ascii(query.prefix)
         rows = yield by_name(most), (prefix, 0, after_every_name(prefix))
         found = [
             pet
