@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from petstore.core.webhooks import Webhook
 from petstore.storage.store import Store
 from tests.support import machine
@@ -74,7 +74,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 async def sender(clock: ManualClock) -> AsyncIterator[Recorder]:
-    async with Recorder(Guard(allows_loopback=True), clock=clock, version="test") as opened:
+    async with Recorder(UrlGuard(allows_loopback=True), clock=clock, version="test") as opened:
         yield opened
 
 

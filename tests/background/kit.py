@@ -12,11 +12,11 @@ from functools import partial
 import pytest
 
 from petstore.background.sending import Sender
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from tests.support.clock import ManualClock
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-AT_HOME = Guard(allows_loopback=True)
+AT_HOME = UrlGuard(allows_loopback=True)
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -135,7 +135,7 @@ async def receiving(
         yield receiver
 
 
-def sender(guard: Guard = AT_HOME, *, proxy: str = "", deadline_seconds: float = 20.0) -> Sender:
+def sender(guard: UrlGuard = AT_HOME, *, proxy: str = "", deadline_seconds: float = 20.0) -> Sender:
     """A sender with a clock that stands."""
     clock = ManualClock()
     return Sender(guard, proxy=proxy, clock=clock, version="1.2.3", deadline_seconds=deadline_seconds)

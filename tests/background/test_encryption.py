@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from petstore.background.sending import Answer
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from tests.background.conftest import Speaks
 from tests.background.kit import OK, Names, listening, proxying, receiving, saying, sender
 
@@ -83,7 +83,7 @@ class TestProxy:
             receiving(saying(OK), tls=speaks("shop")) as receiver,
             proxying() as (place, proxy),
             sender(
-                Guard(), proxy=f"http://me:secret@{place.replace('127.0.0.1', 'egress.internal')}"
+                UrlGuard(), proxy=f"http://me:secret@{place.replace('127.0.0.1', 'egress.internal')}"
             ) as sends,
         ):
             for _ in range(2):
@@ -102,7 +102,7 @@ class TestProxy:
         async with (
             receiving(saying(OK), tls=speaks("elsewhere")) as receiver,
             proxying() as (place, _),
-            sender(Guard(), proxy=f"http://{place}") as sends,
+            sender(UrlGuard(), proxy=f"http://{place}") as sends,
         ):
             got = await sends.send(f"https://shop.example:{receiver.port}/", BODY, HEADERS)
         assert got.fault is not None
@@ -111,7 +111,7 @@ class TestProxy:
 
     async def test_urls_are_still_checked(self) -> None:
         """An address in one is refused before."""
-        async with proxying() as (place, proxy), sender(Guard(), proxy=f"http://{place}") as sends:
+        async with proxying() as (place, proxy), sender(UrlGuard(), proxy=f"http://{place}") as sends:
             for host in ("10.0.0.5", "localhost", "[::ffff:10.0.0.5]"):
                 got = await sends.send(f"https://{host}/", BODY, HEADERS)
                 assert got.fault is not None
@@ -123,7 +123,7 @@ class TestProxy:
         refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
         async with (
             proxying(refusal) as (place, _),
-            sender(Guard(), proxy=f"http://me:secret@{place}") as sends,
+            sender(UrlGuard(), proxy=f"http://me:secret@{place}") as sends,
         ):
             got = await sends.send("https://shop.example/", BODY, HEADERS)
         assert got == Answer(None, "The proxy answered 403.")
@@ -134,6 +134,6 @@ class TestProxy:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             for place in (f"127.0.0.1:{taken.getsockname()[1]}", "egress.internal:3128"):
-                async with sender(Guard(), proxy=f"http://{place}") as sends:
+                async with sender(UrlGuard(), proxy=f"http://{place}") as sends:
                     got = await sends.send("https://shop.example/", BODY, HEADERS)
                 assert got == Answer(None, "The proxy can't be reached.")

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from petstore.background.sending import Answer
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from tests.background.conftest import Speaks
 from tests.background.kit import Names, Receiver, closing, listening, receiving, sender
 from tests.support.cases import every_case
@@ -79,7 +79,7 @@ PORTS = (2375, 3306, 5432, 6000, 6379, 9200, 11211, 27017)
 PUBLIC = "8.8.8.8"
 
 
-class Blind(Guard, frozen=True):
+class Blind(UrlGuard, frozen=True):
     """Refuses nothing."""
 
     def fault_of_url(self, text: str) -> None:
@@ -138,7 +138,7 @@ async def network(speaks: Speaks, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
         yield found
 
 
-async def try_url(url: str, guard: Guard) -> Answer:
+async def try_url(url: str, guard: UrlGuard) -> Answer:
     """What comes of a try."""
     async with sender(guard) as sends:
         return await sends.send(url, b"{}", {})
@@ -148,7 +148,7 @@ async def try_url(url: str, guard: Guard) -> Answer:
 async def test_a_forged_target_is_not_called(network: Network, host: str) -> None:
     """Spellings of addresses, IPv4 in IPv6, and names. Without a guard it is: the test is able to fail."""
     before = network.reached + network.outside.connections
-    got = await try_url(f"https://{host}:{network.port}/", Guard())
+    got = await try_url(f"https://{host}:{network.port}/", UrlGuard())
     assert network.reached + network.outside.connections == before
     assert got.status is None
     assert got.fault is not None
@@ -161,7 +161,7 @@ async def test_a_forged_target_is_not_called(network: Network, host: str) -> Non
 
 async def test_a_name_that_turns_is_not_called_again(network: Network) -> None:
     """It has a public address first, and then another: each connection is judged anew, by one look-up."""
-    async with sender(Guard()) as sends:
+    async with sender(UrlGuard()) as sends:
         url = "https://turning.shop.example/"
         assert (await sends.send(url, b"{}", {})).is_success
         got = await sends.send(url, b"{}", {})
@@ -177,7 +177,7 @@ async def test_a_port_of_a_database_is_not_called(port: int) -> None:
     with suppress(OSError):  # another program has the port
         async with receiving(closing(b""), host="127.77.0.1", port=port) as receiver:
             url = f"http://127.77.0.1:{port}/"
-            got = await try_url(url, Guard(allows_loopback=True))
+            got = await try_url(url, UrlGuard(allows_loopback=True))
             assert (
                 got.fault == f"The URL can't be called: expected a port of a web server, which {port} is not."
             )

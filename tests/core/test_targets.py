@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from petstore.core.targets import URL_MAX, Guard
+from petstore.core.targets import URL_MAX, UrlGuard
 from tests.support.cases import every_case
 
-ALONE = Guard()
-ALLOWING = Guard((ip_network("10.0.0.0/8"), ip_network("fd12::/16")))
-AT_HOME = Guard(allows_loopback=True)
+ALONE = UrlGuard()
+ALLOWING = UrlGuard((ip_network("10.0.0.0/8"), ip_network("fd12::/16")))
+AT_HOME = UrlGuard(allows_loopback=True)
 SETTING = "; PETSTORE_WEBHOOK_NETWORKS allows networks"
 
 
@@ -122,7 +122,7 @@ class TestAddresses:
 
     def test_a_scope_is_refused(self) -> None:
         """It names an interface of this machine; no network allows it."""
-        guard = Guard((ip_network("fe80::/10"),))
+        guard = UrlGuard((ip_network("fe80::/10"),))
         assert guard.fault_of_address("fe80::1") is None
         assert guard.fault_of_address("fe80::1%eth0") == "fe80::1%eth0, an address with a scope"
 
@@ -222,7 +222,8 @@ class TestUrls:
         """A developer's machine; a network of the setting has no such right."""
         assert AT_HOME.fault_of_url(url) == fault
         assert (
-            Guard((ip_network("127.0.0.0/8"),)).fault_of_url("http://127.0.0.1:3000/hook") == "expected https"
+            UrlGuard((ip_network("127.0.0.0/8"),)).fault_of_url("http://127.0.0.1:3000/hook")
+            == "expected https"
         )
 
     @given(st.from_regex(r"https?://[a0-9.:@%\\\[\]/?#-]{1,20}", fullmatch=True))

@@ -18,7 +18,7 @@ from petstore import __version__, config
 from petstore.core.durations import parse_duration
 from petstore.core.errors import ConfigurationError
 from petstore.core.mails import MailServer
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from petstore.server.process import FINISH_SECONDS_MAX
 from tests.deploy.files import (
     COMPOSE,
@@ -227,7 +227,7 @@ class TestWebhooks:
             and not any(ip_address(address) in ip_network(out) for out in block["except"])
         ]
         assert (len(reached) == 1) == allowed
-        assert (Guard().fault_of_address(address) is None) == allowed
+        assert (UrlGuard().fault_of_address(address) is None) == allowed
 
 
 class TestMail:

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_exceptions import HttpProcessingError
 
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 
 _ADDRESSES_MAX = 8  # that one try calls: a name may have thousands
 # asyncio's own threads are few and for all of the process, and slow name servers hold each for 30 s.
@@ -31,7 +31,7 @@ class AddressRefused(Exception):
 class CheckedResolver(AbstractResolver):
     """Looks a name up once for each new connection; without a guard nothing is refused."""
 
-    def __init__(self, guard: Guard | None) -> None:
+    def __init__(self, guard: UrlGuard | None) -> None:
         self._guard = guard
         self._threads = ThreadPoolExecutor(_THREADS, "resolving")
 

@@ -27,7 +27,7 @@ from petstore.background.connecting import AddressRefused, CheckedResolver, Conn
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.printable import printable, shortened
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from petstore.core.webhooks import ANSWER_KEPT_CHARACTERS
 
 READ_MAX = 65_536  # bytes of an answer: a longer one costs its connection
@@ -63,7 +63,7 @@ class Sender:
     """
 
     def __init__(
-        self, guard: Guard, *, proxy: str = "", clock: Clock, version: str, deadline_seconds: float = 15.0
+        self, guard: UrlGuard, *, proxy: str = "", clock: Clock, version: str, deadline_seconds: float = 15.0
     ) -> None:
         self._guard = guard
         self._proxy = proxy

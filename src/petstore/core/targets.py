@@ -1,7 +1,7 @@
 """Which URLs and addresses webhooks may call: public ones, and the networks that a setting allows.
 
 A URL comes from a stranger, and this service reaches what the stranger can't: itself, its store, its
-neighbours. `Guard` judges a URL, and each address that the name in it has at the moment of a call.
+neighbours. `UrlGuard` judges a URL, and each address that the name in it has at the moment of a call.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NAME = re.compile(r"(?=.{1,253}\Z)(?:[A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 
-class Guard(msgspec.Struct, frozen=True):
+class UrlGuard(msgspec.Struct, frozen=True):
     """Refuses URLs and addresses that webhooks may not call."""
 
     networks: Networks = ()  # allowed beside public addresses

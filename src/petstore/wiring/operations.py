@@ -20,7 +20,7 @@ from petstore.config import Settings
 from petstore.core.clock import Clock
 from petstore.core.sealing import Seal
 from petstore.core.stages import HEADER, Stage
-from petstore.core.targets import Guard
+from petstore.core.targets import UrlGuard
 from petstore.storage.store import Store
 
 
@@ -56,9 +56,9 @@ def documentation_base(settings: Settings) -> str:
     return f"{_reference_base(settings).removesuffix(PREFIX)}/docs"
 
 
-def guard_of(settings: Settings) -> Guard:
+def guard_of(settings: Settings) -> UrlGuard:
     """Which addresses webhooks may reach."""
-    return Guard(settings.webhook_networks, allows_loopback=settings.is_own)
+    return UrlGuard(settings.webhook_networks, allows_loopback=settings.is_own)
 
 
 def pet_handlers(
