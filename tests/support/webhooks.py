@@ -20,7 +20,7 @@ from petstore.core.pets import NewPet
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import NewWebhook, Standing, Try, mint
 from petstore.storage.store import Store
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from tests.storage.contract.test_events import all_after, settled
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
@@ -147,7 +147,9 @@ class Recorder(Sender):
 class Process:
     """A process that delivers, without its loop: `work` looks until there is nothing to do at this moment."""
 
-    def __init__(self, store: Parts, sender: Sender, clock: ManualClock, seal: Seal | None = None) -> None:
+    def __init__(
+        self, store: Repositories, sender: Sender, clock: ManualClock, seal: Seal | None = None
+    ) -> None:
         self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=False)
         self._store, self.sender, self.clock = store, sender, clock
 

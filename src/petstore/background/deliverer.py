@@ -23,7 +23,7 @@ from petstore.core.events import BY_ENTRY, Bookmark, News
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Repetition
 from petstore.transactions.deliverers import LEASE_MS, REPETITIONS_READ, Owned
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 
 POLL_SECONDS = 0.1
 # How often the store is asked for a webhook while it has none.
@@ -54,7 +54,7 @@ class Deliverer:
 
     def __init__(
         self,
-        store: Parts,
+        store: Repositories,
         sender: Sender,
         seal: Seal,
         clock: Clock,

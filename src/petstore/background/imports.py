@@ -30,7 +30,7 @@ from petstore.core.uploads import (
     unpack,
 )
 from petstore.transactions.jobs import Job
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from petstore.transactions.uploads import IMPORT
 
 
@@ -39,7 +39,7 @@ class Imports:
 
     kind = IMPORT
 
-    def __init__(self, store: Parts) -> None:
+    def __init__(self, store: Repositories) -> None:
         self._stock = store.stock
         self._uploads = store.uploads
         self._categories = store.categories

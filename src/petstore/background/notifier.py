@@ -19,7 +19,7 @@ from petstore.core.mails import Letterhead, Mail, compose
 from petstore.core.notifications import BY_ENTRY
 from petstore.core.webhooks import SPREAD, next_try_ms
 from petstore.transactions.notifications import Ended, GivenUp
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 
 _POLL_SECONDS = 2.0
 # How often the store's own bookmark is moved while there is nothing for anybody; a restore is seen by then.
@@ -40,7 +40,7 @@ class Notifier:
 
     def __init__(
         self,
-        store: Parts,
+        store: Repositories,
         mailer: Mailer,
         head: Letterhead,
         clock: Clock,

@@ -9,7 +9,7 @@ from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.taking_back import ASKED, ChangedSince
 from petstore.core.uploads import BROKEN
 from petstore.transactions.jobs import Job
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from petstore.transactions.taking_back import TAKING_BACK
 
 
@@ -18,7 +18,7 @@ class TakesBack:
 
     kind = TAKING_BACK
 
-    def __init__(self, store: Parts) -> None:
+    def __init__(self, store: Repositories) -> None:
         self._stock = store.stock
         self._takings_back = store.takings_back
 

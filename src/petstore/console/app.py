@@ -46,7 +46,7 @@ from petstore.core import packaged
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound, PetstoreError
 from petstore.core.service import ReadState
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from petstore.web.delivery import ChunkMaker, StaticFiles
 from petstore.web.routes import Route
 from petstore.web.slots import Slots
@@ -71,7 +71,9 @@ ErrorPage = Callable[[PetstoreError, Request], Awaitable[Response]]
 class Console:
     """The pages below /console."""
 
-    def __init__(self, stores: Parts, clock: Clock, read_service: ReadState, options: ConsoleOptions) -> None:
+    def __init__(
+        self, stores: Repositories, clock: Clock, read_service: ReadState, options: ConsoleOptions
+    ) -> None:
         folder = packaged.files("petstore.console")
         slots = Slots(clock)
         self._statistics = Statistics(stores.totals, clock, options.zone)

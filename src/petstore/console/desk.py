@@ -12,7 +12,7 @@ from petstore.console.statistics import Statistics
 from petstore.core.client_address import Networks
 from petstore.core.clock import Clock
 from petstore.core.service import ReadState
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from petstore.web.delivery import ChunkMaker
 
 
@@ -33,7 +33,7 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
 class Desk(msgspec.Struct, frozen=True):
     """What all pages work with."""
 
-    store: Parts
+    store: Repositories
     clock: Clock
     read_service: ReadState
     options: ConsoleOptions

@@ -9,10 +9,10 @@ from petstore.core.events import Held
 from petstore.core.limits.counters import CounterStore, MergingCounterStore
 from petstore.core.versions import VersionSource
 from petstore.storage.observer import StoreLoad
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 
 
-class Store(Parts, ABC):
+class Store(Repositories, ABC):
     """An open store: its repositories, the versions that caches depend on, and its upkeep.
 
     `counters` survive a restart; `merging_counters` are the same if several processes may write them, None

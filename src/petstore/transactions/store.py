@@ -36,7 +36,7 @@ from petstore.transactions.usage import Usage
 from petstore.transactions.webhooks import Webhooks
 
 
-class Parts:
+class Repositories:
     """The repositories of a store. Those that differ between the databases are arguments."""
 
     def __init__(

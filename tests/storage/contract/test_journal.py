@@ -21,7 +21,7 @@ from petstore.core.pets import NewPet, PetChange, PetStatus
 from petstore.core.webhooks import NewWebhook, WebhookChange
 from petstore.storage.store import Store
 from petstore.transactions.script import Repository
-from petstore.transactions.store import Parts
+from petstore.transactions.store import Repositories
 from tests.storage.contract.test_stock import run_import
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
@@ -285,7 +285,7 @@ async def test_each_change_has_one_entry_and_nothing_else_has_any(backend: Share
 
 async def test_the_walk_knows_every_method(backend: SharedData) -> None:
     """A new method of a repository is put into the walk, or among those that only read."""
-    declared = inspect.get_annotations(Parts.__init__, eval_str=True)
+    declared = inspect.get_annotations(Repositories.__init__, eval_str=True)
     hints = {name: declared.get(name, type(part)) for name, part in vars(backend.open()).items()}
     methods = {
         f"{name}.{method}"
