@@ -36,6 +36,6 @@ async def run(search: Search, clock: Clock) -> None:
             if ahead is None:
                 rest, pause = _REST, _PAUSE_SECONDS
             else:
-                rest = _REST_AT_FIRST if ahead.walked else rest
+                rest = _REST_AT_FIRST if ahead.building else rest
                 pause = min(took * rest, _AFTER_FAULT_SECONDS)
         await asyncio.sleep(pause)

@@ -110,17 +110,17 @@ class Words:
 
 class Progress(msgspec.Struct, frozen=True):
     """How far an index is: it has the journal up to `bookmark`. While it is built, it has the rows of the
-    kinds before `walked`, and of this one up to `after_id`."""
+    kinds before `building`, and of this one up to `after_id`."""
 
     bookmark: Bookmark
-    walked: Kind | None = None
+    building: Kind | None = None
     after_id: int = 0
     format: int = FORMAT
 
     @property
     def is_begin(self) -> bool:
         """Whether nothing is in it yet."""
-        return self.walked == next(iter(Kind)) and not self.after_id
+        return self.building == next(iter(Kind)) and not self.after_id
 
 
 Texts = Mapping[Kind, Mapping[int, str | None]]

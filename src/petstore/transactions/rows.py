@@ -227,7 +227,7 @@ def bookmark_in(row: Sequence[Any]) -> Bookmark:
 
 def progress_of(progress: Progress) -> tuple[object, ...]:
     """Of the columns PROGRESS."""
-    return *bookmark_of(progress.bookmark), progress.walked or "", progress.after_id, progress.format
+    return *bookmark_of(progress.bookmark), progress.building or "", progress.after_id, progress.format
 
 
 def read_progress(row: Sequence[Any] | None) -> Progress | None:

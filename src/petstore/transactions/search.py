@@ -22,8 +22,8 @@ from petstore.transactions.script import Database, Repository, Script, padded, r
 
 # A search looks at so many texts of the index at most.
 TEXTS_SCANNED_MAX = 1_000
-# So many rows are put into a new index at a time.
-WALKED = 2_000
+# Rows that are put into a new index at a time.
+ROWS_PER_STEP = 2_000
 # A newer release beside this one goes on with its index sooner, unless nothing is changed: then it has to
 # make its own again.
 _LEFT_SECONDS = 600.0
@@ -95,7 +95,7 @@ class Search(Repository):
 
     async def _find(self, query: SearchQuery) -> Found | None:
         words, progress = Words(query.text), await self.index.progress()
-        if progress is None or progress.walked or progress.format != FORMAT:
+        if progress is None or progress.building or progress.format != FORMAT:
             return None
         types = _SOURCES[query.kind].types
         page = await self._events.entries(EventQuery(ENTRIES_SCANNED_MAX, None, types, progress.bookmark))
@@ -126,8 +126,8 @@ class Search(Repository):
             return await self._begin(None)
         if progress.format > FORMAT:
             return await self._begin(progress) if self._is_left(progress) else None
-        if progress.walked:
-            return await self._walk(progress, progress.walked)
+        if progress.building:
+            return await self._build(progress, progress.building)
         try:
             page = await self._events.entries(
                 EventQuery(ENTRIES_SCANNED_MAX, None, _TYPES, progress.bookmark)
@@ -156,10 +156,10 @@ class Search(Repository):
         await self.index.put({}, progress, begun)
         return begun
 
-    async def _walk(self, progress: Progress, kind: Kind) -> Progress:
+    async def _build(self, progress: Progress, kind: Kind) -> Progress:
         sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
-        rows = dict(await self._database.read(rows_of(statement(sql), progress.after_id, WALKED)))
-        if len(rows) == WALKED:
+        rows = dict(await self._database.read(rows_of(statement(sql), progress.after_id, ROWS_PER_STEP)))
+        if len(rows) == ROWS_PER_STEP:
             after = msgspec.structs.replace(progress, after_id=max(rows))
         else:
             following = dict(pairwise(_KINDS)).get(kind)

@@ -123,7 +123,7 @@ async def test_pages_go_both_ways_and_conditions_are_kept(
     """Each animal once, in order, also those newer than the index; a rare condition cuts the look."""
     monkeypatch.setattr(search, "IDS_MAX", 4)
     monkeypatch.setattr(search, "TEXTS_SCANNED_MAX", 12)
-    monkeypatch.setattr(search, "WALKED", 7)
+    monkeypatch.setattr(search, "ROWS_PER_STEP", 7)
     chance = random.Random(7)
     ids = []
     for n in range(40):
@@ -200,8 +200,8 @@ async def test_the_index_of_a_newer_release_is_made_again_once_that_is_gone(
     own = await store.search.index.progress()
     assert own is not None
     tags = cast(Kind, "tags")
-    for walked, after_id in ((tags, 1), (tags, 2), (None, 0)):
-        newer = Progress(own.bookmark, walked, after_id, format=FORMAT + 1)
+    for building, after_id in ((tags, 1), (tags, 2), (None, 0)):
+        newer = Progress(own.bookmark, building, after_id, format=FORMAT + 1)
         await store.search.index.put({}, await store.search.index.progress(), newer)
         for seconds in (0, 599):
             clock.advance(seconds)
