@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 import pytest
 
-from petstore.core.contacts import Contact, new_token
+from petstore.core.contacts import Contact, new_mail_token
 from petstore.core.errors import StoreUnavailable
 from petstore.core.mails import SWITCHES
 from petstore.core.notifications import KINDS, kinds_for
@@ -319,7 +319,7 @@ class TestCost:
         monkeypatch.setattr(Contacts, "switch_by_token", write)
         for number in range(50):
             for method, query in (("GET", ""), ("GET", f"?off={number}"), ("POST", "?off=key.banned")):
-                answer = await shop.call(method, f"{SWITCHES}/{new_token()}{query}", [BROWSER])
+                answer = await shop.call(method, f"{SWITCHES}/{new_mail_token()}{query}", [BROWSER])
                 assert answer.status == 404
         assert len(rendered) == 1
 

@@ -20,7 +20,7 @@ from petstore.core.client_address import (
     parse_address,
 )
 from petstore.core.errors import Forbidden
-from petstore.core.sign_ins import SESSION_MAX_MS, new_token
+from petstore.core.sign_ins import SESSION_MAX_MS, new_sign_in_token
 from petstore.web.addresses import scheme_of
 
 _PORT = re.compile(r":[0-9]*$")
@@ -123,7 +123,7 @@ class Browser:
 
     def form_secret(self) -> str:
         """The secret that forms are bound to before a session; a new one without a cookie."""
-        return self._get(_FORM) or new_token()
+        return self._get(_FORM) or new_sign_in_token()
 
     def keep_form_secret(self, response: Response, secret: str) -> None:
         if self._get(_FORM) != secret:

@@ -80,6 +80,6 @@ def check_addresses(addresses: Sequence[str]) -> None:
         raise Invalid("address", f"at most {CONTACTS_MAX} contacts, got {len(addresses)}.")
 
 
-def new_token() -> str:
-    """128 random bits."""
+def new_mail_token() -> str:
+    """128 random bits, for the links of a contact or the identifier of a mail."""
     return secrets.token_urlsafe(_TOKEN_BYTES)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from petstore.core.contacts import new_token
+from petstore.core.contacts import new_mail_token
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.notifications import BY_NAME, SAID_MAX
 
@@ -109,7 +109,7 @@ def compose_test(address: str, head: Letterhead, now_ms: int) -> EmailMessage:
     said = ["This is a test. Mail from the Pet Store Service arrives."]
     links = {head.base: "Open the service"}
     message = _message(head, address, "Test mail from the Pet Store Service", [_Part(said, links)], now_ms)
-    message["Message-ID"] = f"<{new_token()}@{head.sender.domain}>"
+    message["Message-ID"] = f"<{new_mail_token()}@{head.sender.domain}>"
     return message
 
 

@@ -72,8 +72,8 @@ class Attempt(msgspec.Struct, frozen=True):
     taken: tuple[Taken, ...]
 
 
-def new_token() -> str:
-    """256 random bits, for a session or a link."""
+def new_sign_in_token() -> str:
+    """256 random bits, for a session, a link or the forms before a session."""
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from petstore.core.contacts import Contact, Subject, new_token
+from petstore.core.contacts import Contact, Subject, new_mail_token
 from petstore.core.notifications import in_order
 from petstore.transactions.journal import record
 from petstore.transactions.script import Script, statement
@@ -23,7 +23,7 @@ def add_contact(
     now_ms: int, subject: Subject, subject_id: int, address: str, actor: str, off: Collection[str] = ()
 ) -> Script[Contact]:
     """Add one that is checked, to an account or a person whose row the transaction has locked."""
-    token, kinds = new_token(), in_order(off)
+    token, kinds = new_mail_token(), in_order(off)
     ((contact_id,),) = yield _ADD[subject], (subject_id, address, ",".join(kinds), token, now_ms)
     added = Contact(contact_id, subject, subject_id, address, kinds, token, now_ms)
     after = {"contact": added.journaled} | ({"off": kinds} if kinds else {})

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from petstore.core.contacts import check_addresses
 from petstore.core.errors import Conflict, Invalid, PersonNotFound
 from petstore.core.people import Person, Role, SignInLink, check_person_name
-from petstore.core.sign_ins import LINK_VALID_MS, new_token, token_digest
+from petstore.core.sign_ins import LINK_VALID_MS, new_sign_in_token, token_digest
 from petstore.core.zones import read_zone
 from petstore.transactions.addresses import add_contacts
 from petstore.transactions.journal import record
@@ -100,7 +100,7 @@ def _find_sparing(name: str, keeps_operator: bool) -> Script[Person]:
 
 
 def _add_link(now_ms: int, person: Person) -> Script[SignInLink]:
-    token, expires_at_ms = new_token(), now_ms + LINK_VALID_MS
+    token, expires_at_ms = new_sign_in_token(), now_ms + LINK_VALID_MS
     yield _ADD_LINK, (token_digest(token), person.id, now_ms, expires_at_ms)
     return SignInLink(person, token, expires_at_ms)
 

@@ -17,7 +17,7 @@ from petstore.core.sign_ins import (
     SESSIONS_MAX,
     Attempt,
     PersonSession,
-    new_token,
+    new_sign_in_token,
     token_digest,
 )
 from petstore.transactions.journal import record
@@ -111,7 +111,7 @@ def _replace_password(now_ms: int, person: Person, stored: str, address: str) ->
 
 
 def _open(now_ms: int, person: Person, address: str) -> Script[str]:
-    token = new_token()
+    token = new_sign_in_token()
     yield _MAKE_ROOM, (person.id,)
     yield _OPEN, (token_digest(token), person.id, address, now_ms)
     return token
