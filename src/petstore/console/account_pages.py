@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from petstore.console.formats import choose
 from petstore.console.lists import RowPage, find_matches, links, written
-from petstore.console.visit import Faults, View, Visit, read_cursor
+from petstore.console.visit import Faults, View, Visit, read_query_id
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
 from petstore.core.search import Kind
@@ -82,7 +82,7 @@ async def find_accounts(visit: Visit, asked: AccountQuery) -> RowPage[AccountUse
         return (await accounts.page(now_ms, replace(asked, after=""))).accounts
 
     conditions = dict(_STATES.get(state or "", {})) | ({"plan": plan} if plan else {})
-    after_id = read_cursor(asked.after)
+    after_id = read_query_id(asked.after)
     query = SearchQuery(Kind.ACCOUNTS, asked.search, asked.limit, after_id, conditions=conditions)
     return await find_matches(visit, query, read, beginning)
 

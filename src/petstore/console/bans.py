@@ -10,12 +10,12 @@ from petstore.console.visit import INCOMPLETE_ADDRESS, View, Visit, address
 from petstore.core.errors import InvalidParameter
 
 _ROWS = 50
-_CURSOR = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
+_POSITION = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})", re.ASCII)
 
 
 async def show(visit: Visit) -> Response:
     after = visit.query.get("after", "")
-    found = await visit.store.usage.bans(visit.now_ms, after=_read_cursor(after), limit=_ROWS + 1)
+    found = await visit.store.usage.bans(visit.now_ms, after=_read_position(after), limit=_ROWS + 1)
     bans = found[:_ROWS]
     further = f"{bans[-1].banned_until_ms}-{bans[-1].key_id}" if len(found) > _ROWS else ""
     return visit.page(
@@ -28,14 +28,14 @@ async def show(visit: Visit) -> Response:
     )
 
 
-def _read_cursor(text: str) -> tuple[int, int]:
+def _read_position(text: str) -> tuple[int, int]:
     """Raises InvalidParameter."""
     if not text:
         return 0, 0
-    cursor = _CURSOR.fullmatch(text)
-    if cursor is None:
+    position = _POSITION.fullmatch(text)
+    if position is None:
         raise InvalidParameter(INCOMPLETE_ADDRESS)
-    return int(cursor[1]), int(cursor[2])
+    return int(position[1]), int(position[2])
 
 
 VIEWS = [View("GET", "/bans", show)]

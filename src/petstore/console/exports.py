@@ -29,7 +29,7 @@ from petstore.core.values import INT64_MAX
 _AT_A_TIME = 250
 T = TypeVar("T", bound=Row)
 Cells = Sequence[str | int | None]
-# Reads the rows after a cursor, None for the first ones; the cursor of the next ones, None at the end.
+# Reads the rows after a position, None for the first ones; the position of the next ones, None at the end.
 Read = Callable[[Any], Awaitable[tuple[list[Cells], Any]]]
 # What a list's address asks for: its columns, and its rows.
 Export = Callable[[Visit], Awaitable[tuple[Cells, Read]]]
@@ -51,19 +51,19 @@ def _download(export: Export) -> Callable[[Visit], Awaitable[Response]]:
     return answer
 
 
-async def _written(columns: Cells, read: Read, rows: list[Cells], cursor: Any) -> AsyncIterator[bytes]:
+async def _written(columns: Cells, read: Read, rows: list[Cells], position: Any) -> AsyncIterator[bytes]:
     yield csv_bytes([columns, *rows])
-    while cursor is not None:
+    while position is not None:
         await asyncio.sleep(0)  # SQLite's next page is read from a newer state
-        rows, cursor = await read(cursor)
+        rows, position = await read(position)
         yield csv_bytes(rows)
 
 
 async def _pets(visit: Visit) -> tuple[Cells, Read]:
     (text, wanted), names = pet_pages.read_search(visit), await names_in(visit)
 
-    async def read(cursor: int | None) -> tuple[list[Cells], Any]:
-        query = replace(wanted, after_id=cursor or 0, limit=wanted.limit if text else _AT_A_TIME)
+    async def read(position: int | None) -> tuple[list[Cells], Any]:
+        query = replace(wanted, after_id=position or 0, limit=wanted.limit if text else _AT_A_TIME)
         pets, further = _found(await pet_pages.find_pets(visit, text, query))
         return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in pets], further
 
@@ -81,8 +81,8 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
     asked = order_pages.read_search(visit)
     query = replace(await order_pages.query_of(visit, asked), limit=ROWS_MAX if asked["q"] else _AT_A_TIME)
 
-    async def read(cursor: int | None) -> tuple[list[Cells], Any]:
-        after = replace(query, after_id=cursor or 0)
+    async def read(position: int | None) -> tuple[list[Cells], Any]:
+        after = replace(query, after_id=position or 0)
         orders, further = _found(await order_pages.find_orders(visit, asked["q"], after))
         rows: list[Cells] = [
             (
@@ -106,8 +106,8 @@ async def _accounts(visit: Visit) -> tuple[Cells, Read]:
     asked = visit.asked("q", "state", "plan")
     query = account_pages.read_search(asked, ROWS_MAX if asked["q"] else _AT_A_TIME, "")
 
-    async def read(cursor: int | str | None) -> tuple[list[Cells], Any]:
-        found = await account_pages.find_accounts(visit, replace(query, after=str(cursor or "")))
+    async def read(position: int | str | None) -> tuple[list[Cells], Any]:
+        found = await account_pages.find_accounts(visit, replace(query, after=str(position or "")))
         uses, further = _found(found)
         rows: list[Cells] = [
             (
@@ -129,8 +129,8 @@ async def _accounts(visit: Visit) -> tuple[Cells, Read]:
 async def _keys(visit: Visit) -> tuple[Cells, Read]:
     account = await account_of(visit)
 
-    async def read(cursor: int | None) -> tuple[list[Cells], Any]:
-        before = INT64_MAX if cursor is None else cursor
+    async def read(position: int | None) -> tuple[list[Cells], Any]:
+        before = INT64_MAX if position is None else position
         found = await visit.store.keys.of_account(str(account.id), newest=_AT_A_TIME, before_id=before)
         rows: list[Cells] = [
             (
@@ -153,8 +153,8 @@ async def _keys(visit: Visit) -> tuple[Cells, Read]:
 async def _journal(visit: Visit) -> tuple[Cells, Read]:
     query = replace(await journal_pages.read_query(visit), limit=_AT_A_TIME)
 
-    async def read(cursor: int | None) -> tuple[list[Cells], Any]:
-        page = await visit.store.journal.page(replace(query, before_id=cursor))
+    async def read(position: int | None) -> tuple[list[Cells], Any]:
+        page = await visit.store.journal.page(replace(query, before_id=position))
         people = await visit.store.people.names(people_of(page.entries))
         rows: list[Cells] = [
             (
@@ -176,8 +176,8 @@ async def _journal(visit: Visit) -> tuple[Cells, Read]:
 
 
 async def _bans(visit: Visit) -> tuple[Cells, Read]:
-    async def read(cursor: tuple[int, int] | None) -> tuple[list[Cells], Any]:
-        found = await visit.store.usage.bans(visit.now_ms, after=cursor or (0, 0), limit=_AT_A_TIME)
+    async def read(position: tuple[int, int] | None) -> tuple[list[Cells], Any]:
+        found = await visit.store.usage.bans(visit.now_ms, after=position or (0, 0), limit=_AT_A_TIME)
         rows: list[Cells] = [
             (ban.account, ban.key_id, ban.display, ban.label, ban.level, iso_moment(ban.banned_until_ms))
             for ban in found

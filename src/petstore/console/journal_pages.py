@@ -50,13 +50,13 @@ async def show(visit: Visit) -> Response:
 async def _show_change(visit: Visit) -> Response:
     """What an actor has changed at one time; `change` is an entry of it. The last entry of an import, and of
     its taking back, is a line above the entries of its animals."""
-    entry_id = min(visit.cursor("change"), INT64_MAX - _NEWER_MAX)
+    entry_id = min(visit.query_id("change"), INT64_MAX - _NEWER_MAX)
     found = (await visit.store.journal.page(JournalQuery(1, before_id=entry_id + 1))).entries
     if [entry.id for entry in found] != [entry_id]:
         raise NotFound("The journal has no such change.")
     (entry,) = found
     is_list, at_ms = animals_of_list(entry) > 0, entry.at_ms
-    before_id = visit.cursor("before") or (entry_id if is_list else entry_id + _NEWER_MAX)
+    before_id = visit.query_id("before") or (entry_id if is_list else entry_id + _NEWER_MAX)
     page = await visit.store.journal.page(
         JournalQuery(_PAGE_LIMIT, None, entry.actor, at_ms, before_id, at_ms + 1)
     )
@@ -122,7 +122,7 @@ async def read_query(visit: Visit) -> JournalQuery:
         about,
         asked["actor"] or None,
         None if since is None else day_begins_ms(since, visit.zone),
-        visit.cursor("before") or None,
+        visit.query_id("before") or None,
         None if until is None else day_begins_ms(until + 1, visit.zone),
     )
 

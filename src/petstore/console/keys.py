@@ -39,7 +39,7 @@ _OVERLAP_MAX_MS = 365 * DAY_MS
 async def list_keys(visit: Visit) -> Response:
     """A page of an account's keys, newest first. With a number in the query, redirect to that key."""
     account, number = await account_of(visit), visit.asked("number")["number"]
-    before_id = visit.cursor("before", INT64_MAX)
+    before_id = visit.query_id("before", INT64_MAX)
     if number:
         key = await _key_of(visit, account, number)
         if key is not None:

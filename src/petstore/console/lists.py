@@ -52,7 +52,7 @@ async def find_page(
 
     Raises InvalidParameter.
     """
-    after, before = visit.cursor("after"), visit.cursor("before")
+    after, before = visit.query_id("after"), visit.query_id("before")
     if before:
         found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
         rows = found.rows[::-1]

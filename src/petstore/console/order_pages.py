@@ -39,7 +39,7 @@ async def show_all(visit: Visit) -> Response:
                 return visit.redirect(f"orders/{(await visit.store.orders.get(order_id)).id}")
         query = await query_of(visit, asked)
         if asked["q"]:
-            found = await find_orders(visit, asked["q"], replace(query, after_id=visit.cursor("after")))
+            found = await find_orders(visit, asked["q"], replace(query, after_id=visit.query_id("after")))
         else:
             find = partial(find_orders, visit, "")
             found, count = await find_page(visit, query, find, visit.store.orders.count)

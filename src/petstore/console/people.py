@@ -24,7 +24,7 @@ _PAGE_LIMIT = 100
 
 async def show_all(visit: Visit) -> Response:
     """A page of people, by name. Its address has how many are on the pages before."""
-    people, before = await visit.store.people.all(), visit.cursor("after")
+    people, before = await visit.store.people.all(), visit.query_id("after")
     end = before + _PAGE_LIMIT
     return visit.page(
         "people.html",

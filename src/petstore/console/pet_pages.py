@@ -73,7 +73,7 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
         raise Invalid("status", choose(STATUSES))
     newest_first = visit.query.get("order") != "oldest"
     return text, PageQuery(
-        ROWS_MAX, STATUSES.get(status), None, visit.cursor("after"), category_id, newest_first
+        ROWS_MAX, STATUSES.get(status), None, visit.query_id("after"), category_id, newest_first
     )
 
 

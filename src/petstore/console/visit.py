@@ -88,9 +88,9 @@ class Visit:
         """Parameters of the query without white space around them; empty for those that are not there."""
         return {name: self.query.get(name, "").strip() for name in names}
 
-    def cursor(self, name: str, first: int = 0) -> int:
-        """The identifier that a page starts after; `first` for the first page. Raises InvalidParameter."""
-        return read_cursor(self.query.get(name, ""), first)
+    def query_id(self, name: str, first: int = 0) -> int:
+        """The identifier that a parameter of the query has; without it `first`. Raises InvalidParameter."""
+        return read_query_id(self.query.get(name, ""), first)
 
     def typed(self, name: str) -> str:
         """A field of the form without white space around it; empty if it is not there."""
@@ -211,12 +211,12 @@ class Visit:
         return Streamed(chunks, headers, _MEDIA_TYPES[PurePath(name).suffix], self.desk.chunks)
 
 
-def read_cursor(text: str, first: int = 0) -> int:
-    """See Visit.cursor."""
-    after_id = read_id(text) if text else first
-    if after_id is None:
+def read_query_id(text: str, first: int = 0) -> int:
+    """See Visit.query_id."""
+    number = read_id(text) if text else first
+    if number is None:
         raise InvalidParameter(INCOMPLETE_ADDRESS)
-    return after_id
+    return number
 
 
 def _faults_of(error: PetstoreError | None, beside: str) -> Mapping[str, str]:

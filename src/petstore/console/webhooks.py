@@ -27,7 +27,7 @@ async def show(visit: Visit, *, is_gone: bool = False) -> Response:
 
     `is_gone`: the store can't continue where it stopped.
     """
-    webhook_id, before_id = visit.id_of("webhook"), visit.cursor("before", INT64_MAX)
+    webhook_id, before_id = visit.id_of("webhook"), visit.query_id("before", INT64_MAX)
     title, history = f"Webhook {webhook_id}", await history_of(visit, "webhook", webhook_id)
     try:
         webhook = await visit.store.webhooks.get(webhook_id)
