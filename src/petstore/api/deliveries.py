@@ -62,7 +62,7 @@ class DeliveryOperations(msgspec.Struct, kw_only=True):
         cursor = given.get("cursor")
         before_id = 0 if cursor is None else read_cursor(cursor, links.bound)
         page = await self.deliveries.tries(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
-        body, link = encode([try_members(each) for each in page.tries]), links.after(page.before_id)
+        body, link = encode([try_members(each) for each in page.tries]), links.after(page.next_start)
         return make_representation(body, tag_of(body + link), (b"link", link))
 
     async def redeliver(self, request: Request, caller: Caller) -> Response:

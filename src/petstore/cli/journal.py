@@ -94,7 +94,7 @@ def journal(
         empty="No entries match.",
     )
     if page.has_more:
-        echo_err(f"There are more: add --before {page.go_on_before}")
+        echo_err(f"There are more: add --before {page.next_start}")
 
 
 async def _read(store: Store, query: JournalQuery) -> tuple[JournalPage, dict[str, str]]:
@@ -109,7 +109,7 @@ async def _search(store: Store, query: JournalQuery) -> JournalPage:
     page = await store.journal.page(query)
     found = page.entries
     while page.scan_end is not None:
-        further = msgspec.structs.replace(query, limit=query.limit - len(found), before_id=page.go_on_before)
+        further = msgspec.structs.replace(query, limit=query.limit - len(found), before_id=page.next_start)
         page = await store.journal.page(further)
         found += page.entries
     return JournalPage(found, page.has_more)

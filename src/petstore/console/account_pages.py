@@ -68,8 +68,8 @@ async def find_accounts(visit: Visit, asked: AccountQuery) -> RowPage[AccountUse
     accounts, now_ms, state, plan = visit.store.accounts, visit.now_ms, asked.state, asked.plan
     if not asked.search:
         page = await accounts.page(now_ms, asked)
-        is_cut = bool(page.after) and len(page.accounts) < asked.limit
-        return RowPage(page.accounts, not asked.after, following=page.after or "", is_cut=is_cut)
+        is_cut = bool(page.next_start) and len(page.accounts) < asked.limit
+        return RowPage(page.accounts, not asked.after, next_start=page.next_start or "", is_cut=is_cut)
 
     async def read(ids: tuple[int, ...]) -> list[AccountUse]:
         return [

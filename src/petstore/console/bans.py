@@ -17,14 +17,14 @@ async def show(visit: Visit) -> Response:
     after = visit.query.get("after", "")
     found = await visit.store.usage.bans(visit.now_ms, after=_read_position(after), limit=_ROWS + 1)
     bans = found[:_ROWS]
-    further = f"{bans[-1].banned_until_ms}-{bans[-1].key_id}" if len(found) > _ROWS else ""
+    next_start = f"{bans[-1].banned_until_ms}-{bans[-1].key_id}" if len(found) > _ROWS else ""
     return visit.page(
         "bans.html",
         "Bans",
         bans=bans,
         csv="bans.csv" if bans else "",
         first="bans" if after else "",
-        next=address("bans", {"after": further}) if further else "",
+        next=address("bans", {"after": next_start}) if next_start else "",
     )
 
 

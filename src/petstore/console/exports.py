@@ -64,8 +64,8 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(position: int | None) -> tuple[list[Cells], Any]:
         query = replace(wanted, after_id=position or 0, limit=wanted.limit if text else _AT_A_TIME)
-        pets, further = _found(await pet_pages.find_pets(visit, text, query))
-        return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in pets], further
+        pets, next_start = _found(await pet_pages.find_pets(visit, text, query))
+        return [(pet.id, *written_pet(pet), names.label(pet.category_id)) for pet in pets], next_start
 
     return ("id", *MEMBERS, "category"), read
 
@@ -74,7 +74,7 @@ def _found(found: RowPage[T]) -> tuple[list[T], Any]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")
-    return found.rows, found.following or None
+    return found.rows, found.next_start or None
 
 
 async def _orders(visit: Visit) -> tuple[Cells, Read]:
@@ -83,7 +83,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(position: int | None) -> tuple[list[Cells], Any]:
         after = replace(query, after_id=position or 0)
-        orders, further = _found(await order_pages.find_orders(visit, asked["q"], after))
+        orders, next_start = _found(await order_pages.find_orders(visit, asked["q"], after))
         rows: list[Cells] = [
             (
                 order.id,
@@ -97,7 +97,7 @@ async def _orders(visit: Visit) -> tuple[Cells, Read]:
             )
             for order, account, pet in await order_pages.rows_of(visit, orders)
         ]
-        return rows, further
+        return rows, next_start
 
     return ("id", "account", "petId", "animal", "status", "reference", "placedAt", "shipDate"), read
 
@@ -108,7 +108,7 @@ async def _accounts(visit: Visit) -> tuple[Cells, Read]:
 
     async def read(position: int | str | None) -> tuple[list[Cells], Any]:
         found = await account_pages.find_accounts(visit, replace(query, after=str(position or "")))
-        uses, further = _found(found)
+        uses, next_start = _found(found)
         rows: list[Cells] = [
             (
                 each.account.id,
@@ -121,7 +121,7 @@ async def _accounts(visit: Visit) -> tuple[Cells, Read]:
             )
             for each in uses
         ]
-        return rows, further
+        return rows, next_start
 
     return ("id", "name", "plan", "perDay", "usedToday", "state", "createdAt"), read
 
@@ -170,7 +170,7 @@ async def _journal(visit: Visit) -> tuple[Cells, Read]:
             )
             for line in journal.lines(page.entries, people=people)
         ]
-        return rows, page.go_on_before
+        return rows, page.next_start
 
     return ("id", "at", "who", "what", "about", "before", "after"), read
 

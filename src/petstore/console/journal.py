@@ -112,8 +112,8 @@ async def history_of(
     page = await visit.store.journal.page(JournalQuery(_ENTRIES, About(subject, str(number))))
     entries = [entry for entry in page.entries if entry.id > since_id]
     older = ""
-    if page.go_on_before is not None and len(entries) == len(page.entries):
-        older = address("journal", {"about": f"{subject}:{number}", "before": page.go_on_before})
+    if page.next_start is not None and len(entries) == len(page.entries):
+        older = address("journal", {"about": f"{subject}:{number}", "before": page.next_start})
     return History(lines(entries, texts), older, bool(entries) and entries[0].action == "removed")
 
 

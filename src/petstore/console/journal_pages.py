@@ -35,7 +35,7 @@ async def show(visit: Visit) -> Response:
         page = await page_of_lines(visit, await read_query(visit))
     except (Invalid, NotFound) as error:
         visit.refuse(error, "about")
-    listed = RowPage(page.entries, not visit.query.get("before"), following=page.go_on_before or 0)
+    listed = RowPage(page.entries, not visit.query.get("before"), next_start=page.next_start or 0)
     return visit.page(
         "journal.html",
         "Journal",
@@ -62,8 +62,8 @@ async def _show_change(visit: Visit) -> Response:
     )
     # The query takes the parts of an actor too, such as the keys of an account.
     entries = [each for each in page.entries if each.actor == entry.actor]
-    further = (page.go_on_before or 0) if page.has_more else 0
-    listed = RowPage(entries, not visit.query.get("before"), following=further)
+    next_start = (page.next_start or 0) if page.has_more else 0
+    listed = RowPage(entries, not visit.query.get("before"), next_start=next_start)
     can_be_taken_back = is_list and entry.action != DONE
     return visit.page(
         "journal_change.html",

@@ -49,7 +49,7 @@ async def list_keys(visit: Visit) -> Response:
         visit.refuse(NotFound(text), "number")
     found = await visit.store.keys.of_account(str(account.id), newest=ROWS_MAX + 1, before_id=before_id)
     keys = found[::-1][:ROWS_MAX]
-    listed = RowPage(keys, before_id == INT64_MAX, following=keys[-1].id if len(found) > ROWS_MAX else 0)
+    listed = RowPage(keys, before_id == INT64_MAX, next_start=keys[-1].id if len(found) > ROWS_MAX else 0)
     return visit.page(
         "keys.html",
         f"Keys of {account.name}",

@@ -30,7 +30,7 @@ ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
 
 
 class RowPage(msgspec.Struct, Generic[T], frozen=True):
-    """A page. `previous` is its first identifier, `following` its last or a name; 0 without such a page.
+    """A page. `previous` is its first identifier, `next_start` its last or a name; 0 without such a page.
 
     `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
     with the words.
@@ -39,7 +39,7 @@ class RowPage(msgspec.Struct, Generic[T], frozen=True):
     rows: list[T] = []
     is_first: bool = True
     previous: int = 0
-    following: int | str = 0
+    next_start: int | str = 0
     is_cut: bool = False
     is_late: bool = False
     is_built: bool = True
@@ -56,11 +56,11 @@ async def find_page(
     if before:
         found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
         rows = found.rows[::-1]
-        if found.following:
+        if found.next_start:
             return RowPage(rows, False, rows[0].id, rows[-1].id), written(await count(query))
         after = 0  # not a whole page is left before it: show the first one
     found = await find(replace(query, after_id=after))
-    if found.is_first and not found.following:
+    if found.is_first and not found.next_start:
         return found, written(len(found.rows))
     previous = found.rows[0].id if after and found.rows else 0
     return replace(found, previous=previous), written(await count(query))
@@ -71,7 +71,7 @@ def links(page: str, asked: Mapping[str, str], found: RowPage[T], parameter: str
     return {
         "first": "" if found.is_first else address(page, asked),
         "previous": address(page, {**asked, "before": found.previous}) if found.previous else "",
-        "next": address(page, {**asked, parameter: found.following}) if found.following else "",
+        "next": address(page, {**asked, parameter: found.next_start}) if found.next_start else "",
         "csv": address(f"{page}.csv", asked) if found.rows else "",
     }
 
@@ -102,7 +102,7 @@ async def find_matches(
     return RowPage(
         listed,
         not query.after_id,
-        following=found.further,
+        next_start=found.next_start,
         is_cut=found.is_cut,
         is_late=found.is_late,
     )

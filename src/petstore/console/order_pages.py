@@ -100,7 +100,7 @@ async def find_orders(visit: Visit, text: str, query: OrderQuery) -> RowPage[Ord
     without a text, of all."""
     if not text:
         page = await visit.store.orders.page(query)
-        return RowPage(page.orders, not query.after_id, following=page.orders[-1].id if page.has_more else 0)
+        return RowPage(page.orders, not query.after_id, next_start=page.orders[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Order]:
         return (await visit.store.orders.page(replace(query, ids=ids, limit=len(ids), after_id=0))).orders

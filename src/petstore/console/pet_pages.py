@@ -82,7 +82,7 @@ async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> RowPage[Pet]:
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
     if not text:
         page = await pets.page(wanted)
-        return RowPage(page.pets, not wanted.after_id, following=page.pets[-1].id if page.has_more else 0)
+        return RowPage(page.pets, not wanted.after_id, next_start=page.pets[-1].id if page.has_more else 0)
 
     async def read(ids: tuple[int, ...]) -> list[Pet]:
         return (await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))).pets

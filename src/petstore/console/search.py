@@ -88,7 +88,7 @@ async def _pets(visit: Visit, text: str) -> Hits:
         Hit(f"pets/{pet.id}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)
         for pet in found.rows[:_SHOWN]
     ]
-    more = address("pets", {"q": text}) if found.following or len(found.rows) > _SHOWN else ""
+    more = address("pets", {"q": text}) if found.next_start or len(found.rows) > _SHOWN else ""
     return Hits("Animals", hits, more, found.is_built)
 
 
@@ -106,7 +106,7 @@ async def _orders(visit: Visit, text: str) -> Hits:
     ]
     # The list of a number that is an order's is that order.
     has_list = all(order.id != id_in(text) for order in found.rows)
-    more = address("orders", {"state": "all", "q": text}) if has_list and found.following else ""
+    more = address("orders", {"state": "all", "q": text}) if has_list and found.next_start else ""
     return Hits("Orders", hits, more, found.is_built)
 
 
@@ -116,7 +116,7 @@ async def _accounts(visit: Visit, text: str) -> Hits:
         Hit(f"accounts/{use.account.id}", use.account.name, use.account.plan.name, use.account.state)
         for use in found.rows[:_SHOWN]
     ]
-    more = address("accounts", {"q": text}) if found.following or len(found.rows) > _SHOWN else ""
+    more = address("accounts", {"q": text}) if found.next_start or len(found.rows) > _SHOWN else ""
     return Hits("Accounts", hits, more, found.is_built)
 
 

@@ -46,7 +46,7 @@ async def show(visit: Visit, *, is_gone: bool = False) -> Response:
         is_gone=is_gone,
         tries=page.tries,
         first=here if before_id != INT64_MAX else "",
-        next=f"{here}?before={page.before_id}" if page.before_id is not None else "",
+        next=f"{here}?before={page.next_start}" if page.next_start is not None else "",
         history=history,
     )
 

@@ -84,10 +84,10 @@ class AccountUse(msgspec.Struct, frozen=True):
 
 
 class AccountPage(msgspec.Struct, frozen=True):
-    """The next page begins behind the name `after`; None at the end.
+    """The next page begins behind the name `next_start`; None at the end.
 
     One may follow a page that is not full: a scan reads a bounded number of accounts.
     """
 
     accounts: list[AccountUse]
-    after: str | None
+    next_start: str | None

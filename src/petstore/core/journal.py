@@ -143,7 +143,7 @@ class JournalPage(msgspec.Struct, frozen=True):
     skipped_from: int | None = None
 
     @property
-    def go_on_before(self) -> int | None:
+    def next_start(self) -> int | None:
         """The entry before which the next page begins; None at the end."""
         if self.skipped_from is not None:
             return self.skipped_from

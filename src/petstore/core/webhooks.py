@@ -290,7 +290,7 @@ def try_members(found: Try) -> dict[str, Any]:
 
 
 class TryPage(msgspec.Struct, frozen=True):
-    """Tries, newest first. `before_id`: where the next page begins; None at the end."""
+    """Tries, newest first. `next_start`: where the next page begins; None at the end."""
 
     tries: list[Try]
-    before_id: int | None
+    next_start: int | None

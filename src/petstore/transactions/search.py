@@ -66,13 +66,13 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Identifiers in their order. `further`: where to go on, 0 at the end.
+    """Identifiers in their order. `next_start`: where to go on, 0 at the end.
 
     `is_cut`: a bounded look ended there. `is_late`: more has changed lately than is looked at.
     """
 
     ids: tuple[int, ...] = ()
-    further: int = 0
+    next_start: int = 0
     is_cut: bool = False
     is_late: bool = False
 

@@ -49,7 +49,7 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
         )
         assert len(page.accounts) <= query.limit
         found += names(page)
-        after = page.after
+        after = page.next_start
     return found
 
 
@@ -57,7 +57,7 @@ async def walk(store: Store, clock: ManualClock, query: AccountQuery) -> list[st
 async def test_all_are_listed_by_name_each_once(store: Store, clock: ManualClock, limit: int) -> None:
     """Whatever the case, also where two differ by it alone and the page ends between them. A full page may be
     the last one."""
-    assert (await store.accounts.page(clock.now_ms(), AccountQuery(8))).after is None
+    assert (await store.accounts.page(clock.now_ms(), AccountQuery(8))).next_start is None
     assert await walk(store, clock, AccountQuery(limit)) == BY_NAME
 
 
@@ -105,7 +105,7 @@ class TestFilters:
         monkeypatch.setattr(account_pages, "ACCOUNTS_SCANNED_MAX", 2)
         query = AccountQuery(5, state="active", plan="pro")
         page = await store.accounts.page(clock.now_ms(), query)
-        assert (names(page), page.after) == (["7up"], "_x")
+        assert (names(page), page.next_start) == (["7up"], "_x")
         assert await walk(store, clock, query) == ["7up", "shop-2"]
 
 

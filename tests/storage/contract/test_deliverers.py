@@ -278,7 +278,7 @@ class TestNotes:
         found, before_id = list[Try](), INT64_MAX
         while before_id:
             page = await store.deliveries.tries(1, 60, before_id)
-            found, before_id = found + page.tries, page.before_id or 0
+            found, before_id = found + page.tries, page.next_start or 0
         assert found == kept[::-1]
 
 

@@ -139,15 +139,15 @@ async def test_pages_go_both_ways_and_conditions_are_kept(
             page = await store.search.find(SearchQuery(Kind.PETS, "rex", 3, place, newest_first))
             assert page is not None
             seen += page.ids
-            if not page.further:
+            if not page.next_start:
                 break
-            place = page.further
+            place = page.next_start
         assert seen == sorted(ids, reverse=newest_first)
     sold = SearchQuery(Kind.PETS, "rex", 3, conditions={"status": "sold", "category_id": 0})
     page = await store.search.find(sold)
     assert page is not None
     assert (page.ids, page.is_cut) == ((), True)
-    assert page.further in ids
+    assert page.next_start in ids
     assert await store.search.find(SearchQuery(Kind.PETS, " ", 3)) == Found()
 
 
