@@ -196,7 +196,7 @@ class TestUnexpected500:
         async def fail(*_: object) -> None:
             raise KeyError("secret detail /etc/passwd")
 
-        for method in ("public_page", "get_maybe_async", "add"):
+        for method in ("public_page", "look_up", "add"):
             monkeypatch.setattr(shop.store.pets, method, fail)
         return shop
 

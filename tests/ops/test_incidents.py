@@ -84,7 +84,7 @@ async def test_one_line_a_second_with_the_number_left_out(
     async def fail(*_: object) -> NoReturn:
         raise StoreUnavailable(next(reasons))
 
-    monkeypatch.setattr(shop.store.pets, "get_maybe_async", fail)
+    monkeypatch.setattr(shop.store.pets, "look_up", fail)
     with capture_logs() as events:
         for _ in range(101):
             assert (await shop.ask("GET", "/v1/pets/1")).status == 503

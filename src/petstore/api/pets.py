@@ -74,7 +74,7 @@ class PetOperations(msgspec.Struct, kw_only=True):
             raise self.deprecation.gone(pet_id)
         if request.query:
             request.refuse_parameters()
-        pet = None if pet_id is None else self.pets.get_maybe_async(pet_id)
+        pet = None if pet_id is None else self.pets.look_up(pet_id)
         return _show(pet) if pet is None or isinstance(pet, Pet) else _show_later(pet)
 
     async def update_pet(self, request: Request, caller: Caller) -> Response:

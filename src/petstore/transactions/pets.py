@@ -185,12 +185,12 @@ class Pets(Creating, ABC):
         return page_from(read_pets((yield select, arguments)), query.limit)
 
     @abstractmethod
-    def get_maybe_async(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
-        """`get_or_none` for requests of clients: at once, or as soon as the database has sent it."""
+    def look_up(self, pet_id: int) -> Pet | Awaitable[Pet | None] | None:
+        """One animal, or None: at once, or as soon as the database has sent it."""
 
     async def get_or_none(self, pet_id: int) -> Pet | None:
         """One animal, or None."""
-        pet = self.get_maybe_async(pet_id)
+        pet = self.look_up(pet_id)
         return pet if pet is None or isinstance(pet, Pet) else await pet
 
     async def get(self, pet_id: int) -> Pet:

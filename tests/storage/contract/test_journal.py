@@ -227,7 +227,7 @@ READS = {
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),
-    *("sign_ins.end_sessions", "orders.sale_of", "totals.count", "pets.get_maybe_async", "pets.public_page"),
+    *("sign_ins.end_sessions", "orders.sale_of", "totals.count", "pets.look_up", "pets.public_page"),
     # Nor is a list that waits: `stock.importing` stores it.
     *("uploads.add", "uploads.get", "uploads.recent", "uploads.chunks", "uploads.ask", "uploads.begin"),
     *("uploads.end", "uploads.discard", "uploads.columns", "uploads.adopt", "uploads.purge"),

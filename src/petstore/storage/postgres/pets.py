@@ -130,7 +130,7 @@ class PostgresPets(Pets):
                 pages[part[number - 1]] = read(() if columns[0] is None else zip(*columns, strict=True))
         return pages
 
-    async def get_maybe_async(self, pet_id: int) -> Pet | None:
+    async def look_up(self, pet_id: int) -> Pet | None:
         row = await self._postgres.fetch_row(_ONE, pet_id)
         return read_pet(row) if row else None
 

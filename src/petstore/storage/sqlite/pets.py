@@ -47,7 +47,7 @@ class SqlitePets(Pets):
         pets.pop()
         return Page(pets, True)
 
-    def get_maybe_async(self, pet_id: int) -> Pet | None:
+    def look_up(self, pet_id: int) -> Pet | None:
         try:
             row = self._reader.execute(_ONE, (pet_id,)).fetchone()
         except apsw.Error as error:
