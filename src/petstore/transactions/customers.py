@@ -10,7 +10,7 @@ from petstore.transactions.journal import record
 from petstore.transactions.rows import CUSTOMER, placeholders, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, reads, statement, write
 
-_FIND = statement(f"SELECT {select(CUSTOMER[1:])} FROM customers WHERE account_id = $1")
+_BY_ID = statement(f"SELECT {select(CUSTOMER[1:])} FROM customers WHERE account_id = $1")
 _COLUMNS = select([f"{column} = excluded.{column}" for column in CUSTOMER[1:]])
 _SET = statement(
     f"INSERT INTO customers ({select(CUSTOMER)}) VALUES ({placeholders(len(CUSTOMER))})"
@@ -18,16 +18,16 @@ _SET = statement(
 )
 
 
-def _find(account_id: int) -> Script[Customer]:
+def _get(account_id: int) -> Script[Customer]:
     """Of an account; NOBODY where nothing is known."""
-    rows = yield _FIND, (account_id,)
+    rows = yield _BY_ID, (account_id,)
     return Customer(*rows[0]) if rows else NOBODY
 
 
 class Customers(Repository):
     """The customers of a store."""
 
-    of = reads(_find)
+    of = reads(_get)
 
     @write(NO_EFFECT)
     def set(
@@ -40,7 +40,7 @@ class Customers(Repository):
         """
         account = yield from find_account(reference)
         account.check_open()
-        before = yield from _find(account.id)
+        before = yield from _get(account.id)
         if expected not in (None, before) and customer != before:
             raise CustomerChangedMeanwhile(before)
         if customer == NOBODY:

@@ -34,7 +34,7 @@ from petstore.transactions.script import (
     timed,
     write,
 )
-from petstore.transactions.webhooks import IS_THERE, disable, find_webhook
+from petstore.transactions.webhooks import IS_THERE, disable, get_webhook
 
 LEASE_MS = 30 * SECOND_MS
 REPETITIONS_READ = 1_000
@@ -270,7 +270,7 @@ class Deliverers(Repository):
     @read
     def event(self, webhook_id: int, repetition: Repetition) -> Script[Event | None]:
         """The event that is sent again; None when it is not kept any more."""
-        webhook, _ = yield from find_webhook(webhook_id, None)
+        webhook, _ = yield from get_webhook(webhook_id, None)
         return (yield from event_for(webhook, repetition.data_set, repetition.entry_id))
 
 

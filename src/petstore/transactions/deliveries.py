@@ -23,7 +23,7 @@ from petstore.transactions.script import (
     statement,
     write,
 )
-from petstore.transactions.webhooks import OF_ACCOUNT, find_webhook
+from petstore.transactions.webhooks import OF_ACCOUNT, get_webhook
 
 _TESTED = (
     "SELECT count(*), min(at_ms) FROM journal WHERE subject = 'webhook' AND action = 'tested'"
@@ -80,7 +80,7 @@ class Deliveries(Repository):
         """
         identity = (yield from newest_bookmark(now_ms)).data_set
         yield from get_account(account_id)  # locked: two at once are counted one by one
-        webhook, _ = yield from find_webhook(webhook_id, account_id)
+        webhook, _ = yield from get_webhook(webhook_id, account_id)
         _check_enabled(webhook)
         since_ms = now_ms - MINUTE_MS
         first_id = yield from first_since(since_ms)
@@ -106,7 +106,7 @@ class Deliveries(Repository):
         Raises EventNotFound, and Conflict for a disabled webhook and for too many that wait.
         """
         identity = (yield from newest_bookmark(now_ms)).data_set
-        webhook, _ = yield from find_webhook(webhook_id, account_id)
+        webhook, _ = yield from get_webhook(webhook_id, account_id)
         _check_enabled(webhook)
         named = read_event_id(event_id)
         if named is None:
@@ -128,7 +128,7 @@ class Deliveries(Repository):
     ) -> Script[TryPage]:
         """At most `limit` tries, newest first, of those before `before_id`. While the webhook is disabled no
         repetition has a time: it waits until the webhook is enabled."""
-        webhook, _ = yield from find_webhook(webhook_id, account_id)
+        webhook, _ = yield from get_webhook(webhook_id, account_id)
         rows = yield TRIES, (webhook_id, before_id, limit + 1)
         tries = [Try(*row[1:]) for row in rows[:limit]]
         if webhook.disabled is not None:

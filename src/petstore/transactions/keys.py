@@ -43,8 +43,8 @@ from petstore.transactions.script import (
 from petstore.transactions.stages import STAMP
 from petstore.transactions.webhooks import disable_of_key
 
-_FIND = statement(f"{SELECT_KEY} WHERE k.id = $1")
-_LOCK = replace(_FIND, lock=" FOR UPDATE OF k")
+_BY_ID = statement(f"{SELECT_KEY} WHERE k.id = $1")
+_LOCK = replace(_BY_ID, lock=" FOR UPDATE OF k")
 _ACCOUNT_OF_KEY = statement("SELECT account_id FROM api_keys WHERE id = $1")
 _BY_DIGEST = statement(f"{SELECT_KEY} WHERE k.digest = $1")
 _KEYS_OF_ACCOUNT = statement(
@@ -75,7 +75,7 @@ _BANNED_UNTIL = statement("SELECT banned_until_ms FROM key_standings WHERE key_i
 _CLEAR_BANS = statement("DELETE FROM key_standings WHERE key_id = $1")
 
 
-def find_key(key_id: int) -> Script[ApiKey]:
+def get_key(key_id: int) -> Script[ApiKey]:
     """A key, whose row a transaction locks until its end. Raises KeyNotFound."""
     rows = yield _LOCK, (key_id,)
     if not rows:
@@ -130,7 +130,7 @@ class Keys(Repository, ABC):
         most = INT64_MAX if newest is None else newest
         return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
 
-    get = reads(find_key)
+    get = reads(get_key)
 
     @read
     def by_digest(self, key_digest: bytes) -> Script[ApiKey | None]:
@@ -166,7 +166,7 @@ class Keys(Repository, ABC):
     @write(REVOCATION)
     def revoke(self, now_ms: int, key_id: int, actor: str, *, with_webhooks: bool = False) -> Script[ApiKey]:
         """The first revocation's time stays. `with_webhooks`: disable those that the key has made, too."""
-        key = yield from find_key(key_id)
+        key = yield from get_key(key_id)
         if with_webhooks:
             yield from disable_of_key(now_ms, key_id, actor)
         if key.revoked_at_ms is not None:
@@ -180,7 +180,7 @@ class Keys(Repository, ABC):
 
         A change also without a ban in the table: limiters may know of a newer one.
         """
-        key = yield from find_key(key_id)
+        key = yield from get_key(key_id)
         rows = yield _BANNED_UNTIL, (key_id,)
         yield _PARDON, (key_id, now_ms)
         yield _CLEAR_BANS, (key_id,)
@@ -193,7 +193,7 @@ def _rotate(now_ms: int, key_id: int, environment: str, overlap_ms: int, actor: 
     # The account before the key, as its closing locks them: that revokes the new key too, or there is none.
     for (account_id,) in (yield _ACCOUNT_OF_KEY, (key_id,)):
         yield from get_account(account_id)
-    old = yield from find_key(key_id)
+    old = yield from get_key(key_id)
     check_not_replaced(key_id, *(yield from _successor_of(key_id)), now_ms)
     ends_ms = rotated_until(old, now_ms, overlap_ms)
     yield _SET_EXPIRY, (key_id, ends_ms)
@@ -214,7 +214,7 @@ def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
     if successor_id is None:
         return None, 0
     # Not locked: its state only chooses the words of a refusal.
-    return read_key((yield _FIND, (successor_id,))[0]), since_ms
+    return read_key((yield _BY_ID, (successor_id,))[0]), since_ms
 
 
 def _issue_once(

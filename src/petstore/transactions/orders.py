@@ -57,7 +57,7 @@ from petstore.transactions.script import (
 _ORDERS = f"SELECT {select(ORDER)} FROM orders"
 # Orders of one account do not wait for each other, and its closing waits for them.
 _CUSTOMER = statement(f"SELECT {select(ACCOUNT)} FROM accounts WHERE id = $1", lock=" FOR SHARE")
-_FIND = statement(f"{_ORDERS} WHERE id = $1")
+_BY_ID = statement(f"{_ORDERS} WHERE id = $1")
 _LOCK = statement(f"{_ORDERS} WHERE id = $1", lock=" FOR UPDATE")
 # The index open_orders_by_pet refuses a second open order of an animal, whatever the animal's row says.
 _ADD = statement(
@@ -69,7 +69,7 @@ _CHANGE = statement("UPDATE orders SET status = $2, ship_date_ms = $3 WHERE id =
 _COMMENT = statement("UPDATE orders SET comment = $2 WHERE id = $1")
 
 
-def _find(order_id: int, account_id: int | None = None, how: Statement = _FIND) -> Script[Order]:
+def _get(order_id: int, account_id: int | None = None, how: Statement = _BY_ID) -> Script[Order]:
     """An order. Raises OrderNotFound, also for an order of another account, and for one that is gone since
     the look before: while the lock was waited for, staging may have been filled anew."""
     rows = yield how, (order_id,)
@@ -95,7 +95,7 @@ class Orders(Creating):
         queries = [replace(query, status=status) for status in OPEN] if query.open_only else [query]
         return count_up_to(lambda each: page_of(each, "SELECT id FROM orders"), queries)
 
-    get = reads(_find)
+    get = reads(_get)
 
     @read
     def sale_of(self, pet_id: int) -> Script[Order | None]:
@@ -145,9 +145,9 @@ class Orders(Creating):
         An order with none of the tags `match` stays as it is: PreconditionFailed. So does one in another
         state than `expected`: Conflict.
         """
-        pet_id = (yield from _find(order_id, account_id)).pet_id
+        pet_id = (yield from _get(order_id, account_id)).pet_id
         pet = yield from lock_pet(pet_id)
-        before = yield from _find(order_id, how=_LOCK)
+        before = yield from _get(order_id, how=_LOCK)
         check_match(match, members_of(before))
         check_expected(before, expected)
         after = changed(before, status, ship_date_ms, now_ms)
@@ -168,8 +168,8 @@ class Orders(Creating):
     ) -> Script[Order]:
         """Replace what staff wrote; None takes it away. Raises OrderNotFound, and Conflict where it is not as
         `expected`."""
-        yield from _find(order_id)
-        before = yield from _find(order_id, how=_LOCK)
+        yield from _get(order_id)
+        before = yield from _get(order_id, how=_LOCK)
         check_comment(before, comment, expected)
         after = replace(before, comment=comment)
         if after != before:

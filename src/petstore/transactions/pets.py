@@ -64,7 +64,7 @@ def lock_pet(pet_id: int) -> Script[Pet | None]:
     return read_pet(rows[0]) if rows else None
 
 
-def _find(pet_id: int) -> Script[Pet]:
+def _get(pet_id: int) -> Script[Pet]:
     """The same. Raises PetNotFound."""
     if (pet := (yield from lock_pet(pet_id))) is None:
         raise PetNotFound(pet_id)
@@ -253,7 +253,7 @@ class Pets(Creating, ABC):
         Raises PetChangedMeanwhile for a change of an animal that is not as `expected`, and Conflict for a
         transition that is not allowed or a status that an open order decides.
         """
-        pet = yield from _find(pet_id)
+        pet = yield from _get(pet_id)
         check_match(match, shown_pet(pet))
         if expected not in (None, pet) and _after(pet, change) != pet:
             raise PetChangedMeanwhile(pet)
@@ -271,7 +271,7 @@ class Pets(Creating, ABC):
     @write(CATALOGUE)
     def remove(self, now_ms: int, pet_id: int, actor: str, *, match: Tags | None = None) -> Script[Pet]:
         """Remove an animal; what it was. Raises Conflict while an open order holds it."""
-        pet = yield from _find(pet_id)
+        pet = yield from _get(pet_id)
         check_match(match, shown_pet(pet))
         yield from _check_no_open_order(pet_id, "it can't be removed")
         yield _REMOVE, (pet_id,)  # with its row in pet_sources

@@ -31,7 +31,7 @@ from petstore.transactions.script import (
 
 TAKING_BACK = "taking_back"  # the kind of job; its subject is the entry of the import's end
 _STORE_ENTRIES = f"SELECT {select(ENTRY)} FROM journal WHERE subject = '{STORE}' AND subject_id = 0"
-_FIND = statement(f"{_STORE_ENTRIES} AND id = $1 AND action = 'list_finished'")
+_BY_ID = statement(f"{_STORE_ENTRIES} AND id = $1 AND action = 'list_finished'")
 _FINISHED = statement(f"{_STORE_ENTRIES} AND id >= $1 AND action = 'list_finished' ORDER BY id")
 _LATER = statement(
     f"{_STORE_ENTRIES} AND id > $1 AND action IN ('{ASKED}', '{DONE}', '{REFUSED}') ORDER BY id"
@@ -116,7 +116,7 @@ def plan(finished: Entry) -> Script[StockPlan]:
 
 def take_back(now_ms: int, finished: Entry, actor: str) -> Script[bool]:
     """Carry out the plan, all of it; True. Raises ChangedSince, and Conflict when that was done already."""
-    found = yield from _find(finished.id)
+    found = yield from _get(finished.id)
     if found.is_done:
         found.check_begin()
     yield _HOLD, ()
@@ -136,8 +136,8 @@ def _note(now_ms: int, actor: str, finished: Entry, action: str, **found: object
     yield from record(now_ms, actor, STORE, 0, action, None, about | found)
 
 
-def _find(list_id: int) -> Script[TakingBack]:
-    for row in (yield _FIND, (list_id,)):
+def _get(list_id: int) -> Script[TakingBack]:
+    for row in (yield _BY_ID, (list_id,)):
         finished = read_entry(row)
         if animals_of_list(finished):
             break
@@ -152,7 +152,7 @@ def _find(list_id: int) -> Script[TakingBack]:
 class TakingsBack(Repository):
     """Every method but `of_upload` raises NotFound unless the entry is of an import's end."""
 
-    get = reads(_find)
+    get = reads(_get)
 
     @read
     def of_upload(self, upload: Upload) -> Script[TakingBack | None]:
@@ -160,13 +160,13 @@ class TakingsBack(Repository):
         since = yield from first_since(upload.created_at_ms - HOUR_MS)  # clocks may differ
         for entry in [read_entry(row) for row in (yield _FINISHED, (since,))]:
             if animals_of_list(entry) and (entry.after or {}).get("upload") == upload.id:
-                return (yield from _find(entry.id))
+                return (yield from _get(entry.id))
         return None
 
     @write(NO_EFFECT)
     def ask(self, now_ms: int, list_id: int, actor: str) -> Script[None]:
         """Let the background process take it back. Raises Conflict by `check_begin`."""
-        found = yield from _find(list_id)
+        found = yield from _get(list_id)
         found.check_begin()
         yield from _note(now_ms, actor, found.finished, ASKED)
         yield ADD_JOB, (TAKING_BACK, list_id)
@@ -174,7 +174,7 @@ class TakingsBack(Repository):
     @write(NO_EFFECT)
     def refuse(self, now_ms: int, list_id: int, message: str, animals: tuple[int, ...] = ()) -> Script[None]:
         """Say why it was not taken back, and which animals were in the way; in the name of who asked."""
-        found = yield from _find(list_id)
+        found = yield from _get(list_id)
         if found.last is not None and found.last.action == ASKED:
             actor = found.last.actor
             yield from _note(now_ms, actor, found.finished, REFUSED, message=message, animals=animals)

@@ -56,7 +56,7 @@ _DONE = f"coalesce((SELECT j.done FROM jobs j WHERE j.kind = '{IMPORT}' AND j.su
 _WHOLE = select([_DONE if column == "done" else column for column in UPLOAD])
 _LEFT_OUT = {"faults": "'[]'", "reading": "NULL"}
 _WITHOUT_FAULTS = select([_LEFT_OUT.get(column, column) for column in UPLOAD])
-_FIND = statement(f"SELECT {_WHOLE} FROM stock_uploads WHERE id = $1", lock=" FOR UPDATE")
+_BY_ID = statement(f"SELECT {_WHOLE} FROM stock_uploads WHERE id = $1", lock=" FOR UPDATE")
 _NEWEST = statement(
     f"SELECT {_WITHOUT_FAULTS} FROM stock_uploads WHERE state <> 'arriving' ORDER BY id DESC LIMIT {_RECENT}"
 )
@@ -125,9 +125,9 @@ def _read(row: Sequence[Any]) -> Upload:
     return Upload(**values | {name: _DECODERS[name](text) for name, text in texts.items()})
 
 
-def _find(upload_id: int) -> Script[Upload]:
+def _get(upload_id: int) -> Script[Upload]:
     """Raises UploadNotFound."""
-    for row in (yield _FIND, (upload_id,)):
+    for row in (yield _BY_ID, (upload_id,)):
         return _read(row)
     raise UploadNotFound(upload_id)
 
@@ -147,7 +147,7 @@ def mark_stored(now_ms: int, upload: Upload) -> Script[None]:
 
 def _record_end(now_ms: int, upload_id: int) -> Script[None]:
     """An entry of what came of a step, if it was an end."""
-    upload = yield from _find(upload_id)
+    upload = yield from _get(upload_id)
     if upload.state not in (UploadState.CHECKED, UploadState.REFUSED, UploadState.STORED):
         return
     counts = upload.counts or UploadCounts(0, 0, 0, 0, 0, "")
@@ -175,7 +175,7 @@ class Uploads(Repository):
         yield ADD_JOB, (IMPORT, upload_id)
         return int(upload_id)
 
-    get = reads(_find)
+    get = reads(_get)
 
     @read
     def recent(self) -> Script[list[Upload]]:
@@ -194,7 +194,7 @@ class Uploads(Repository):
         self, _now_ms: int, upload_id: int, step: UploadState, actor: str, *, seen: str = ""
     ) -> Script[None]:
         """Let it be checked or stored. Raises Conflict by `check_step`."""
-        upload = yield from _find(upload_id)
+        upload = yield from _get(upload_id)
         upload.check_step(step, seen)
         queued = UploadState.WAITING if step is UploadState.CHECKING else step
         yield _ASK, (upload_id, queued.value, actor)
@@ -205,7 +205,7 @@ class Uploads(Repository):
         """Begin the work of a job: nobody else can end it then. None when there is nothing left to do."""
         if not (yield _BEGIN, (job.subject, job.owner, now_ms, job.id)):
             return None
-        return (yield from _find(job.subject))
+        return (yield from _get(job.subject))
 
     @write(NO_EFFECT)
     def end(
@@ -252,7 +252,7 @@ class Uploads(Repository):
     @write(NO_EFFECT)
     def discard(self, _now_ms: int, upload_id: int) -> Script[None]:
         """Forget the list. Raises Conflict while it is worked on, and when it is stored."""
-        upload = yield from _find(upload_id)
+        upload = yield from _get(upload_id)
         if upload.is_running:
             raise Conflict(f"This list is being worked on ({upload.state}). Wait until that is done.")
         if upload.state is UploadState.STORED:

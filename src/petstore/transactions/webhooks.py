@@ -35,7 +35,7 @@ from petstore.transactions.script import NO_EFFECT, Script, read, statement, wri
 # Not removed: the rows of the others leave later, by retention.py. They are disabled too.
 IS_THERE = "removed_at_ms IS NULL"
 _WEBHOOKS = f"SELECT {select(WEBHOOK)}, secrets FROM webhooks WHERE {IS_THERE}"
-_FIND = statement(f"{_WEBHOOKS} AND id = $1", lock=" FOR UPDATE")
+_BY_ID = statement(f"{_WEBHOOKS} AND id = $1", lock=" FOR UPDATE")
 OF_ACCOUNT = statement(f"{_WEBHOOKS} AND account_id = $1 ORDER BY id")
 OF_KEY = statement(f"{_WEBHOOKS} AND key_id = $1 ORDER BY id", lock=" FOR UPDATE")
 # As the index has it.
@@ -110,7 +110,7 @@ class Webhooks(Creating):
 
     @read
     def get(self, webhook_id: int, account_id: int | None = None) -> Script[Webhook]:
-        return (yield from find_webhook(webhook_id, account_id))[0]
+        return (yield from get_webhook(webhook_id, account_id))[0]
 
     async def create(
         self,
@@ -139,7 +139,7 @@ class Webhooks(Creating):
                 creation = Creation(idempotency, "webhook", fingerprint(new))
                 webhook_id, replayed = yield from create_once(creation, pinned_ms, script)
             try:
-                return (*(yield from find_webhook(webhook_id, account_id)), replayed)
+                return (*(yield from get_webhook(webhook_id, account_id)), replayed)
             except WebhookNotFound:
                 raise Conflict(
                     "The webhook that this Idempotency-Key has made was removed; use a new key to add another"
@@ -166,7 +166,7 @@ class Webhooks(Creating):
         """Raises PreconditionFailed, Unauthorized, and EventsGone for a bookmark that can't be continued."""
         if key_id is not None:
             yield from _check_key(key_id)
-        before, _ = yield from find_webhook(webhook_id, account_id)
+        before, _ = yield from get_webhook(webhook_id, account_id)
         check_match(match, members_of(before))
         after = replace(
             before,
@@ -201,7 +201,7 @@ class Webhooks(Creating):
         match: Tags | None = None,
     ) -> Script[None]:
         """Raises PreconditionFailed."""
-        before, _ = yield from find_webhook(webhook_id, account_id)
+        before, _ = yield from get_webhook(webhook_id, account_id)
         check_match(match, members_of(before))
         yield _REMOVE, (webhook_id, now_ms)
         yield from record(now_ms, actor, "webhook", webhook_id, "removed", _members(before), None)
@@ -217,7 +217,7 @@ class Webhooks(Creating):
     ) -> Script[tuple[Webhook, str]]:
         """The webhook and its new secrets: what `renew` makes of the former ones, both sealed, and of this
         moment. Raises what it raises."""
-        webhook, secrets = yield from find_webhook(webhook_id, account_id)
+        webhook, secrets = yield from get_webhook(webhook_id, account_id)
         renewed = renew(secrets, now_ms)
         yield _SET_SECRETS, (webhook_id, renewed)
         yield from record(now_ms, actor, "webhook", webhook_id, "rotated", {}, {})
@@ -237,9 +237,9 @@ def disable_of_key(now_ms: int, key_id: int, actor: str) -> Script[None]:
             yield from disable(now_ms, webhook.id, DisabledReason.OPERATOR, actor)
 
 
-def find_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:
+def get_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:
     """A webhook and its sealed secrets. Raises WebhookNotFound, also for one of another account."""
-    for *row, secrets in (yield _FIND, (webhook_id,)):
+    for *row, secrets in (yield _BY_ID, (webhook_id,)):
         webhook = read_webhook(row)
         if account_id in (None, webhook.account_id):
             return webhook, secrets
