@@ -59,7 +59,7 @@ def read_account_id(reference: str) -> int | None:
 
 
 class AccountQuery(msgspec.Struct, frozen=True):
-    """Which accounts to list, by name without regard to case: at most `limit`, those behind the name `after`.
+    """The accounts to list, by name without regard to case: at most `limit`, those behind the name `after`.
 
     `search` is the beginning of a name in any case. In digits it is also an id, whose account comes first and
     is not counted. `state` is one of STATES.

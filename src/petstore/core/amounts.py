@@ -27,5 +27,5 @@ def read_amount(text: str) -> int:
 
 
 def write_amount(hundredths: int) -> str:
-    """Such as 12.50."""
+    """An amount as text, such as 12.50."""
     return f"{hundredths // 100}.{hundredths % 100:02}"

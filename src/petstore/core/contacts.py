@@ -11,7 +11,7 @@ import msgspec
 
 from petstore.core.errors import Invalid
 
-# Of one account, or one person.
+# How many one account, or one person, may have.
 CONTACTS_MAX = 10
 ADDRESS_MAX = 254  # RFC 5321, section 4.5.3.1.3, without its brackets
 _TOKEN_BYTES = 16

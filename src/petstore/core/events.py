@@ -136,7 +136,7 @@ TYPES = (
     ),
 )
 BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
-# Which events a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
+# The patterns that a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
 PATTERNS = {
     f"{subject}.*": frozenset(entry for kind in TYPES if kind.subject == subject for entry in kind.entries)
     for subject in dict.fromkeys(kind.subject for kind in TYPES)
@@ -238,7 +238,7 @@ def read_types(patterns: Iterable[str]) -> frozenset[str]:
 
 
 class EventQuery(msgspec.Struct, frozen=True):
-    """Which events to read, in their order: at most `limit`, those that `account_id` sees; None sees all.
+    """The events to read, in their order: at most `limit`, those that `account_id` sees; None sees all.
 
     `entries`: the types of their entries. `after`: where to begin; None is the journal's first entry.
     """

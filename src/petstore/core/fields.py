@@ -77,7 +77,7 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Such as `Ring number`."""
+        """The field's name for people, such as `Ring number`."""
         return self.name.replace("_", " ").capitalize()
 
     @property

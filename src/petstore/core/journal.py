@@ -50,12 +50,12 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def type(self) -> str:
-        """Such as `pet.added`."""
+        """The entry's type, such as `pet.added`."""
         return f"{self.subject}.{self.action}"
 
     @property
     def about(self) -> str:
-        """Such as `pet:7`; `store` for the store."""
+        """The subject with its identifier, such as `pet:7`; `store` for the store."""
         return self.subject if self.subject == STORE else f"{self.subject}:{self.subject_id}"
 
 
@@ -99,7 +99,7 @@ def read_about(text: str) -> About:
 
 
 class JournalQuery(msgspec.Struct, frozen=True):
-    """Which entries to list, newest first: at most `limit`, those before the entry `before_id`.
+    """The entries to list, newest first: at most `limit`, those before the entry `before_id`.
 
     An account's entries are also those of its keys. `actor` is a whole actor or its beginning up to a colon
     or a slash: `cli:anna`, `cli`, `api:shop`, `api:shop/key 3`; `anna` is one over any channel.

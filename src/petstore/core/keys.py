@@ -93,7 +93,7 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
 
 
 class KeyIssuedBefore(Conflict):
-    """The same form issued this key before. Its text is not kept, so it can't be shown again."""
+    """A form that issued its key before. The key's text is not kept, so it can't be shown again."""
 
     def __init__(self, key_id: int) -> None:
         super().__init__(

@@ -26,7 +26,7 @@ def iso_moment(ms: int) -> str:
 
 
 def iso_moment_or_none(ms: int | None) -> str | None:
-    """The same; None for None."""
+    """A Unix time as `iso_moment` has it; None for None."""
     return None if ms is None else iso_moment(ms)
 
 

@@ -93,7 +93,7 @@ def _event(
 
 
 def _moment(text: str) -> str:
-    """Of a moment in the journal."""
+    """A moment of the journal as a mail has it."""
     return f"{text[:10]} {text[11:16]} UTC"
 
 

@@ -31,7 +31,7 @@ class OrderStatus(StrEnum):
 
 ORDER_STATUSES = {status.value: status for status in OrderStatus}
 
-# From -> to. Same to same is a no-op and not listed. An order that goes nowhere any more is closed.
+# Transitions, from -> to. Same to same is a no-op and not listed. A closed order goes nowhere any more.
 ORDER_TRANSITIONS: dict[OrderStatus, tuple[OrderStatus, ...]] = {
     OrderStatus.PLACED: (OrderStatus.APPROVED, OrderStatus.CANCELLED),
     OrderStatus.APPROVED: (OrderStatus.DELIVERED, OrderStatus.CANCELLED),
@@ -174,7 +174,7 @@ def changed(order: Order, status: OrderStatus | None, ship_date_ms: ShipDate, no
 
 
 class OrderQuery(msgspec.Struct, frozen=True):
-    """Which orders to list: ascending by id, or the newest first, at most `limit`.
+    """The orders to list: ascending by id, or the newest first, at most `limit`.
 
     `account_id`, `status` and `ids` combine; None is no such filter. `open_only`: without a status, those in
     one of OPEN. `after_id`: the last order of the page before; 0 for the first page.

@@ -31,7 +31,7 @@ class PetStatus(StrEnum):
 # A look-up here costs a fifth of a call of the enumeration.
 STATUSES = {status.value: status for status in PetStatus}
 
-# From -> to (specification, States: "Transitions: not shown"; our answer is in docs/specification-gaps.md).
+# Transitions, from -> to. The specification shows none (States): see docs/specification-gaps.md.
 # Same to same is a no-op and not listed.
 TRANSITIONS: dict[PetStatus, frozenset[PetStatus]] = {
     PetStatus.AVAILABLE: frozenset({PetStatus.PENDING, PetStatus.SOLD}),
@@ -116,7 +116,7 @@ PET_CHANGE = Schema(PetChange, "a change of an animal")
 
 
 class PageQuery(msgspec.Struct, frozen=True):
-    """Which animals to list: ascending by id, or the newest first, at most `limit`.
+    """The animals to list: ascending by id, or the newest first, at most `limit`.
 
     `ids`, `status` and `category_id` (None: no such filter) combine. `after_id`: the last animal of the page
     before; 0 for the first page.
@@ -138,7 +138,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class NameQuery(msgspec.Struct, frozen=True):
-    """Which animals to find by the beginning of their names, in that order: at most `limit`.
+    """The animals to find by the beginning of their names, in that order: at most `limit`.
 
     Letters of ASCII match in upper and lower case. `status` and `category_id` (None: no such filter) combine;
     with one of them at most PETS_SCANNED_MAX animals are read, however few match.

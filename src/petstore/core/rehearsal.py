@@ -26,7 +26,7 @@ def _type_fault(text: str) -> str | None:
 
 
 class EventRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which event to send."""
+    """A request for an event of a type."""
 
     type: Annotated[str, Text(_type_fault)]
 

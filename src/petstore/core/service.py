@@ -63,7 +63,7 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
-    """Of all workers of this replica.
+    """The state of all workers of this replica.
 
     `history`: values of the last ten minutes by name, oldest first, None where unknown. `in_outage`:
     processes that can't reach Valkey; `outages` since the start. `serving`: workers, None where nobody

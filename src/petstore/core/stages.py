@@ -22,7 +22,7 @@ class Stage(StrEnum):
 
     @property
     def environment(self) -> str:
-        """Of its keys: `live` or `test`."""
+        """The environment of the stage's keys: `live` or `test`."""
         return "test" if self is Stage.STAGING else "live"
 
     @property

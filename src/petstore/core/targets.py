@@ -1,4 +1,4 @@
-"""Which URLs and addresses webhooks may call: public ones, and the networks that a setting allows.
+"""The URLs and addresses that webhooks may call: public ones, and the networks that a setting allows.
 
 A URL comes from a stranger, and this service reaches what the stranger can't: itself, its store, its
 neighbours. `UrlGuard` judges a URL, and each address that the name in it has at the moment of a call.
@@ -47,8 +47,8 @@ _LOOPBACK: Networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _TRANSLATED = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 _LAST_32_BITS = (*_TRANSLATED, IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
 
-# From 1,024 up: databases and caches, what orchestrates (by HTTP, often without a password), mail, proxies,
-# NFS, remote desktops and X11, chat. A receiver of webhooks has no reason to be there.
+# Ports from 1,024 up: databases and caches, what orchestrates (by HTTP, often without a password), mail,
+# proxies, NFS, remote desktops and X11, chat. A receiver of webhooks has no reason to be there.
 _PORTS_OF_OTHERS = {
     *(1433, 1521, 3306, 5432, 5984, 6379, 6380, 7687, 9042, 9200, 9300, 11211, 27017, 27018, 27019),
     *(2375, 2376, 2379, 2380, 4222, 5672, 6443, 8500, 9092, 10250, 61616),

@@ -18,7 +18,7 @@ from petstore.core.errors import Conflict
 UPLOAD_BYTES_MAX = 64 << 20
 CHUNK_BYTES = 256 << 10
 KEPT_MS = DAY_MS
-# Of lists that can still be stored, before compression. A person has half of it at most, so that others can
+# Bytes of lists that can still be stored, before compression. A person has half at most, so that others can
 # send theirs.
 ALL_BYTES_MAX = 4 * UPLOAD_BYTES_MAX
 PERSON_BYTES_MAX = ALL_BYTES_MAX // 2

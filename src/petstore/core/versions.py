@@ -25,14 +25,14 @@ class Versions(msgspec.Struct, frozen=True, gc=False):
 
 NO_VERSIONS = Versions(None, None)
 
-# With shared counters a cached value is used for at most this long, even if its version is current.
+# A cached value is used for at most this long with shared counters, even if its version is current.
 LEASE_SECONDS = 5.0
 # The version stays unknown for this long after a writer died: longer than a commit can take.
 WRITER_SECONDS = 10.0
 
 
 class VersionSource(Protocol):
-    """Where to read the versions: the store, unless counters are shared."""
+    """What reads the versions: from the store, unless counters are shared."""
 
     async def current(self) -> Versions:
         """The versions at a moment after the call began. Raises StoreUnavailable."""

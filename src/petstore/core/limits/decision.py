@@ -43,7 +43,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def windows(self) -> list[Window]:
-        """From the shortest to the longest, the UTC day."""
+        """The windows from the shortest to the longest, the UTC day."""
         return [
             Window(kind.name, limit, kind.seconds, remaining, reset_at)
             for kind, limit, remaining, reset_at in zip(

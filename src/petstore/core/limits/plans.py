@@ -12,7 +12,7 @@ import msgspec
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Invalid
 
-# Of requests in one window; the bound keeps headers and counters far inside int64.
+# The highest limit of a window, in requests; it keeps headers and counters far inside int64.
 QUOTA_MAX = 1_000_000_000
 
 
@@ -38,16 +38,16 @@ class WindowKind(msgspec.Struct, frozen=True):
 
     @property
     def limit_column(self) -> str:
-        """Of the table accounts; also the field of a form, and with a dash the option of a command."""
+        """The limit's column in the table accounts; also a form's field, with a dash a command's option."""
         return f"per_{self.name}"
 
     @property
     def limit_member(self) -> str:
-        """In JSON, and in bills."""
+        """The limit's member in JSON, and in bills."""
         return f"per{self.name.capitalize()}"
 
 
-# From the shortest to the longest. The last one is the UTC day, by which use is reported and billed.
+# The windows, the shortest first. The last one is the UTC day, by which use is reported and billed.
 WINDOWS: tuple[WindowKind, ...] = (
     WindowKind("minute", MINUTE_MS, SECOND_MS, "a minute", "a minute", "minute_opened_ms", "minute_used"),
     WindowKind("day", DAY_MS, DAY_MS, "a day", "on a UTC day", "day", "day_used", stored_ms=DAY_MS),
@@ -71,7 +71,7 @@ class Plan(msgspec.Struct, frozen=True):
         return {"plan": self.name, **limit_members(self.limits)}
 
     def phrases(self, noun: str = "") -> list[str]:
-        """Such as `60 requests a minute` and `1,000 a day`; the first one has the noun."""
+        """The limits in words, such as `60 requests a minute` and `1,000 a day`; the first has the noun."""
         nouns = [noun and f" {noun}", *[""] * (len(WINDOWS) - 1)]
         return [
             f"{limit:,}{noun} {window.words}"
@@ -94,7 +94,7 @@ def limit_members(limits: Sequence[int]) -> dict[str, int]:
 
 
 def and_list(phrases: Sequence[str]) -> str:
-    """Such as `a, b and c`."""
+    """Phrases as one phrase, such as `a, b and c`."""
     return " and ".join([*filter(None, [", ".join(phrases[:-1])]), phrases[-1]])
 
 

@@ -65,7 +65,7 @@ class AccountWindows(msgspec.Struct, gc=False):
         return cls(_stored_openings(*numbers[::2]), numbers[1::2])
 
     def numbers(self) -> tuple[int, ...]:
-        """Of each window its opening in units of `stored_ms` and its count: the form of stores and Valkey."""
+        """Each window's opening in units of `stored_ms`, and its count: the form of stores and Valkey."""
         return tuple(
             number
             for opened_ms, used, window in zip(self.openings.opened_ms, self.used, WINDOWS, strict=True)
@@ -101,7 +101,7 @@ def roll(used: AccountWindows, now_ms: int) -> None:
 
 
 def later_windows(one: AccountWindows, other: AccountWindows) -> AccountWindows:
-    """Of each window the later one; of equal ones the greater count."""
+    """The later opening of each window with its count; of equal ones the greater count."""
     pairs = [zip(each.openings.opened_ms, each.used, strict=True) for each in (one, other)]
     opened_ms, used = zip(*map(max, *pairs), strict=True)
     return AccountWindows(openings(*opened_ms), used)

@@ -27,7 +27,7 @@ class Bill(msgspec.Struct, frozen=True):
     summed: bool
 
     def rows(self, accounts: Iterable[BilledAccount]) -> Iterator[BilledDays]:
-        """By account and day."""
+        """The rows of a bill, by account and day."""
         days = chain.from_iterable(account.bill(self.first, self.last) for account in accounts)
         return sum_up(days) if self.summed else days
 

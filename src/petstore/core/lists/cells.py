@@ -17,7 +17,7 @@ UNSURE = "\n"  # a line end is in no valid text
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-# Also as a spreadsheet writes an integer that it takes for a number.
+# An integer, also as a spreadsheet writes one that it takes for a number.
 _POINT_ZERO = re.compile(rf"({_SURELY_INT64.pattern})(?:\.0+)?", re.ASCII)
 _THOUSANDS = re.compile("-?[0-9]{1,3}([.,'\u2019\u00a0\u202f ][0-9]{3})+", re.ASCII)
 _STATUSES = {

@@ -1,4 +1,4 @@
-"""Which column of a supplier's list is which member of an animal, by its heading.
+"""The columns of a supplier's list as the members of an animal, by their headings.
 
 A heading is compared without capitals, accents, spaces and signs. Where two could be meant, none is taken,
 and staff say it: what they have said once for these headings is remembered.
@@ -34,7 +34,7 @@ _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 KEY = "key"  # what staff call the column of the source keys
 MEANINGS = (*MEMBERS, KEY)
-# By what `together` makes of a list's headings: what each of them was said to mean.
+# What each heading of a list was said to mean, by what `together` makes of the list's headings.
 Remembered = Mapping[str, Mapping[str, str]]
 REQUIRED = [field.member for field in FIELDS if field.is_required]
 _WORDS = {"categoryId": "category"}
@@ -96,7 +96,7 @@ class Columns:
         return key_at
 
     def meanings(self) -> list[str]:
-        """Of each column behind that of faults; empty for one without a meaning."""
+        """The meaning of each column behind that of faults; empty for one without a meaning."""
         by_index = {index: member for member, index in self.at.items()}
         if self.key_at is not None:
             by_index[self.key_at] = KEY

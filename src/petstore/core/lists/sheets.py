@@ -24,10 +24,10 @@ COLUMNS_MAX = 200
 SHEETS_MAX = 50
 CELLS_MAX = ROWS_MAX * COLUMNS_MAX
 EXPANDED_BYTES_MAX = 128 << 20
-# Of what openpyxl reads whole it makes objects, some 70 bytes for each byte, and keeps them.
+# openpyxl makes objects of what it reads whole, some 70 bytes for each byte, and keeps them.
 _KEPT_BYTES_MAX = 4 << 20
 _PARTS_MAX = 1_000
-# Of one row, where 16,384 cells may have a format alone, and of one text.
+# Elements of one row, where 16,384 cells may have a format alone, or of one text.
 _ELEMENTS_MAX = 200_000
 _DEPTH_MAX = 100
 _PIECE_BYTES = 1 << 14

@@ -12,8 +12,8 @@ import io
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-# With any apostrophes in front, so that `read_cell` undoes `safe_cell` for every text. The last four are the
-# full-width forms of the first.
+# A formula has any apostrophes in front here, so that `read_cell` undoes `safe_cell` for every text. The last
+# four are the full-width forms of the first.
 _LIKE_A_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 
 

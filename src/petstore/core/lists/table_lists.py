@@ -172,7 +172,7 @@ def _likely(numbered: tuple[int, Columns]) -> tuple[int, int, int]:
 
 
 def _reading(notes: list[str], columns: Columns, rows: list[list[str]]) -> Reading:
-    """With the headings and the first rows, bounded; without them where there are too many columns."""
+    """What was read, with the headings and the first rows, bounded; without them if columns are too many."""
     if len(columns.names) > COLUMNS_SAID_MAX:
         return Reading(notes)
     shown = [
