@@ -111,7 +111,7 @@ class Waits:
             waiter.end()
 
     async def close(self) -> None:
-        """The same, and the end of the poll; before the store is closed."""
+        """End all waits, and the poll that serves them; called before the store is closed."""
         self.end()
         if self._polling is not None:
             self._polling.cancel()

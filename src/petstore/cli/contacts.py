@@ -148,7 +148,7 @@ def _list(session: Session, subject: Subject, reference: str, as_json: bool) -> 
 
 
 def _record(contact: Contact) -> Record:
-    """Its members; never its token."""
+    """The members of a contact; never its token."""
     return {
         "id": contact.id,
         "address": contact.address,

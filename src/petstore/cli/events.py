@@ -147,7 +147,7 @@ def _write(found: list[Event], as_json: bool) -> None:
 
 
 def _text(event: Event) -> str:
-    """Such as `2026-11-21 09:00:00Z  pet.updated           7  status: available -> sold`."""
+    """An event's line: `2026-11-21 09:00:00Z  pet.updated           7  status: available -> sold`."""
     data = dict(event.data)
     number, before = data.pop("id", "-"), data.pop("previous", None)
     change = change_text(before, data) if data or before is None else change_text(before, None)

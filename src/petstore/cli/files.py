@@ -36,7 +36,7 @@ def whole_file(path: Path | None) -> Iterator[BinaryIO | None]:
 
 @contextlib.contextmanager
 def _removed_at_the_end(partial: Path) -> Iterator[None]:
-    """Also where a signal ends the program, unless it takes or ignores that signal."""
+    """Remove `partial` at the end, also when a signal that is left to its default ends the program."""
 
     def end(number: int, _frame: object) -> None:
         partial.unlink(missing_ok=True)

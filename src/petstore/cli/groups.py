@@ -19,7 +19,7 @@ EXIT_CUT_SHORT = 3
 EXIT_UNAVAILABLE = 75  # EX_TEMPFAIL
 EXIT_CONFIGURATION = 78  # EX_CONFIG
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
-# Of writes to a stream, which has no name.
+# Faults of a write to a stream, which has no name.
 _OUTPUT_FAULTS = (errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.ENOSPC)
 
 

@@ -128,7 +128,7 @@ def _record(entry: Entry) -> dict[str, object]:
 
 
 def change_text(before: object, after: object) -> str:
-    """Such as `status: available -> sold`; of an addition or a removal, the members that there are."""
+    """A change as text: `status: available -> sold`; of an addition or a removal, the members alone."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         names = [*before, *(name for name in after if name not in before)]
         changes = ((name, _text(name, before.get(name)), _text(name, after.get(name))) for name in names)

@@ -200,7 +200,7 @@ read_remark = clearable(remark_fault, lines_of)
 
 
 def option_name(field: Field) -> str:
-    """Such as --category for category_id."""
+    """The option for a field, such as --category for category_id."""
     return f"--{field.name.removesuffix('_id').replace('_', '-')}"
 
 

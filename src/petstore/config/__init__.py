@@ -21,7 +21,7 @@ from petstore.core.mails import BASE_MAX
 
 __all__ = ["TABLE", "Setting", "Settings", "masked"]  # of the modules beside, for others
 
-# Of GET /pets/{petId} (specification, Versioning): it may be postponed and never brought forward.
+# When GET /pets/{petId} goes (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)
 # The last two are for clients: a developer's terminal often has them where it runs commands too.
 _NO_SETTINGS = {ACTOR_VARIABLE, PREFIX + "URL", PREFIX + "KEY"}

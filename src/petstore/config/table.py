@@ -182,7 +182,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key_environment(self) -> str:
-        """Of new keys: `live` or `test`."""
+        """The environment of new keys: `live` or `test`."""
         return self.key_environments[0]
 
     @property

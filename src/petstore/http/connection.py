@@ -15,12 +15,12 @@ from petstore.http.refusals import refusal
 from petstore.http.repeats import Repeats
 
 _BODY_AHEAD_BYTES = 64 * 1024  # of a body, that may wait for the application
-# Without a request, with a part of its head, or with the rest of a body that nobody reads.
+# For a connection without a request, with a part of its head, or with the rest of a body that nobody reads.
 _IDLE_SECONDS = 10.0
 # For the client's end of a connection whose last answer it may not have read yet (RFC 9112, 9.6).
 LINGER_SECONDS = 1.0
 
-# Of all connections: it is parsed before the next read. The 455 smallest requests in it take a millisecond.
+# The buffer of all connections, parsed before the next read. The 455 smallest requests take a millisecond.
 _READ = memoryview(bytearray(8 * 1024))
 
 _log = structlog.get_logger("petstore")

@@ -18,7 +18,7 @@ _ACKNOWLEDGED = slice(120, 128)
 
 
 class Progress:
-    """Of the answers on one connection."""
+    """How the client of one connection takes the answers on it."""
 
     __slots__ = ("_acknowledged", "_since", "_waiting")
 

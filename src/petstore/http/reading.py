@@ -1,4 +1,4 @@
-"""From the bytes of a connection to its requests (RFC 9112)."""
+"""The reader of a connection: it makes requests of its bytes (RFC 9112)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Reader:
         return b""
 
     def _ignore_upgrade(self) -> None:
-        """Its request is like any other (RFC 9110, 7.8). httptools reads no body of it: a new parser does."""
+        """Read a request to upgrade like any other (RFC 9110, 7.8): only a new parser reads its body."""
         framing = framing_of(self.requests[-1].head.headers)
         if framing:
             self.arriving = self.requests[-1]

@@ -15,7 +15,7 @@ _KEPT_MAX = 4_096
 
 
 class Repeats:
-    """Of all connections of a server, which ask between requests."""
+    """Heads from all connections of a server, which ask between requests."""
 
     def __init__(self) -> None:
         self._heads: dict[bytes, Head] = {}  # by all of a request but its method and target

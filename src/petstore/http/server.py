@@ -60,7 +60,7 @@ class HttpServer:
         return any(not connection.has_asked for connection in self._connections)
 
     async def serve(self) -> None:
-        """Until `stop`, and until the last connection has ended then."""
+        """Serve until `stop`, and then until the last connection has ended."""
         loop = asyncio.get_running_loop()
         self.time, self.call_soon = loop.time, loop.call_soon
         self.now = self.time()
@@ -75,7 +75,7 @@ class HttpServer:
             await self._check()
 
     def drain(self) -> None:
-        """From now on each answer is the last of its connection."""
+        """Let each answer be the last of its connection from now on."""
         self.is_draining = True
 
     def stop_accepting(self) -> None:

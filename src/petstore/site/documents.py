@@ -136,7 +136,7 @@ def _tabbed(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _end_of_sample(tokens: Sequence[Token], at: int) -> int:
-    """Where the sample ends that begins here; `at` itself if none does."""
+    """The end of the sample that begins at `at`; `at` itself if none does."""
     begun = [token.type for token in tokens[at : at + len(_SAMPLE)]] == _SAMPLE
     if not begun or not _LANGUAGE.fullmatch(tokens[at + 1].content):
         return at

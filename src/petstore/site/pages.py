@@ -179,7 +179,7 @@ def _document(text: Callable[[], bytes], media_type: str) -> _Answer:
 
 
 def _redirect(path: str) -> _Answer:
-    """From the path with a slash at its end, also below a proxy's prefix."""
+    """Redirect from the path with a slash at its end, also below a proxy's prefix."""
     target = f"../{path.rpartition('/')[2]}"
 
     async def answer(_request: Request) -> Response:

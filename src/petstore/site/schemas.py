@@ -23,9 +23,9 @@ class Member(msgspec.Struct, frozen=True):
     `default`, `example` and `values` are JSON for a member, and for a parameter as they are sent.
     """
 
-    # Of a nested member with its owners: `minute.used`, `days[].date`.
+    # A nested member's name has its owners: `minute.used`, `days[].date`.
     name: str
-    # Where a parameter goes: path, query or header.
+    # The place of a parameter: path, query or header.
     location: str
     type: str
     required: bool
@@ -74,7 +74,7 @@ class Contract:
         return name if name and "properties" in self.at(schema) else ""
 
     def type_of(self, schema: Node) -> str:
-        """Such as `string`, `integer (int64)` or `array of Pet`."""
+        """The type of a schema, such as `string`, `integer (int64)` or `array of Pet`."""
         full = self.at(schema)
         if full.get("type") == "array":
             return f"array of {self.type_of(full['items'])}"

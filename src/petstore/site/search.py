@@ -42,7 +42,7 @@ class Index:
     def __init__(self, sections: Sequence[Section]) -> None:
         self._sections = sections
         self._weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
-        # Where a word stands first in the text of a section.
+        # The place in the text of a section at which a word stands first.
         self._offsets: dict[tuple[str, int], int] = {}
         for number, section in enumerate(sections):
             words = list(_words(section.text))

@@ -52,7 +52,7 @@ def _collect(node: Node, found: list[Section], into: Section) -> None:
 
 
 def _is_sample(part: Node, within: Node) -> bool:
-    """Of an operation in the reference."""
+    """Whether a part is the sample of an operation in the reference."""
     return "code" in within.classes and "tabs" in part.classes
 
 

@@ -104,7 +104,7 @@ class Gate:
         if token is None:
             cause = "missing" if request.headers.get(b"authorization") is None else "malformed"
             raise self._unauthorized(request, cause)
-        # By its hash, so that the time of the answer does not show how close a guess was.
+        # Keys are found by their hash, so that the time of the answer does not show how close a guess was.
         caller = self._cached.get(request.head.key_digest)
         if caller is None:
             if not (token.isascii() and is_wellformed(token.decode("ascii"))):

@@ -153,7 +153,7 @@ class Request(msgspec.Struct, gc=False):
         return read_id(self.path.split(b"/")[at].decode("latin-1"))
 
     def required_id(self, noun: str, at: int = -1) -> int:
-        """The same. Raises NotFound where there is none."""
+        """The identifier in that segment, as `path_id` reads it. Raises NotFound where there is none."""
         number = self.path_id(at)
         if number is None:
             raise NotFound(f"There is no such {noun}.")
