@@ -35,7 +35,7 @@ KEYS_READ = 200
 _DAYS = 90
 _ENDED_KEYS = 50
 _ORDERS_SHOWN = 10
-# Such as `free:60:1000`.
+# The plan and the limits that a form was shown with: `free:60:1000`.
 _SHOWN = re.compile("([a-z]{1,20})" + ":([0-9]{1,10})" * len(WINDOWS), re.ASCII)
 
 

@@ -33,7 +33,7 @@ _OTHER_NAME = (
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    # Without a path: a one-time link, the address of its page, would go to a proxy's log with each file.
+    # The referrer has no path: a one-time link is a page's address, and a proxy logs it with each file.
     "referrer-policy": "strict-origin",
     "x-content-type-options": "nosniff",
     # The back button shows no page after signing out.

@@ -35,7 +35,7 @@ class CategoryNames:
             self._ids[plain_name(name)].append(category_id)
 
     def label(self, category_id: int) -> str:
-        """Such as `Dogs`, or `7` without a name."""
+        """The name of a category, such as `Dogs`; its number, such as `7`, without one."""
         return self._names.get(category_id, str(category_id))
 
     def written(self, category_id: int) -> str:

@@ -104,14 +104,14 @@ def _name(category_id: int | None, names: CategoryNames) -> str:
 
 
 def _with_others(rows: list[tuple[str, list[int]]], whole: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """With a row of what is left of the whole, which may be less: it was counted at another moment."""
+    """The rows and one of what is left of the whole, which may be less: it was counted at another moment."""
     shown = (sum(counts) for counts in zip(*(counts for _, counts in rows), strict=True))
     others = [max(0, count - each) for count, each in zip(whole, shown, strict=False)]
     return [*rows, ("Other categories", others)] if any(others) else rows
 
 
 def _rows(rows: list[tuple[str, list[int]]], parts: int = 1) -> list[Row]:
-    """With bars of the first `parts` counts; none if these are all 0."""
+    """The rows with bars of their first `parts` counts; none if these are all 0."""
     longest = max((sum(counts[:parts]) for _, counts in rows), default=0)
     if longest == 0:
         return []

@@ -60,7 +60,7 @@ def _read(visit: Visit, prefix: str = "") -> Customer:
 
 
 def _faults_of(wanted: Customer) -> dict[str, str]:
-    """By field."""
+    """What is wrong with a customer's fields, by the field's name."""
     given = [(each, text) for each in FIELDS if (text := getattr(wanted, each.name)) is not None]
     found = {each.name: each.text.fault(text) for each, text in given if each.text is not None}
     return {name: sentence(fault) for name, fault in found.items() if fault is not None}

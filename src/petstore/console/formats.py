@@ -42,7 +42,7 @@ def clock(context: Mapping[str, Any], at_ms: int) -> Markup:
 
 
 def ago(context: Mapping[str, Any], at_ms: int | None) -> Markup:
-    """Such as `3 days ago` or `in 2 hours`; farther than 30 days away the day. A dash for None.
+    """A time such as `3 days ago` or `in 2 hours`; farther than 30 days away the day. A dash for None.
 
     The title has the moment in the zone and in UTC. console.js keeps the text up to date.
     """
@@ -81,7 +81,7 @@ def duration(length_ms: int) -> str:
 
 
 def number(value: float) -> str:
-    """With commas between thousands."""
+    """A number with commas between thousands."""
     return f"{value:,}"
 
 

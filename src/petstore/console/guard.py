@@ -31,14 +31,14 @@ from petstore.web.delivery import Streamed
 
 _FORM_MAX_BYTES = 64 * 1024
 _FORM_MAX_FIELDS = 200
-# Of the address that the sign-in page leads on to; a longer one is left out. nginx refuses an answer with a
+# The longest address that the sign-in page leads on to; others are left out. nginx refuses an answer with a
 # larger head, and sends no more to the replica that has sent it.
 _NEXT_MAX_CHARACTERS = 1_500
 _CSRF_FIELD = "csrf"
 # How often a download looks up whether its reader may still have it.
 _RECHECK_SECONDS = 1.0
 _UNATTENDED = "x-unattended"
-# Of forms that a script sends; see forms.js.
+# The header of forms that a script sends; see forms.js.
 _BY_SCRIPT = "x-by-script"
 _SIGNED_OUT = "You are signed out, so nothing was saved. Sign in, and fill in the form once more."
 

@@ -78,7 +78,7 @@ async def _next_of(visit: Visit, order: Order) -> Order | None:
 
 @asks_again(show, Invalid, Conflict)
 async def deliver(visit: Visit) -> Response:
-    """Without a time, at the order's ship date, else now."""
+    """Deliver an order at the time that was given, else at its ship date, else now."""
     order, typed = await visit.store.orders.get(visit.id_of("order")), visit.typed("ship_date")
     at_ms, remark = read_time("ship_date", typed, visit.zone) if typed else (order.ship_date_ms, "")
     if at_ms is not None and order.status in OPEN:

@@ -73,7 +73,7 @@ async def pets(visit: Visit, text: str) -> list[Choice]:
 
 
 async def categories(visit: Visit, text: str) -> list[Choice]:
-    """Also those without a name that have animals; without a text the ones by name."""
+    """The categories that match, also unnamed ones that have animals; without a text the first by name."""
     names, words = await names_in(visit), Words(text)
     choices = [
         Choice(names.written(int(number)), label, "" if label == number else number)

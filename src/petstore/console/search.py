@@ -22,7 +22,7 @@ from petstore.core.people import Role
 from petstore.core.pets import PageQuery
 from petstore.core.search import Words, id_in
 
-# Of each kind the first ones; there is a list of all.
+# How many hits of each kind are shown; there is a list of all.
 _SHOWN = 5
 _TEXT_MAX = 255
 _END = re.compile(r"(?:pets_(?:live|test)_)?(?:…|\.\.\.)?([0-9A-Za-z]{4})", re.ASCII)

@@ -31,9 +31,9 @@ from petstore.core.pets import STATUSES, PageQuery
 from petstore.core.printable import printable
 from petstore.core.uploads import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 
-# Of an export: a millisecond of work, and then others have their turn.
+# Animals that an export writes at a time, in a millisecond; then others have their turn.
 _EXPORTED_AT_A_TIME = 250
-# Of a form with a list (multipart/form-data, RFC 7578).
+# The field of a form that has the list (multipart/form-data, RFC 7578).
 _FILE = "list"
 _FIELD_BYTES_MAX = 1_024
 _FORM_BYTES_MAX = 16 * 1_024  # of a form without its file

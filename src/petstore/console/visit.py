@@ -228,7 +228,7 @@ def _faults_of(error: PetstoreError | None, beside: str) -> Mapping[str, str]:
 
 
 def address(page: str, asked: Mapping[str, object]) -> str:
-    """Such as `orders?state=placed`, for Visit.href. Leaves out empty values and 0."""
+    """A page's address for Visit.href, such as `orders?state=placed`. Leaves out empty values and 0."""
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"{page}?{query}" if query else page
 

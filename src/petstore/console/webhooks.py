@@ -59,7 +59,7 @@ async def disable(visit: Visit) -> Response:
 
 
 async def enable(visit: Visit) -> Response:
-    """From where it stopped, or from now on."""
+    """Let a webhook go on from where it stopped, or from now on."""
     webhook_id, is_anew = visit.id_of("webhook"), visit.form.get("from") == NOW
     change = WebhookChange(enabled=True, after=NOW if is_anew else UNSET)
     try:
