@@ -6,7 +6,7 @@ import msgspec
 
 from petstore.storage.migrations import Schema
 
-# Of pets, accounts and keys.
+# The numbers of pets, accounts and keys.
 COUNTS = (
     "SELECT (SELECT count(*) FROM pets), (SELECT count(*) FROM accounts), (SELECT count(*) FROM api_keys)"
 )

@@ -77,7 +77,7 @@ def _servers_of(url: str) -> list[str]:
 
 
 def _servers_of_options(url: str) -> list[str]:
-    """The same, of `host=A,B` with one port for all or one for each."""
+    """An address for each server in the options: `host=A,B` with one port for all or one for each."""
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query, strict_parsing=True))
     hosts, ports = options.get("host", "").split(","), options.get("port", "").split(",")

@@ -22,7 +22,7 @@ def _set(columns: Sequence[str]) -> str:
     return f"UPDATE SET ({select(columns)}) = ({select([f'excluded.{column}' for column in columns])})"
 
 
-# Of each row of a batch its table's columns, in the order of `batch_rows`.
+# How many columns each table's rows in a batch have, in the order of `batch_rows`.
 _WIDTHS = (1 + len(ACCOUNT_WINDOWS), 1 + len(BAN_STATE), 1 + len(DAILY_USAGE), 2)
 
 

@@ -127,7 +127,7 @@ class Pool:
             )
 
     def _end_waits(self) -> None:
-        """Of those whose time has come; the others' comes later."""
+        """End the waits whose time has come; the others' comes later."""
         self._timer = None
         while self._waiters:
             slot, ends_seconds = self._waiters[0]

@@ -65,7 +65,7 @@ def _lock(before: Progress | None) -> Script[bool]:
 
 
 def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
-    """Of an index that is to be begun. False when none is left, or another process has begun."""
+    """Remove rows of an index that is to be begun. False when none is left, or another process has begun."""
     if not (yield from _lock(before)):
         return False
     some = f"ctid = ANY(ARRAY(SELECT ctid FROM search_{kind} LIMIT {_REMOVED}))"

@@ -69,7 +69,7 @@ class SqliteBackend:
         copies: list[str] = []
 
         def back_up(schema: Schema) -> None:
-            # Without the time in its name until a step is done. So the next attempt replaces it, and a
+            # The copy's name has no time until a step is done. So the next attempt replaces it, and a
             # service that fails and is started again and again does not fill the disk.
             copy = f"{path}.before-migration-{schema.version}"
             Path(copy).unlink(missing_ok=True)

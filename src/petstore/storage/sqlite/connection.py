@@ -91,7 +91,7 @@ def open_reader(path: str, busy_timeout_ms: int) -> apsw.Connection:
         with translated():
             connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
             connection.set_busy_timeout(busy_timeout_ms)
-            # Without this SQLite plans a query again when its bound values change.
+            # SQLite would else plan a query again when its bound values change.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             connection.execute("PRAGMA query_only = ON")
             connection.execute(f"PRAGMA cache_size = -{_READ_CACHE_KIB}")

@@ -23,7 +23,7 @@ def _all(table: str, *columns: str) -> str:
 _SAVE = (
     f"INSERT OR REPLACE {_all('account_windows', 'account_id', *ACCOUNT_WINDOWS)}",
     f"INSERT OR REPLACE {_all('key_standings', 'key_id', *BAN_STATE)}",
-    # Without the condition SQLite parses ON CONFLICT as the ON of a join.
+    # The condition is there since SQLite would else parse ON CONFLICT as the ON of a join.
     f"INSERT {_all('usage_days', 'account_id', *DAILY_USAGE)} WHERE true ON CONFLICT DO UPDATE SET"
     " requests = requests + excluded.requests, refused = refused + excluded.refused,"
     " deprecated = deprecated + excluded.deprecated",

@@ -42,7 +42,7 @@ def read(connection: apsw.Connection) -> Schema:
 
 
 def read_file(path: str, busy_timeout_ms: int) -> Schema:
-    """The same of the file at `path`, which may be missing, and is changed only to undo what was cut off."""
+    """The versions of the file at `path`, which may be missing, and changes only to undo what was cut off."""
     if not Path(path).is_file():
         return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
     try:
