@@ -57,7 +57,7 @@ _NOT_REVOKED = statement(
 
 
 def find_account(reference: str) -> Script[Account]:
-    """By name, or by id in digits (no name is digits alone). Raises AccountNotFound.
+    """Find an account by name, or by id in digits (no name is digits alone). Raises AccountNotFound.
 
     A transaction locks the account's row until its end.
     """
@@ -72,7 +72,7 @@ def find_account(reference: str) -> Script[Account]:
 
 
 def get_account(account_id: int) -> Script[Account]:
-    """The same by id."""
+    """Find an account by id, with the lock and the error of `find_account`."""
     return _only((yield _BY_ID, (account_id,)), str(account_id))
 
 
@@ -132,7 +132,7 @@ class Accounts(Repository):
 
     @read
     def all(self) -> Script[list[Account]]:
-        """By id. A service may have 100,000: no answer to a request is made of it."""
+        """All accounts, by id. A service may have 100,000: no answer to a request is made of them."""
         return [read_account(row) for row in (yield _ALL, ())]
 
     @write(KEYRING)

@@ -42,7 +42,7 @@ _REMOVE = statement("DELETE FROM contacts WHERE id = $1")
 
 
 def read_contact(row: Sequence[Any]) -> Contact:
-    """Of the columns CONTACT."""
+    """The contact in a row of the columns CONTACT."""
     contact_id, account_id, person_id, address, off, *rest = row
     subject: Subject = "person" if account_id is None else "account"
     kinds = tuple(off.split(",")) if off else ()

@@ -19,7 +19,7 @@ _SET = statement(
 
 
 def _get(account_id: int) -> Script[Customer]:
-    """Of an account; NOBODY where nothing is known."""
+    """The customer of an account; NOBODY where nothing is known."""
     rows = yield _BY_ID, (account_id,)
     return Customer(*rows[0]) if rows else NOBODY
 

@@ -85,7 +85,7 @@ _OWNED = statement(
     f"SELECT id, revision, account_id, url, types, secrets, {select(BOOKMARK)}, {select(_STANDING)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
-# Of each webhook the next ones: one that fails may have any number, and all are read at each claim.
+# The next repetitions of each webhook: one that fails may have any number, and all are read at each claim.
 _REPETITION = select([f"r.{column}" for column in REPETITION])
 _LAST_READ = f"ORDER BY at_ms LIMIT 1 OFFSET {REPETITIONS_READ - 1}"
 NEXT_REPETITIONS = Statement(
@@ -251,7 +251,7 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, webhook: OwnedWebhook, after: Bookmark) -> Script[Bookmark]:
-        """Where a webhook goes on after a bookmark that the store can't continue."""
+        """Move a webhook from a bookmark that the store can't continue to the nearest one, the result."""
         bookmark = yield from nearest_bookmark(now_ms, after)
         yield _GO_ON, (webhook.id, owner, *bookmark_of(bookmark), webhook.revision)
         return bookmark

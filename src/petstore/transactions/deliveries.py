@@ -45,14 +45,14 @@ _SEND_AGAIN = statement(
     " VALUES ($1, $2, $3, 0, $4) ON CONFLICT (webhook_id, data_set, entry_id)"
     " DO UPDATE SET at_ms = excluded.at_ms"
 )
-# By the index of each webhook's tries, however rare its own are.
+# The tries of a webhook are read by their index, however rare they are.
 _SELECT_TRIES = f"SELECT id, {select(TRY)} FROM webhook_tries"
 TRIES = Statement(
     f"{_SELECT_TRIES} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
     f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
     " ORDER BY webhook_id DESC, id DESC LIMIT $3",
 )
-# Which of these times a repetition of the webhook still waits for.
+# Those of these times that a repetition of the webhook still waits for.
 _SELECT_AHEAD = "SELECT at_ms FROM webhook_repetitions WHERE webhook_id = $1 AND at_ms IN"
 AHEAD = Statement(
     f"{_SELECT_AHEAD.replace('$', '?')} (SELECT value FROM json_each(?2))",
@@ -134,7 +134,7 @@ class Deliveries(Repository):
         if webhook.disabled is not None:
             times = [each.next_at_ms for each in tries if each.next_at_ms is not None]
             held = {at_ms for (at_ms,) in (yield AHEAD, (webhook_id, json_text(times)))}
-            # And those to come, which are no repetition's any more: it was asked for sooner.
+            # Times to come go too, which are no repetition's any more: it was asked for sooner.
             held.update(at_ms for at_ms in times if at_ms > self._clock.now_ms())
             tries = [replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in tries]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)

@@ -23,7 +23,7 @@ from petstore.transactions.script import NO_EFFECT, Repository, Script, Statemen
 # A request reads at most so many entries.
 ENTRIES_SCANNED_MAX = 2_000
 
-# Where the journal is: a copy of it is elsewhere. A cluster that was restored to a moment has a new timeline.
+# The journal's place; a copy's is another. A cluster that was restored to a moment has a new timeline.
 _HERE = (
     "(SELECT system_identifier FROM pg_control_system())::text"
     " || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
@@ -72,7 +72,7 @@ _IS_SHARED = f"subject IN ({', '.join(map(repr, SHARED))})"
 _IS_SEEN = f"({_IS_SHARED} OR $6::bigint IS NULL OR $6 = {OWNER})"
 _IS_ASKED_FOR = f"strpos($5, ',' || {_TYPE} || ',') > 0 AND {_IS_SEEN}"
 _IS_ASKED_FOR_IN_SQLITE = _IS_ASKED_FOR.replace("strpos", "instr").replace("::bigint", "").replace("$", "?")
-# Of those up to an end, $3 and $4, the first $7 whose types are in $5 and that the account $6 sees.
+# The first $7 events up to an end, $3 and $4, whose types are in $5 and that the account $6 sees.
 _EVENTS = Statement(
     sqlite=f"SELECT {select(ENTRY)}, 0 {_IN_SQLITE} AND id <= ?4 AND {_IS_ASKED_FOR_IN_SQLITE}"
     " ORDER BY id LIMIT ?7",
@@ -104,7 +104,7 @@ _BEFORE = Statement(
     " OFFSET $1::bigint",
 )
 _LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
-# Where the journal is not where its data set got its identity: whether it had a stamp at all. It has none
+# Whether a journal that is not where its data set got its identity had a stamp at all. It has none
 # before the first bookmark, and a copy of that time may come back later.
 _IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_HERE}")
 RENEW = Statement(
@@ -173,7 +173,7 @@ class Events(Repository):
             page = EntryPage([], start, is_behind=True)
             while page.is_behind:
                 page = await self.entries(replace(query, limit=ENTRIES_SCANNED_MAX, after=page.after))
-                # From the newest on: an event takes 10 µs to make, and most of them are too many.
+                # The newest are made first: an event takes 10 µs to make, and most of them are too many.
                 made = (event_of(page.after.data_set, entry) for entry, _ in reversed(page.entries))
                 newest = islice((event for event in made if event is not None), query.limit)
                 found.extend(reversed(list(newest)))

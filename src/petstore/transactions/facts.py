@@ -187,7 +187,7 @@ def _refused(account_ids: list[int], reset_at: int) -> Script[set[int]]:
 
 
 def _expiring(now_ms: int) -> Script[list[NewFact]]:
-    """Of each number of days those above the next smaller one."""
+    """The facts of expiring keys: for each number of days, the keys above the next smaller one."""
     found = []
     for days, above in zip(EXPIRING_DAYS, (*EXPIRING_DAYS[1:], 0), strict=True):
         soon = now_ms + above * DAY_MS, now_ms + days * DAY_MS, days * DAY_MS

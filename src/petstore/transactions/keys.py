@@ -125,7 +125,7 @@ class Keys(Repository, ABC):
     def of_account(
         self, reference: str, *, newest: int | None = None, before_id: int = INT64_MAX
     ) -> Script[list[ApiKey]]:
-        """By id; of those before the key `before_id`, at most the `newest` ones."""
+        """The keys of an account, by id; of those before the key `before_id`, at most the `newest` ones."""
         account = yield from find_account(reference)
         most = INT64_MAX if newest is None else newest
         return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]

@@ -24,7 +24,7 @@ read_said = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def read_mail(row: Sequence[Any]) -> Mail:
-    """Of the columns of MAILS."""
+    """The mail in a row of MAILS."""
     values = dict(zip(Mail.__struct_fields__, row, strict=False))
     return Mail(**values | {"key": f"{values['key']}.{values['id']}", "said": read_said(values["said"])})
 

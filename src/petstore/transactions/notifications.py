@@ -221,7 +221,7 @@ def _page(now_ms: int, after: Bookmark) -> Script[EntryPage]:
 
 
 def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
-    """By the entries' ids."""
+    """The accounts of these entries, by the entries' ids."""
     if not entries:
         return {}
     ids = padded(tuple(entry.id for entry in entries))
@@ -236,7 +236,7 @@ def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
         name = yield from _key(entry.subject_id)
     elif entry.subject == "webhook":
         for (url,) in (yield _WEBHOOK, (entry.subject_id,)):
-            # Its path may be a secret. A stolen key may remove it at once.
+            # The path of a webhook's URL may be a secret. A stolen key may remove the webhook at once.
             name = "/".join(url.split("/", 3)[:3]) or "an address that was removed"
         if key_id := (entry.after or {}).get("keyId"):
             key = yield from _key(key_id)
@@ -273,7 +273,7 @@ def _takers(now_ms: int, kind: Kind, fact: Fact, people: list[Contact]) -> Scrip
 
 
 def _write_mail(now_ms: int, contact_id: int, kind: str, sentences: list[str]) -> Script[None]:
-    """Into the mail that waits for more of its kind, or for a server, if there is one."""
+    """Add to the mail that waits for more of its kind or for a server, if there is one, else to a new one."""
     for mail_id, said, count in (yield _OPEN, (contact_id, kind, now_ms)):
         whole = [*read_said(said), *sentences][:SAID_MAX]
         yield _EXTEND, (mail_id, json_text(whole), count + len(sentences))

@@ -138,7 +138,7 @@ class People(Repository):
 
     @read
     def all(self) -> Script[list[Person]]:
-        """By name."""
+        """All people, by name."""
         return [read_person(row) for row in (yield _ALL, ())]
 
     @read

@@ -65,7 +65,7 @@ def lock_pet(pet_id: int) -> Script[Pet | None]:
 
 
 def _get(pet_id: int) -> Script[Pet]:
-    """The same. Raises PetNotFound."""
+    """Lock an animal as `lock_pet` does. Raises PetNotFound."""
     if (pet := (yield from lock_pet(pet_id))) is None:
         raise PetNotFound(pet_id)
     return pet
@@ -131,7 +131,7 @@ def page_of(query: PageQuery, columns: Sequence[str] = PET) -> tuple[Statement, 
 
 
 def page_from(pets: list[Pet], limit: int) -> Page:
-    """Of a page's animals and one too many, if there is one."""
+    """The page of at most `limit` of these animals, which are one too many if others follow."""
     return Page(pets[:limit], len(pets) > limit)
 
 

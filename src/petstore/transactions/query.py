@@ -80,7 +80,7 @@ def page_by_id(
 def _page_by_id(
     table: str, counts: tuple[tuple[str, int], ...], ids: int | None, newest_first: bool
 ) -> Statement:
-    """With `$1`, the id before the page, `$2`, its length, the values of each column, then the ids."""
+    """A page's SELECT: `$1` is the id before the page, `$2` its length; values by column and ids follow."""
     beyond, order = ("<", " DESC") if newest_first else (">", "")
     listed: dict[str, list[str]] = {}
     first = 3
@@ -98,7 +98,7 @@ def _page_by_id(
 
 
 def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
-    """Along the index of these columns.
+    """A walk along the index of these columns.
 
     Where PostgreSQL expects a value to be frequent, it prefers the index by `id`, and passes over millions of
     rows if they are elsewhere. An order by the columns too leaves it one index, where none has a constant: `=

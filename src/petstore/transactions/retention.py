@@ -64,7 +64,7 @@ REMOVE_OLD = {kind: statement(sql.format(STEP_MAX)) for kind, sql in _OLD.items(
 REMOVED_WEBHOOK = statement(
     "SELECT id FROM webhooks WHERE removed_at_ms IS NOT NULL AND url <> '' AND id >= $1 ORDER BY id LIMIT 1"
 )
-# Its row stays as long as its entries: by it they are events of its account.
+# A webhook's row stays as long as its entries: by it they are events of its account.
 _EMPTY_WEBHOOK = statement("UPDATE webhooks SET url = '', description = '' WHERE id = $1")
 # It may have millions of rows: up to where a step takes them, and the step.
 _NEXT_TRIES = "SELECT id FROM webhook_tries WHERE"

@@ -65,7 +65,7 @@ CONTACT = ("id", "account_id", "person_id", *Contact.__struct_fields__[3:])
 MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", "tries", "begun")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "time_zone")
 WEBHOOK = Webhook.__struct_fields__
-# Where it goes on, and how it does: with `failing_since_ms` of WEBHOOK.
+# The place where a webhook goes on; how it does is in the rest of WEBHOOK_ROW and `failing_since_ms`.
 BOOKMARK = ("data_set", "after_transaction", "after_id")
 WEBHOOK_ROW = (*WEBHOOK, "secrets", *BOOKMARK, "failures", "paused_until_ms", "removed_at_ms")
 # How far an index of searches is.
@@ -154,7 +154,7 @@ def sql_type(field: Field) -> str:
 
 
 def batch_rows(state: LimiterState, usage: UsageChanges) -> list[list[tuple[int, ...]]]:
-    """Of a batch of counters, the rows of account_windows, key_standings, usage_days and key_activity."""
+    """A batch of counters as rows of account_windows, key_standings, usage_days and key_activity."""
     return [
         [(account, *used.numbers()) for account, used in state.windows.items()],
         [(key, *astuple(ban)) for key, ban in state.bans.items()],
@@ -184,7 +184,7 @@ def _rows(kind: str, columns: Sequence[str]) -> str:
     return f"lambda rows: [{made} for {select(columns)} in rows]"
 
 
-# Of one row of the columns PET and of many, of many of PUBLIC_PET, and of those without their status.
+# Readers of one row of the columns PET and of many, of many of PUBLIC_PET, and of those without status.
 read_pet: Callable[[Sequence[Any]], Pet] = _function(
     f"lambda row: {_struct('Pet', {name: f'row[{at}]' for at, name in enumerate(PET)})}"
 )
@@ -196,12 +196,12 @@ read_public_pets_in: Callable[[Iterable[Iterable[Any]], PetStatus], list[Pet]] =
 
 
 def read_order(row: Sequence[Any]) -> Order:
-    """Of the columns ORDER."""
+    """The order in a row of the columns ORDER."""
     return Order(row[0], row[1], row[2], ORDER_STATUSES[row[3]], *row[4:])
 
 
 def read_entry(row: Sequence[Any]) -> Entry:
-    """Of the columns ENTRY."""
+    """The journal's entry in a row of the columns ENTRY."""
     return Entry(*[*row[:6], _read_members(row[6]), _read_members(row[7])])
 
 
@@ -210,40 +210,40 @@ def _read_members(text: str | None) -> dict[str, Any] | None:
 
 
 def read_webhook(row: Sequence[Any]) -> Webhook:
-    """Of the columns WEBHOOK."""
+    """The webhook in a row of the columns WEBHOOK."""
     types, disabled = tuple(row[4].split(",")), row[7] and DisabledReason(row[7])
     return Webhook(*[*row[:4], types, *row[5:7], disabled, row[8]])
 
 
 def bookmark_of(bookmark: Bookmark) -> tuple[str, int, int]:
-    """Of the columns BOOKMARK."""
+    """A bookmark as the columns BOOKMARK."""
     return bookmark.data_set, bookmark.position.transaction, bookmark.position.id
 
 
 def bookmark_in(row: Sequence[Any]) -> Bookmark:
-    """Of the columns BOOKMARK."""
+    """The bookmark in a row of the columns BOOKMARK."""
     return Bookmark(row[0], Position(row[1], row[2]))
 
 
 def progress_of(progress: Progress) -> tuple[object, ...]:
-    """Of the columns PROGRESS."""
+    """The progress of an index as the columns PROGRESS."""
     return *bookmark_of(progress.bookmark), progress.building or "", progress.after_id, progress.format
 
 
 def read_progress(row: Sequence[Any] | None) -> Progress | None:
-    """Of the columns PROGRESS; None without a row, and for an index of an older format."""
+    """The progress in a row of the columns PROGRESS; None without a row and for one of an older format."""
     if row is None or row[-1] < FORMAT:
         return None
     return Progress(bookmark_in(row), read_kind(row[3]), *row[4:])
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:
-    """Of SELECT_KEY."""
+    """The key in a row of SELECT_KEY."""
     return ApiKey(*[*row[:-1], Access(row[-1])])
 
 
 def read_caller(row: Sequence[Any]) -> Caller:
-    """Of SELECT_CALLER."""
+    """The caller in a row of SELECT_CALLER."""
     limits = _same_limits(*row[2 : 2 + _LIMITS])
     return Caller(*[*row[:2], limits, *row[2 + _LIMITS : -2], Access(row[-2])])
 
@@ -255,10 +255,10 @@ def _same_limits(*limits: int) -> tuple[int, ...]:
 
 
 def read_account(row: Sequence[Any]) -> Account:
-    """Of the columns ACCOUNT."""
+    """The account in a row of the columns ACCOUNT."""
     return Account(row[0], row[1], read_plan(row[2:]), *row[3 + _LIMITS :])
 
 
 def read_plan(row: Sequence[Any]) -> Plan:
-    """Of a row that begins with the columns `plan` and LIMIT_COLUMNS."""
+    """The plan in a row that begins with the columns `plan` and LIMIT_COLUMNS."""
     return Plan(row[0], tuple(row[1 : 1 + _LIMITS]))

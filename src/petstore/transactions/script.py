@@ -58,7 +58,7 @@ def moment_ms(parameter: int) -> str:
 
 
 def sqlite_moment_ms(parameter: int) -> str:
-    """The same in SQL of SQLite, whose server is this machine."""
+    """SQL of SQLite for a parameter or, if that is NULL, the time of this machine in milliseconds."""
     return f"coalesce(?{parameter}, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
 
 
@@ -138,7 +138,7 @@ class Database(Protocol):
         return await asyncio.shield(self.start(script, effect))
 
     async def write_long(self, script: Callable[[], Script[T]], effect: Effect) -> T:
-        """The same where no bound on a statement's time suits."""
+        """The result of a transaction that no bound on a statement's time suits."""
         return await self.write(script, effect)
 
 
@@ -167,7 +167,7 @@ def read(
 def reads(
     script: Callable[P, Script[T]],
 ) -> Callable[Concatenate[Repository, P], Coroutine[Any, Any, T]]:
-    """The same of a function that needs no repository, such as one that other scripts call."""
+    """Make a script that needs no repository, such as one that others call, a method as `read` does."""
 
     @wraps(script)
     async def method(self: Repository, /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -30,7 +30,7 @@ _LEFT_SECONDS = 600.0
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """Where the texts of a kind are, in the tables and in the journal."""
+    """The places of a kind's texts, in the tables and in the journal."""
 
     column: str
     subject: str
@@ -52,7 +52,7 @@ _TYPES = frozenset().union(*(source.types for source in _SOURCES.values()))
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """Which rows of a kind to find by words of their text: at most `limit`, those beyond `after_id`.
+    """The rows of a kind to find by words of their text: at most `limit`, those beyond `after_id`.
 
     `conditions` are values by their columns: None is NULL, True anything else, a tuple one of its values.
     """

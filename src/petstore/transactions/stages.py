@@ -19,7 +19,7 @@ _FOREIGN = statement(f"{SELECT_KEY} WHERE substr(k.display, 1, 10) = $1 ORDER BY
 
 
 class Stages(Repository):
-    """Which stage the data is of."""
+    """The stage that the data is of."""
 
     @read
     def foreign_keys(self, stage: Stage) -> Script[list[tuple[str, ApiKey]]]:

@@ -22,7 +22,7 @@ from petstore.transactions.script import Repository, Script, Statement, T, read,
 from petstore.transactions.taking_back import plan, take_back
 from petstore.transactions.uploads import mark_stored
 
-# Of a row and, for an animal that it adds, the JSON of its entry in the journal.
+# The columns of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)
 STAGED = (*_ROW, "entry")
 _PAGE_ROWS = 500

@@ -156,7 +156,7 @@ class TakingsBack(Repository):
 
     @read
     def of_upload(self, upload: Upload) -> Script[TakingBack | None]:
-        """Of the import that stored an upload; None when the journal does not say which that is."""
+        """The import that stored an upload; None when the journal does not say which that is."""
         since = yield from first_since(upload.created_at_ms - HOUR_MS)  # clocks may differ
         for entry in [read_entry(row) for row in (yield _FINISHED, (since,))]:
             if animals_of_list(entry) and (entry.after or {}).get("upload") == upload.id:

@@ -119,7 +119,7 @@ _decode_meanings = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def _read(row: Sequence[Any]) -> Upload:
-    """Of the columns UPLOAD."""
+    """The upload in a row of the columns UPLOAD."""
     values = dict(zip(UPLOAD, row, strict=True))
     texts = {name: values[name] for name in _DECODERS if values[name] is not None}
     return Upload(**values | {name: _DECODERS[name](text) for name, text in texts.items()})

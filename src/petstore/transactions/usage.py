@@ -44,7 +44,7 @@ BANNED_SINCE = (
     " WHERE s.banned_until_ms > 0 AND s.banned_until_ms > $1 AND s.pardoned_ms >= k.pardoned_at_ms"
     " AND k.revoked_at_ms IS NULL"
 )
-# Of these each that only its ban stops then.
+# Every such key that only its ban stops then.
 BANNED = f"{BANNED_SINCE} AND coalesce(k.expires_at_ms, $1 + 1) > $1"
 BANS_IN_FORCE = statement(
     f"SELECT a.id, a.name, k.id, k.display, k.label, s.level, s.banned_until_ms {BANNED}"

@@ -80,7 +80,7 @@ class Webhooks(Creating):
 
     @read
     def of_account(self, account_id: int) -> Script[list[Webhook]]:
-        """By id."""
+        """The webhooks of an account, by id."""
         return [read_webhook(row[:-1]) for row in (yield OF_ACCOUNT, (account_id,))]
 
     @read
