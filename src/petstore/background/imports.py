@@ -103,7 +103,7 @@ def _check(
 
 
 def _before(upload: Upload) -> UploadState:
-    """Where a list goes back to when nothing came of a step."""
+    """The state that a list goes back to when a step came to nothing."""
     return UploadState.CHECKED if upload.state is UploadState.STORING else UploadState.WAITING
 
 

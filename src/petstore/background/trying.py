@@ -128,7 +128,7 @@ class Trying:
 
     @property
     def paused_until_ms(self) -> int:
-        """Until when it is left alone."""
+        """The Unix time until which the webhook is left alone."""
         return within_reach_ms(self.standing.paused_until_ms, self._tools.clock.now_ms())
 
     def due_ms(self, repetition: Repetition) -> int:

@@ -101,7 +101,7 @@ class AccessFormat:
 
     def json_line(self, entry: AccessEntry) -> bytes:
         """A JSON object and the end of the line."""
-        # Without an encoder, for speed. The checked form of a request id needs no escapes.
+        # No encoder makes it, for speed. The checked form of a request id needs no escapes.
         begin, end = self._as_json(_recurring(entry), entry.cause)
         request_id = b"null" if entry.request_id is None else b'"%b"' % entry.request_id
         took_ms = entry.seconds * 1_000
@@ -156,7 +156,7 @@ def _recurring(entry: AccessEntry) -> tuple[Any, ...]:
 
 @lru_cache(16)
 def _opening(at_ms: int) -> bytes:
-    """The same for all requests of a millisecond."""
+    """The beginning of a line, the same for all requests of a millisecond."""
     seconds, milliseconds = divmod(at_ms, 1_000)
     return b'{"time":"%b.%03d000Z","level":"info","event":"request",' % (_second(seconds), milliseconds)
 

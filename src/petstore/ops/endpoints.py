@@ -35,7 +35,7 @@ class Endpoints:
         self._networks = networks
         self._hosts = hosts
         self._trusted = trusted_proxies
-        # Of its own: an alert waits for nothing else.
+        # A thread of its own: an alert waits for nothing else.
         self._thread = ThreadPoolExecutor(1, "petstore-scrapes")
         self.draining = False
 
@@ -72,8 +72,8 @@ class Endpoints:
         return Response(text, headers=_HEADERS, media_type=METRICS_TYPE)
 
     def _is_operator(self, request: Request) -> bool:
-        """By address and Host. An untrusted proxy on this machine could forward anyone's requests, and a page
-        in an operator's browser could send them with another Host.
+        """Whether an operator asks, by address and Host. An untrusted proxy on this machine could forward
+        anyone's requests, and a page in an operator's browser could send them with another Host.
         """
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or not is_host_of_ours(hosts[0], self._hosts):

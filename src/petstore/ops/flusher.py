@@ -97,7 +97,7 @@ class CounterFlusher:
             self._began_at = self._clock.monotonic()
             try:
                 await self.save()
-                # By the stopwatch: a time of day that is wrong for a moment seldom removes too much.
+                # The stopwatch says when: a time of day that is wrong for a moment seldom removes too much.
                 if self._clock.monotonic() - self._purged_at >= _PURGE_EVERY_SECONDS:
                     self._purged_at = self._clock.monotonic()
                     await self._purge(self._clock.now_ms())

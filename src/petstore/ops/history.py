@@ -24,7 +24,7 @@ _BUCKETS = len(LATENCY_BOUNDS) + 1
 
 
 class Sums(msgspec.Struct):
-    """Of all workers at one moment, in the order of COUNTS; answers by latency."""
+    """Counts of all workers at one moment, in the order of COUNTS, and answers by latency."""
 
     counts: list[int]
     buckets: list[int]
@@ -139,14 +139,14 @@ class ServiceHistory:
             self._buckets[slot * _BUCKETS : (slot + 1) * _BUCKETS] = array("I", counts)
 
     def _latency(self, steps: Sequence[int]) -> Latency | None:
-        """Of the answers within these steps; None when there were none."""
+        """The latency of the answers within these steps; None when there were none."""
         slots = [step % STEPS * _BUCKETS for step in steps]
         counts = [sum(self._buckets[slot + bucket] for slot in slots) for bucket in range(_BUCKETS)]
         return latency_of(counts)
 
 
 def latency_of(buckets: Sequence[int]) -> Latency | None:
-    """Of answers by latency; None when there are none."""
+    """The latency of answers, which come counted by latency; None when there are none."""
     if not any(buckets):
         return None
     return Latency(*(quantile(buckets, part) * 1_000 for part in (0.5, 0.95, 0.99)))

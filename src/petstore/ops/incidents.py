@@ -22,7 +22,7 @@ class _Ban(msgspec.Struct):
 
 
 class _Failures(msgspec.Struct):
-    """With one reason. `left_out` were not logged since `logged_at`; monotonic seconds."""
+    """Failures with one reason. `left_out` were not logged since `logged_at`; monotonic seconds."""
 
     began: float
     logged_at: float

@@ -161,7 +161,7 @@ def _is_stream(descriptor: int, stream: str) -> bool:
 
 
 def _standard_error() -> int:
-    """Its descriptor; -1 without one, since 2 may have been reused for another file."""
+    """The descriptor of standard error; -1 without one, since 2 may have been reused for another file."""
     try:
         return sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):

@@ -34,7 +34,7 @@ class RefusalNotes(msgspec.Struct):
     of: dict[int, deque[Noted]] = {}
 
     def begin(self, account_id: int) -> deque[Noted]:
-        """Where to put those of an account without any yet."""
+        """Make room for the refusals of an account that has none yet."""
         if len(self.of) >= ACCOUNTS_MAX:
             return _NOWHERE
         return self.of.setdefault(account_id, deque(maxlen=KEPT))

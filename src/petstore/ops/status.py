@@ -17,7 +17,7 @@ from petstore.ops.worker_metrics import Numbers
 
 HOURS = 24
 STEP_SECONDS = 60
-# From this part of failed answers in the last step on, the service is not well.
+# The service is not well from this part of failed answers in the last step on.
 FAILING = 0.01
 
 

@@ -30,8 +30,8 @@ _log = structlog.get_logger("petstore.parent")
 
 
 class Numbers(msgspec.Struct):
-    """Of one process. `started` distinguishes it from a later process with the same number; one that does
-    not serve requests has counts alone."""
+    """The numbers of one process. `started` distinguishes it from a later process with the same number; one
+    that does not serve requests has counts alone."""
 
     counts: Counts
     levels: Levels

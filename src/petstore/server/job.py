@@ -27,7 +27,7 @@ class Job(Protocol):
 
     @property
     def timeouts(self) -> Timeouts:
-        """Of a worker that starts now."""
+        """The timeouts of a worker that starts now."""
 
     def renew(self) -> None:
         """Load the settings for new workers. Any exception keeps the present workers."""

@@ -113,7 +113,7 @@ class Process:
         os.set_blocking(reader, False)
         os.set_blocking(writer, False)
         parent = os.getpid()
-        # Until the child closes the parent's signal pipe, a signal to the child would reach the parent.
+        # A signal to the child would reach the parent until the child closes the parent's signal pipe.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
         try:
             pid = os.fork()

@@ -1,4 +1,4 @@
-"""Which settings SIGHUP may change: not the addresses that the service has opened already."""
+"""The settings that SIGHUP may change: not the addresses that the service has opened already."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def cut_production(settings: Settings, url: str, clock: Clock, animals: int) -> 
     Raises ConfigurationError for staging's and for one that this program can't read, OperatorError for one
     that is damaged or not there.
     """
-    # Its stage is judged here.
+    # The source's stage is judged here.
     source = msgspec.structs.replace(settings, stage=None, database_url=url)
     backend = backend_of(source, reads_only=True)
     try:

@@ -47,17 +47,17 @@ def stage_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
 
 
 def _reference_base(settings: Settings) -> str:
-    """Where references below /v1 begin."""
+    """The beginning of references below /v1."""
     return settings.base_url or PREFIX
 
 
 def documentation_base(settings: Settings) -> str:
-    """Where references to the documentation begin."""
+    """The beginning of references to the documentation."""
     return f"{_reference_base(settings).removesuffix(PREFIX)}/docs"
 
 
 def guard_of(settings: Settings) -> UrlGuard:
-    """Which addresses webhooks may reach."""
+    """The guard of the addresses that webhooks may reach."""
     return UrlGuard(settings.webhook_networks, allows_loopback=settings.is_own)
 
 

@@ -141,7 +141,7 @@ class _Counting(NamedTuple):
 
 
 def _build_counting(process: _Process, backend: Backend, storage: Storage) -> _Counting:
-    """Its loop does not run yet."""
+    """Build what counts requests; its loop does not run yet."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
     addresses = Addresses(process.settings.trusted_proxies, process.settings.log_address)
     refusals = RefusalNotes(addresses)

@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
         return future
 
     def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
-        """The same without a future: `hear` is called once with the reply, or with Unreachable.
+        """Send a command: `hear` is called once with the reply, or with Unreachable.
 
         `encode` is called at the end of this turn of the event loop, unless the connection is lost before.
         Raises Unreachable, and does not call `hear` then.

@@ -59,7 +59,7 @@ class _Recent:
 
 
 class FallbackLimiter:
-    """Its counters outlive an outage: a second one soon after admits nothing more.
+    """The limiter of an outage. Its counters outlive it: a second one soon after admits nothing more.
 
     `pending`: by account, the admissions of an outage that Valkey has not counted yet.
     """

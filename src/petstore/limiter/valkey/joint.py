@@ -36,7 +36,7 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
     hear: list[Hear]
 
 
-# By the id of the key; requests that are asked for alone by any number.
+# Requests by the id of their key; those that are asked for alone, by any number.
 _Batch = dict[int, _Joint]
 
 

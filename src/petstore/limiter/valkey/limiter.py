@@ -46,7 +46,7 @@ class ValkeyLimiter:
         policy: BanPolicy,
         fallback: FallbackLimiter | None = None,
     ) -> None:
-        """Without a `fallback` every request during an outage raises LimiterUnavailable."""
+        """`fallback` decides during an outage; without one every request then raises LimiterUnavailable."""
         self._client = client
         self._calls = Calls(client.scripts.take, policy)
         self._recovery = RecoveryCache(clock, counters)

@@ -17,7 +17,7 @@ from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState, MergingCounterStore
 from petstore.core.limits.windows import AccountWindows, later_windows
 
-# Of an account and a key, as take.lua reads them.
+# The records of an account and a key, as take.lua reads them.
 RecoveryRecords = tuple[bytes, bytes]
 # After a restart of Valkey all active accounts need their records at once, and the store has other work.
 _READS_MAX = 16

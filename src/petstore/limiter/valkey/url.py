@@ -35,7 +35,7 @@ class ValkeyUrl(msgspec.Struct, frozen=True):
     authority_file: str = ""
 
     def __str__(self) -> str:
-        """Without the password, for the log."""
+        """The server's address without the password, for the log."""
         return self.path or f"{self.host}:{self.port}"
 
     def tls_context(self) -> ssl.SSLContext:
