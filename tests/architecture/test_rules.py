@@ -17,6 +17,10 @@ _SQL = re.compile(
     r"|DROP\s+TABLE|ALTER\s+TABLE|PRAGMA\s+\w+|BEGIN(\s+IMMEDIATE)?$|COMMIT$|ROLLBACK)",
     re.DOTALL,
 )
+# A docstring with one of these in front goes on from what stands above it.
+_LEANS = re.compile(
+    r"(Also|And|But|By|Even|From|Into|Its|Of|Or|Such|The same|Until|Where|Which|With|Without)\b"
+)
 
 
 def dotted(node: ast.AST) -> str:
@@ -219,6 +223,19 @@ def test_every_public_thing_of_the_core_has_a_docstring() -> None:
                 continue
             if not node.name.startswith("_") and not ast.get_docstring(node):
                 faults.append(f"{module}:{node.lineno} {node.name} has no docstring; say what it promises.")
+    assert faults == []
+
+
+def test_every_docstring_of_the_program_stands_alone() -> None:
+    """An editor shows it without the sibling above and without the body, by which a fragment has its noun."""
+    faults = []
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if begins := _LEANS.match(ast.get_docstring(node) or ""):
+                place = f"{module}:{getattr(node, 'lineno', 1)} {getattr(node, 'name', '')}".rstrip()
+                faults.append(f"{place}: do not begin with {begins[0]!r}; name the noun or say what it does.")
     assert faults == []
 
 
