@@ -85,7 +85,7 @@ class Call(Generic[T]):
 
     @property
     def parameters(self) -> Query:
-        """Of the address."""
+        """The parameters of the address."""
         return self.query if self.cursor is None else (*self.query, ("cursor", self.cursor))
 
     @property
@@ -116,7 +116,7 @@ class Call(Generic[T]):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of the operation itself; the connection adds key and User-Agent."""
+        """The headers of the operation itself; the connection adds key and User-Agent."""
         headers = {"Accept": "application/json"}
         if self.document is not None:
             headers["Content-Type"] = "application/json"

@@ -32,7 +32,7 @@ __version__ = "1.1.0"
 USER_AGENT = f"petstore-client/{__version__}"
 # Bytes after decompression. A page of 100 animals is below 200 KB. httpx2 decodes at most 1 MiB at once.
 LARGEST_ANSWER = 16 * 2**20
-# Of httpx2's errors, those before the first byte was sent.
+# The errors of httpx2 before the first byte was sent.
 _NOT_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,

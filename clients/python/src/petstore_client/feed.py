@@ -41,7 +41,7 @@ def _page(answer: Answer) -> EventPage:
 
 
 class Feed:
-    """Where a follower is, and its next call. Times are monotonic, in seconds.
+    """The place of a follower, and its next call. Times are monotonic, in seconds.
 
     `after` is the bookmark behind the last page whose events were all taken.
     """

@@ -95,7 +95,7 @@ def _signature(key: bytes, event_id: str, timestamp: str, body: bytes) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    """Of a header, in which some servers have a lone surrogate for each byte that is not UTF-8."""
+    """The bytes of a header, in which some servers have a lone surrogate for each byte that is not UTF-8."""
     return text.encode(errors="surrogatepass")
 
 

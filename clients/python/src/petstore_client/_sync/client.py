@@ -84,7 +84,7 @@ class Petstore:
         headers: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> Petstore:
-        """The same client with other options, for some calls: both share connections and limits.
+        """A client with other options, for some calls: it and this one share connections and limits.
 
         `headers` are sent beside the client's own, which they can't replace, and beside those given before.
         The service keeps `request_id`, 1 to 128 letters, digits and `._:/+=@-`, as that of the answer and of

@@ -77,7 +77,7 @@ class Refusal(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     def answer(self, credential_sent: bool) -> Answer:
-        """With the headers that its kind needs."""
+        """The answer with the headers that its kind needs."""
         headers = {"link": f'</docs/errors#{self.code}>; rel="help"', **self.headers}
         status = STATUS[self.code]
         if status == 401:

@@ -137,7 +137,7 @@ class Service:
         return windows
 
     def _whole(self, request: Request, answer: Answer, windows: list[Window]) -> Answer:
-        """With the headers of every answer."""
+        """The answer with the headers of every answer."""
         own = answer.headers
         if request.operation == "getPet":
             further = self._operations.deprecation(request.path)
