@@ -133,7 +133,7 @@ class TestMigrate:
         self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Interrupted, killed or cut off: the server does not go on with it, and holds no table up."""
-        monkeypatch.setattr(schema, "_LEAVE_SEEN", "20ms")
+        monkeypatch.setattr(schema, "_CHECK_INTERVAL", "20ms")
         migrate(database, OPTIONS)
         plan("ALTER TABLE pets ADD COLUMN chip text; SELECT pg_sleep(60)")
         at_work = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE "

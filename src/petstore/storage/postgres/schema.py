@@ -25,7 +25,7 @@ _LOCK_WAIT = "60s"
 _TABLE_WAIT = "2s"
 # client_connection_check_interval: a step whose process died is cancelled and its locks are freed.
 # PostgreSQL 13 and servers on Windows do not have it.
-_LEAVE_SEEN = "1s"
+_CHECK_INTERVAL = "1s"
 # Classes of SQLSTATE for a faulty step (data, constraint, syntax), apart from missing privileges.
 _REFUSED = ("22", "23", "42")
 _NO_RIGHT = "42501"
@@ -114,7 +114,7 @@ async def _run_next(connection: Connection) -> list[str]:
         await connection.execute(f"SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '{_LOCK_WAIT}'")
         with suppress(asyncpg.PostgresError):
             async with connection.transaction():  # a savepoint, since the setting may be unknown
-                await connection.execute(f"SET LOCAL client_connection_check_interval = '{_LEAVE_SEEN}'")
+                await connection.execute(f"SET LOCAL client_connection_check_interval = '{_CHECK_INTERVAL}'")
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         # This also refreshes the session's catalogue; the lock alone does not.
         await connection.execute(_CREATE_NOTES)
