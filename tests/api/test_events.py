@@ -116,7 +116,7 @@ class TestWaits:
     async def test_a_commit_of_another_process_ends_a_wait(self, store_of_each: Shop) -> None:
         """Nobody tells this one: it looks."""
         shop = store_of_each
-        shop.store.hear_commits(lambda: None)
+        shop.store.on_commit(lambda: None)
         waiting = await begin(shop, f"{await now(shop)}&{LONG}")
         await shop.post({"name": "Rex", "categoryId": 1})
         assert types_of(await waiting) == ["pet.created"]

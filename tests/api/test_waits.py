@@ -38,7 +38,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 @pytest.fixture
 async def waits(store: Store) -> AsyncIterator[Waits]:
     opened = Waits(store.events)
-    store.hear_commits(opened.committed.set)
+    store.on_commit(opened.committed.set)
     yield opened
     await opened.close()
 

@@ -28,8 +28,8 @@ class Store(Repositories, ABC):
         """The load at this moment, for metrics."""
 
     @abstractmethod
-    def hear_commits(self, heard: Callable[[], None]) -> None:
-        """Call `heard` on the event loop after each commit of this process."""
+    def on_commit(self, callback: Callable[[], None]) -> None:
+        """Call `callback` on the event loop after each commit of this process."""
 
     @abstractmethod
     async def probe(self) -> None:

@@ -178,7 +178,7 @@ def _build_service(process: _Process, backend: Backend, storage: Storage, counti
     store, flusher = storage.store, counting.flusher
     waits = Waits(store.events)
     opened.push_async_callback(waits.close)
-    store.hear_commits(waits.committed.set)
+    store.on_commit(waits.committed.set)
     api = _build_api(process, storage, counting, waits)
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(process, storage, flusher)

@@ -306,7 +306,7 @@ async def test_what_a_removed_webhook_had_leaves_in_steps(
     before = [backend.execute(f"SELECT count(*) FROM {table}") for table in tables]
     await store.webhooks.remove(hooks[0], ACTOR)
     commits: list[int] = []
-    store.hear_commits(lambda: commits.append(1))
+    store.on_commit(lambda: commits.append(1))
     await remove(store, clock, None)
     assert len(commits) >= 5
     for table in tables:

@@ -190,7 +190,7 @@ class TestChange:
         note_try = "INSERT INTO webhook_tries (webhook_id, event_id, type, at_ms, duration_ms, answer) VALUES"
         backend.execute(f"{note_try} (1, 'e', 't', 0, 0, ''), (2, 'e', 't', 0, 0, '')")
         commits: list[int] = []
-        store.hear_commits(lambda: commits.append(1))
+        store.on_commit(lambda: commits.append(1))
         await store.webhooks.remove(1, ACTOR)
         assert len(commits) == 1
         for table in ("webhook_tries", "webhook_repetitions"):

@@ -53,7 +53,7 @@ class Database(scripts.Database):
         self.pool = Pool(
             lambda: connect(url, options), clock, options.connections, seconds, options.max_waiters
         )
-        self.heard_commit: Callable[[], None] = lambda: None
+        self.on_commit: Callable[[], None] = lambda: None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
 
@@ -162,7 +162,7 @@ class Database(scripts.Database):
             began = self._clock.monotonic()
             carrying_out = transaction.carry_out(work)
             result = await (carrying_out if autocommit else _in_time(carrying_out))
-            self.heard_commit()
+            self.on_commit()
             self._committed(1, self._clock.monotonic() - began)
             return result
         except BaseException as error:

@@ -62,8 +62,8 @@ class PostgresStore(Store):
         pool = self._database.pool
         return StoreLoad(pool_in_use=pool.in_use, pool_waiting=pool.waiting)
 
-    def hear_commits(self, heard: Callable[[], None]) -> None:
-        self._database.heard_commit = heard
+    def on_commit(self, callback: Callable[[], None]) -> None:
+        self._database.on_commit = callback
 
     async def probe(self) -> None:
         await self._probing.answer(None)

@@ -68,8 +68,8 @@ class SqliteStore(Store):
     def load(self) -> StoreLoad:
         return StoreLoad(writes_waiting=self.writer.waiting)
 
-    def hear_commits(self, heard: Callable[[], None]) -> None:
-        self.writer.heard_commit = heard
+    def on_commit(self, callback: Callable[[], None]) -> None:
+        self.writer.on_commit = callback
 
     async def probe(self) -> None:
         with translated():

@@ -65,7 +65,7 @@ class Writer:
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended: asyncio.Future[None]  # there from the first job on
-        self.heard_commit: Callable[[], None] = lambda: None
+        self.on_commit: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name="petstore-writer", daemon=True)
 
     async def submit(self, job: Callable[[apsw.Connection], _T]) -> _T:
@@ -187,7 +187,7 @@ class Writer:
     def _answer(self, group: list[_Ticket]) -> None:
         """Runs on the event loop."""
         self.waiting -= len(group)
-        self.heard_commit()
+        self.on_commit()
         for ticket in group:
             if ticket.future.done():
                 continue
