@@ -13,7 +13,7 @@ from petstore.api.pipeline.request import read_request
 from petstore.core.digests import digest
 from petstore.core.keys import Access, Caller, mint
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Hear
+from petstore.core.limits.counters import OnDecision
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.versions import Version, Versions
@@ -59,9 +59,9 @@ class LateLimiter(MemoryLimiter):
     def try_take(self, *_: object) -> None:
         """Somebody else has to be asked."""
 
-    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+    def take_later(self, caller: Caller, cached_version: Version | None, callback: OnDecision) -> bool:
         decision = super().try_take(caller, cached_version)
-        asyncio.get_running_loop().call_soon(hear, caller, decision)
+        asyncio.get_running_loop().call_soon(callback, caller, decision)
         return True
 
     def keyring_version(self) -> Version | None:
@@ -90,7 +90,7 @@ class Entrance:
         if not self.gate.try_admit(request, Access.READ, False):
             told: asyncio.Future[tuple[Caller, Decision | None]] = asyncio.get_running_loop().create_future()
             decision = None
-            if self.gate.ask(request, lambda *facts: told.set_result(facts)):
+            if self.gate.take_later(request, lambda *facts: told.set_result(facts)):
                 caller, decision = await told
             if decision is None:
                 await self.gate.admit(request, Access.READ, False)

@@ -80,20 +80,20 @@ class Replica:
         return await self.limiter.take(caller, cached_version)
 
     async def together(self, caller: Caller, version: Version, times: int) -> list[Decision | None]:
-        """Requests in one turn of the event loop, as of a caller that is cached under a version. None: `ask`
-        did not find out."""
+        """Requests in one turn of the event loop, as of a caller that is cached under a version. None:
+        `take_later` did not find out."""
         self.tell_time()
         told: list[tuple[Caller, Decision | None]] = []
         all_told = asyncio.Event()
 
-        def hear(*facts: Any) -> None:
+        def on_decision(*facts: Any) -> None:
             told.append(facts)
             if len(told) == times:
                 all_told.set()
 
         for _ in range(times):
-            if not self.limiter.ask(caller, version, hear):
-                hear(caller, None)
+            if not self.limiter.take_later(caller, version, on_decision):
+                on_decision(caller, None)
         await all_told.wait()
         assert all(whose is caller for whose, _ in told)
         return [decision for _, decision in told]

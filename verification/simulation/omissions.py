@@ -12,7 +12,7 @@ from petstore.api.pipeline.request import Request
 from petstore.api.pipeline.response import Response
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Hear, Limiter, LimiterState
+from petstore.core.limits.counters import Limiter, LimiterState, OnDecision
 from petstore.core.limits.decision import Decision
 from petstore.core.versions import NoVersions, Version
 from petstore.limiter.memory import MemoryLimiter
@@ -72,7 +72,7 @@ class _LateLimiter:
     async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return await self._limiter.peek(caller)
 
-    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+    def take_later(self, caller: Caller, cached_version: Version | None, callback: OnDecision) -> bool:
         return False
 
     def keyring_version(self) -> Version | None:

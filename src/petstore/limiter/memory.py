@@ -12,7 +12,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS, SECOND_MS
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
-from petstore.core.limits.counters import Hear, LimiterState
+from petstore.core.limits.counters import LimiterState, OnDecision
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide, first_refusal, peek
 from petstore.core.limits.windows import AccountWindows
@@ -53,7 +53,7 @@ class MemoryLimiter:
         used = self._windows.get(caller.account_id) or AccountWindows()
         return peek(used, self._bans.get(caller.key_id), caller, now_ms, versions)
 
-    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+    def take_later(self, caller: Caller, cached_version: Version | None, callback: OnDecision) -> bool:
         return False
 
     def take_at(

@@ -119,7 +119,7 @@ class TestOneCall:
         def fail(caller: Caller, decision: Decision | None) -> None:
             raise failed
 
-        assert replica.limiter.ask(CALLER, version, fail)
+        assert replica.limiter.take_later(CALLER, version, fail)
         assert left(await replica.together(CALLER, version, 2)) == [57, 56]
         assert told == [failed]
 

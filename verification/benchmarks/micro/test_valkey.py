@@ -92,7 +92,7 @@ def test_640_decisions_of_turns(
         assert decisions[-1] is not None
         left, done, version = CALLS, asyncio.Event(), decisions[-1].versions.keyring
 
-        def hear(caller: Caller, decision: Decision | None) -> None:
+        def on_decision(caller: Caller, decision: Decision | None) -> None:
             nonlocal left
             left -= 1
             if left >= clients:
@@ -101,7 +101,7 @@ def test_640_decisions_of_turns(
                 done.set()
 
         def ask(caller: Caller) -> None:
-            if not limiter.ask(caller, version, hear):
+            if not limiter.take_later(caller, version, on_decision):
                 done.set()  # the lease has ended, once in five seconds
 
         for number in range(clients):

@@ -108,7 +108,7 @@ class ApiApp:
                 answer = self._describe(request, route)
             elif self._gate.try_admit(request, operation.access, operation.deprecated):
                 answer = self._handle(request, operation)
-            elif self._gate.ask(request, partial(self._go_on, request, operation)):
+            elif self._gate.take_later(request, partial(self._go_on, request, operation)):
                 return
         except Exception as error:
             answer = self._failure(request, operation.name, error)
@@ -117,7 +117,7 @@ class ApiApp:
     def _go_on(
         self, request: Request, operation: Operation, caller: Caller, decision: Decision | None
     ) -> None:
-        """After `ask` of the gate."""
+        """After `take_later` of the gate."""
         answer: Response | Awaitable[Response] | None = None
         try:
             if decision is not None:

@@ -21,7 +21,7 @@ from petstore.core.errors import (
     Unauthorized,
 )
 from petstore.core.keys import Access, Caller, KeyRepository, is_wellformed
-from petstore.core.limits.counters import Hear, Limiter
+from petstore.core.limits.counters import Limiter, OnDecision
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.limits.usage import UsageMeter
 from petstore.core.stages import Foreign
@@ -121,13 +121,13 @@ class Gate:
         self.note(request, caller, decision, needed, deprecated)
         return True
 
-    def ask(self, request: Request, hear: Hear) -> bool:
-        """After `try_admit`: ask for the Decision without a task; `hear` gets it, and calls `note`.
+    def take_later(self, request: Request, callback: OnDecision) -> bool:
+        """After `try_admit`: ask for the Decision without a task; `callback` gets it, and calls `note`.
 
         When it gets None, or at once when this is False: call `admit`.
         """
         caller = self._known(request)
-        return caller is not None and self._limiter.ask(caller, self._cached_version, hear)
+        return caller is not None and self._limiter.take_later(caller, self._cached_version, callback)
 
     async def admit(self, request: Request, needed: Access, deprecated: bool) -> None:
         """After `try_admit`, and like it. Raises StoreUnavailable from the store too."""

@@ -15,7 +15,7 @@ from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
 
 # Gets the Decision about a request of a Caller; None: call `Limiter.take`.
-Hear = Callable[[Caller, Decision | None], None]
+OnDecision = Callable[[Caller, Decision | None], None]
 
 
 class LimiterState(msgspec.Struct):
@@ -47,10 +47,10 @@ class Limiter(Protocol):
     async def peek(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         """`take` of nothing: what is left at this moment. Only a ban refuses."""
 
-    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
-        """`take` without a task: it calls `hear` once, later. False: never, so call `take`.
+    def take_later(self, caller: Caller, cached_version: Version | None, callback: OnDecision) -> bool:
+        """`take` without a task: it calls `callback` once, later. False: never, so call `take`.
 
-        When `hear` gets None, nothing was taken, or nobody knows (a lost connection).
+        When `callback` gets None, nothing was taken, or nobody knows (a lost connection).
         """
 
     def keyring_version(self) -> Version | None:

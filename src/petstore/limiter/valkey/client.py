@@ -111,11 +111,11 @@ class ValkeyClient:
                 raise
         return reply
 
-    def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
+    def send(self, encode: Callable[[], bytes], callback: Callable[[Any], None]) -> None:
         """As Connection.send; raises Unreachable at once during an outage."""
         if self._connection is None:
             raise Unreachable("there is no connection")
-        self._connection.send(encode, hear)
+        self._connection.send(encode, callback)
 
     async def check(self) -> None:
         """Try to write, as requests do: an outage begins if that fails. Does nothing during one."""

@@ -56,15 +56,15 @@ class Connection(asyncio.Protocol):
         self.send(lambda: sent, partial(_settle, future))
         return future
 
-    def send(self, encode: Callable[[], bytes], hear: Callable[[Any], None]) -> None:
-        """Send a command: `hear` is called once with the reply, or with Unreachable.
+    def send(self, encode: Callable[[], bytes], callback: Callable[[Any], None]) -> None:
+        """Send a command: `callback` is called once with the reply, or with Unreachable.
 
         `encode` is called at the end of this turn of the event loop, unless the connection is lost before.
-        Raises Unreachable, and does not call `hear` then.
+        Raises Unreachable, and does not call `callback` then.
         """
         if self.is_lost:
             raise Unreachable("the connection is lost")
-        self._waiting.append(hear)
+        self._waiting.append(callback)
         self._sent += 1
         if not self._out:
             self._loop.call_soon(self._flush)

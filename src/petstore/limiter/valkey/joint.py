@@ -15,7 +15,7 @@ import msgspec
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
-from petstore.core.limits.counters import Hear
+from petstore.core.limits.counters import OnDecision
 from petstore.core.limits.decision import Decision
 from petstore.limiter.valkey.calls import TOO_MANY, Calls
 from petstore.limiter.valkey.client import ValkeyClient
@@ -33,7 +33,7 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
 
     caller: Caller
     version: Token
-    hear: list[Hear]
+    callbacks: list[OnDecision]
 
 
 # Requests by the id of their key; those that are asked for alone, by any number.
@@ -50,15 +50,15 @@ class Joints:
         self._read = read
         self._open: _Batch = {}
 
-    def join(self, caller: Caller, version: Token, hear: Hear) -> bool:
+    def join(self, caller: Caller, version: Token, callback: OnDecision) -> bool:
         """Wait with others of this batch, if there are some of this very Caller and version."""
         joint = self._open.get(caller.key_id)
         if joint is None or joint.caller is not caller or joint.version is not version:
             return False
-        joint.hear.append(hear)
+        joint.callbacks.append(callback)
         return True
 
-    def begin(self, caller: Caller, version: Token, hear: Hear) -> bool:
+    def begin(self, caller: Caller, version: Token, callback: OnDecision) -> bool:
         """Ask for this request, and for those that join it. False while others of the key do so."""
         batch = self._open
         if caller.key_id in batch:
@@ -66,11 +66,11 @@ class Joints:
         if not batch or len(batch) == _KEYS_MAX:
             batch = self._open = {}
             self._send(batch)
-        batch[caller.key_id] = _Joint(caller, version, [hear])
+        batch[caller.key_id] = _Joint(caller, version, [callback])
         return True
 
     def _send(self, batch: _Batch) -> None:
-        self._client.send(partial(self._encode, batch), partial(self._heard, batch, self._monotonic()))
+        self._client.send(partial(self._encode, batch), partial(self._on_reply, batch, self._monotonic()))
 
     def _close(self, batch: _Batch) -> None:
         """Nobody joins it any more."""
@@ -81,12 +81,12 @@ class Joints:
         self._close(batch)
         return self._calls.take_all(
             [
-                (joint.caller, (joint.version.number, joint.version.lease.ends_ms), len(joint.hear))
+                (joint.caller, (joint.version.number, joint.version.lease.ends_ms), len(joint.callbacks))
                 for joint in batch.values()
             ]
         )
 
-    def _heard(self, batch: _Batch, began_seconds: float, replies: Any) -> None:
+    def _on_reply(self, batch: _Batch, began_seconds: float, replies: Any) -> None:
         if isinstance(replies, list):
             self._client.observer.asked(self._monotonic() - began_seconds)
             for joint, reply in zip(batch.values(), replies, strict=True):
@@ -94,22 +94,22 @@ class Joints:
         else:
             self._close(batch)  # the connection may have been lost before it was sent
             for joint in batch.values():
-                _tell(joint, [None] * len(joint.hear))
+                _tell(joint, [None] * len(joint.callbacks))
 
     def _answer(self, joint: _Joint, reply: list[int]) -> None:
-        caller, version, hear = joint.caller, joint.version, joint.hear
+        caller, version, callbacks = joint.caller, joint.version, joint.callbacks
         if reply[0] == TOO_MANY:  # nobody knows which of them, so each is asked for alone
-            alone = [_Joint(caller, version, [one]) for one in hear]
+            alone = [_Joint(caller, version, [one]) for one in callbacks]
             for at in range(0, len(alone), _KEYS_MAX):
                 self._send(dict(enumerate(alone[at : at + _KEYS_MAX])))
         else:
-            _tell(joint, self._read(caller, reply, version, len(hear)) or [None] * len(hear))
+            _tell(joint, self._read(caller, reply, version, len(callbacks)) or [None] * len(callbacks))
 
 
 def _tell(joint: _Joint, decisions: Sequence[Decision | None]) -> None:
-    for hear, decision in zip(joint.hear, decisions, strict=True):
+    for callback, decision in zip(joint.callbacks, decisions, strict=True):
         try:
-            hear(joint.caller, decision)
+            callback(joint.caller, decision)
         except Exception as error:  # the others have their answers
             loop = asyncio.get_running_loop()
             loop.call_exception_handler({"message": "an answer failed", "exception": error})

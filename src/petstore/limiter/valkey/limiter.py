@@ -9,7 +9,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import LimiterUnavailable
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
-from petstore.core.limits.counters import Hear, LimiterState, MergingCounterStore
+from petstore.core.limits.counters import LimiterState, MergingCounterStore, OnDecision
 from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import ban_decision, decisions_for, refusal_for, standing
 from petstore.core.limits.windows import AccountWindows
@@ -81,17 +81,17 @@ class ValkeyLimiter:
     def try_take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return None
 
-    def ask(self, caller: Caller, cached_version: Version | None, hear: Hear) -> bool:
+    def take_later(self, caller: Caller, cached_version: Version | None, callback: OnDecision) -> bool:
         version, fallback = cached_version, self._fallback
         if not isinstance(version, Token):
             return False
-        if self._joints.join(caller, version, hear):
+        if self._joints.join(caller, version, callback):
             return True
         if version.lease is not self._leases.of_now() or not self._client.is_up:
             return False
         if fallback is not None and caller.account_id in fallback.pending:
             return False
-        return self._joints.begin(caller, version, hear)
+        return self._joints.begin(caller, version, callback)
 
     def keyring_version(self) -> Version | None:
         return self._leases.keyring_version() if self._client.is_up else None
