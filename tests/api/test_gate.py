@@ -95,7 +95,7 @@ class Entrance:
             if decision is None:
                 await self.gate.admit(request, Access.READ, False)
             else:
-                self.gate.note(request, caller, decision, Access.READ, False)
+                self.gate.apply_decision(request, caller, decision, Access.READ, False)
         assert isinstance(request.decision, Decision)
         return request.decision.remaining[0]
 

@@ -121,7 +121,7 @@ class ApiApp:
         answer: Response | Awaitable[Response] | None = None
         try:
             if decision is not None:
-                self._gate.note(request, caller, decision, operation.access, operation.deprecated)
+                self._gate.apply_decision(request, caller, decision, operation.access, operation.deprecated)
                 answer = self._handle(request, operation)
         except Exception as error:
             answer = self._failure(request, operation.name, error)

@@ -118,11 +118,11 @@ class Gate:
         decision = self._limiter.try_take(caller, self._cached_version)
         if decision is None:
             return False
-        self.note(request, caller, decision, needed, deprecated)
+        self.apply_decision(request, caller, decision, needed, deprecated)
         return True
 
     def take_later(self, request: Request, callback: OnDecision) -> bool:
-        """After `try_admit`: ask for the Decision without a task; `callback` gets it, and calls `note`.
+        """After `try_admit`, without a task: `callback` gets the Decision, and calls `apply_decision`.
 
         When it gets None, or at once when this is False: call `admit`.
         """
@@ -139,7 +139,7 @@ class Gate:
                 self._cached.clear()
         if caller is None or decision is None:
             caller, decision = await self._take_afresh(request)
-        self.note(request, caller, decision, needed, deprecated)
+        self.apply_decision(request, caller, decision, needed, deprecated)
 
     async def admit_again(self, request: Request) -> None:
         """After a wait: note the Decision of this moment, which costs nothing. Raises Refused for a key that
@@ -162,7 +162,7 @@ class Gate:
             return caller
         return None
 
-    def note(
+    def apply_decision(
         self, request: Request, caller: Caller, decision: Decision, needed: Access, deprecated: bool
     ) -> None:
         """Count the request, and note its caller and Decision. Raises Refused."""
