@@ -55,7 +55,7 @@ class Parts:
         watched = self.health(limiter_outage=limiter_outage)
         await watched.check_store()
         levels = Levels()
-        watched.read(Counts(), levels)
+        watched.set_gauges(Counts(), levels)
         return levels.ready, levels.store_up, levels.limiter_up
 
 

@@ -22,7 +22,7 @@ async def test_a_long_hold_is_logged_at_its_beginning_and_its_end() -> None:
         for seconds in (None, 4.9, None, 5.0, 60.0, None, None, 7.0):
             present = None if seconds is None else Held(seconds, "session 7 of anna")
             await watch.refresh()
-            watch.read(Counts(), levels)
+            watch.set_gauges(Counts(), levels)
             shown.append(levels.events_held_seconds)
     assert shown == [0, 4.9, 0, 5.0, 60.0, 0, 0, 7.0]
     assert [(line["event"], line.get("by"), line.get("seconds")) for line in lines] == [

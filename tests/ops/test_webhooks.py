@@ -36,7 +36,7 @@ async def test_the_state_of_the_store_is_that_of_the_last_refresh() -> None:
     """Each state is there from the start, at 0."""
     watch = WebhookWatch(ask)
     metrics = Metrics()
-    metrics.show(watch.collect)
+    metrics.add_collector(watch.collect)
     states = [f'petstore_webhooks{{state="{state}"}}' for state in ("healthy", "failing", "disabled")]
     names = [*states, "petstore_webhook_oldest_undelivered_seconds"]
     assert [samples(metrics)[name] for name in names] == [0, 0, 0, 0]
@@ -56,7 +56,7 @@ async def test_mail_of_the_store_is_that_of_the_last_refresh() -> None:
         return next(answers)
 
     watch, metrics, shown = MailWatch(ask), Metrics(), []
-    metrics.show(watch.collect)
+    metrics.add_collector(watch.collect)
     for refresh in (None, watch.refresh, watch.refresh):
         if refresh is not None:
             await refresh()
@@ -102,7 +102,7 @@ async def test_workers_show_what_the_background_process_has_counted(
     memory and descriptors are no worker's."""
     monkeypatch.setattr(webhooks, "_SHARED_AFTER_SECONDS", 0)
     scraped, counts = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())), DeliveryCounts(tmp_path)
-    scraped.read_from(has_descriptors)
+    scraped.add_source(has_descriptors)
     counts.share()
     assert written(tmp_path) == []
     for is_success in (True, False, True):

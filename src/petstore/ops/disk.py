@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Metric]]:
     """The metrics of a SQLite file. `backup_mark`: a file that each backup touches."""
 
-    def read() -> Iterable[Metric]:
+    def collect() -> Iterable[Metric]:
         for name, text, value in (
             ("database_bytes", "Size of the database.", stat(path, "st_size")),
             ("database_log_bytes", "Size of SQLite's log.", log_bytes(path)),
@@ -21,7 +21,7 @@ def database_metrics(path: Path, backup_mark: Path) -> Callable[[], Iterable[Met
         ):
             yield GaugeMetricFamily(f"petstore_{name}", text, value=value)
 
-    return read
+    return collect
 
 
 def log_bytes(path: Path) -> float:

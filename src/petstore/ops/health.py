@@ -70,7 +70,7 @@ class Health(msgspec.Struct, kw_only=True):
                 checks["counters"] = f"out of reach, {effect}"
         return checks
 
-    def read(self, _: Counts, levels: Levels) -> None:
+    def set_gauges(self, _: Counts, levels: Levels) -> None:
         """Set the gauges, by the last check."""
         levels.ready = int(self.is_ready)
         levels.store_up = int(self._store == _OK)

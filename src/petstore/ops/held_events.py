@@ -34,6 +34,6 @@ class HeldEvents(msgspec.Struct):
             self._is_logged = False
             _log.info("events go on")
 
-    def read(self, _: Counts, levels: Levels) -> None:
+    def set_gauges(self, _: Counts, levels: Levels) -> None:
         """Set the gauge, by the last refresh."""
         levels.events_held_seconds = self._seconds

@@ -52,15 +52,15 @@ class Metrics(msgspec.Struct):
     counts: Counts = msgspec.field(default_factory=Counts)
     _levels: Levels = msgspec.field(default_factory=Levels)
     _sources: list[Source] = []
-    _local: list[Callable[[], Iterable[Metric]]] = []
+    _collectors: list[Callable[[], Iterable[Metric]]] = []
 
-    def read_from(self, source: Source) -> None:
+    def add_source(self, source: Source) -> None:
         """Call `source` about once a second and at each scrape."""
         self._sources.append(source)
 
-    def show(self, local: Callable[[], Iterable[Metric]]) -> None:
+    def add_collector(self, collector: Callable[[], Iterable[Metric]]) -> None:
         """Add metrics that are the same for all workers, collected at each scrape."""
-        self._local.append(local)
+        self._collectors.append(collector)
 
     def limiter_outage(self, begins: bool) -> None:
         self._levels.in_outage = int(begins)
@@ -82,8 +82,8 @@ class Metrics(msgspec.Struct):
 
     def scrape(self) -> Scrape:
         """Takes a millisecond of the event loop; its text takes 20 of a thread."""
-        families = [_program(self.commit, self.stage), *(each for local in self._local for each in local())]
-        return Scrape(self.share(), self._sum, families)
+        families = [one for collect in self._collectors for one in collect()]
+        return Scrape(self.share(), self._sum, [_program(self.commit, self.stage), *families])
 
     def own(self) -> Numbers:
         """The current numbers of this worker."""

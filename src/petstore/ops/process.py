@@ -41,7 +41,7 @@ class ProcessUse:
         self._page_bytes = resource.getpagesize()
         self._started_at = started_ms / 1_000
 
-    def read(self, counts: Counts, levels: Levels) -> None:
+    def update_metrics(self, counts: Counts, levels: Levels) -> None:
         use = resource.getrusage(resource.RUSAGE_SELF)
         counts.cpu_seconds = use.ru_utime + use.ru_stime
         levels.started_at = self._started_at

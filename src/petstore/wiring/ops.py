@@ -58,7 +58,7 @@ def build_metrics(settings: Settings, counts_directory: Path | None) -> Metrics:
     """The metrics of this process, shared with other workers by `counts_directory`."""
     shared = WorkerMetricsDirectory(counts_directory, os.getpid()) if counts_directory else None
     metrics = Metrics(shared, build.commit(), settings.stage or "")
-    metrics.show(supervision_metrics(counts_directory))
+    metrics.add_collector(supervision_metrics(counts_directory))
     return metrics
 
 
@@ -72,17 +72,17 @@ def measure(
 ) -> None:
     """Let metrics show the load of the store, the process, the log and the disk; before the first request."""
 
-    def read(counts: Counts, levels: Levels) -> None:
+    def update_metrics(counts: Counts, levels: Levels) -> None:
         load = store.load()
         levels.writes_waiting = load.writes_waiting
         levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
         levels.counters_saved_at = flusher.saved_ms / 1_000
         counts.lines_dropped = log_writer.dropped
 
-    metrics.read_from(read)
-    metrics.read_from(ProcessUse(clock.now_ms()).read)
+    metrics.add_source(update_metrics)
+    metrics.add_source(ProcessUse(clock.now_ms()).update_metrics)
     if (file := backend.file) is not None:
-        metrics.show(database_metrics(file.checked_path().resolve(), file.backup_mark()))
+        metrics.add_collector(database_metrics(file.checked_path().resolve(), file.backup_mark()))
 
 
 def run_until_closed(flusher: CounterFlusher, opened: AsyncExitStack) -> None:

@@ -68,10 +68,10 @@ class Service(msgspec.Struct, kw_only=True):
     def count_connections(self, connections: Sized) -> None:
         """Show in the metrics how many connections of clients are open."""
 
-        def read(_: Counts, levels: Levels) -> None:
+        def set_gauges(_: Counts, levels: Levels) -> None:
             levels.connections = len(connections)
 
-        self.metrics.read_from(read)
+        self.metrics.add_source(set_gauges)
 
     def begin_drain(self) -> None:
         """Say at /readyz that traffic should go elsewhere, and answer the requests that wait for events."""
@@ -258,13 +258,13 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 
-    def read(counts: Counts, levels: Levels) -> None:
+    def update_metrics(counts: Counts, levels: Levels) -> None:
         counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)
         counts.key_reads, levels.cached_keys = gate.key_reads, gate.cached_keys
         levels.events_waiting = len(waits)
         levels.in_flight = api.in_flight - levels.events_waiting
 
-    metrics.read_from(read)
+    metrics.add_source(update_metrics)
     return api
 
 
@@ -272,9 +272,9 @@ def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlushe
     settings, metrics, store = process.settings, process.metrics, storage.store
     held, webhooks = HeldEvents(store.held_events), WebhookWatch(store.deliverers.states)
     mails = MailWatch(store.notifications.waiting)
-    metrics.read_from(held.read)
-    metrics.show(webhooks.collect)
-    metrics.show(mails.collect)
+    metrics.add_source(held.set_gauges)
+    metrics.add_collector(webhooks.collect)
+    metrics.add_collector(mails.collect)
     health = Health(
         probe=store.probe,
         ask_limiter=storage.ask,
@@ -284,7 +284,7 @@ def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlushe
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,
         background=lambda: read_metrics(process.counts_directory).background,
     )
-    metrics.read_from(health.read)
+    metrics.add_source(health.set_gauges)
     check_until_closed(health, process.opened)
     return Endpoints(
         health=health,
