@@ -20,20 +20,20 @@ _NICENESS = 19  # requests go first
 _log = structlog.get_logger("petstore.jobs")
 
 
-def run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
+def run(settings: Settings, metrics_directory: Path | None, report: Report) -> int:
     """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
     os.nice(_NICENESS)
     collect_garbage_seldom()
     with asyncio.Runner(loop_factory=Loop) as runner:
-        return runner.run(_run(settings, counts_directory, report))
+        return runner.run(_run(settings, metrics_directory, report))
 
 
-async def _run(settings: Settings, counts_directory: Path | None, report: Report) -> int:
+async def _run(settings: Settings, metrics_directory: Path | None, report: Report) -> int:
     # Not above: at its import aiohttp reads the machine's certificates, and the first workers would wait.
     from petstore.wiring.jobs import carry_out_jobs
 
     parent, loop = os.getppid(), asyncio.get_running_loop()
-    working = asyncio.create_task(carry_out_jobs(settings, counts_directory, report.ready))
+    working = asyncio.create_task(carry_out_jobs(settings, metrics_directory, report.ready))
 
     def stop() -> None:
         if os.getppid() != parent:  # the next service needs the database

@@ -129,12 +129,12 @@ class Serving:
         settings: Settings,
         listener: socket.socket,
         connections: int,
-        counts_directory: Path | None,
+        metrics_directory: Path | None,
         configured: Settings,
     ) -> None:
         """`configured`: the settings without the command line's options."""
         self._configured = configured
-        self._counts_directory = counts_directory
+        self._metrics_directory = metrics_directory
         self._settings = settings
         self._listener = listener
         self._connections = connections
@@ -147,11 +147,11 @@ class Serving:
     def work(self, number: int, report: Report) -> int:
         if number == BACKGROUND:
             self._listener.close()
-            return petstore.server.background.run(self._settings, self._counts_directory, report)
+            return petstore.server.background.run(self._settings, self._metrics_directory, report)
         return petstore.server.worker.run(
             self._settings,
             number,
-            self._counts_directory,
+            self._metrics_directory,
             lambda application: HttpServer(
                 application, self._listener, self._connections, self._settings.answer_timeout_ms / 1_000
             ),
@@ -188,10 +188,10 @@ class Serving:
         """Write changes into the workers' directory."""
         self._installed.check()
         metrics.is_replaced = self._installed.is_replaced
-        if self._counts_directory is not None and metrics != self._written:
+        if self._metrics_directory is not None and metrics != self._written:
             self._written = copy.deepcopy(metrics)
             try:
-                write_metrics(self._counts_directory, metrics)
+                write_metrics(self._metrics_directory, metrics)
             except OSError as error:
                 message = f"Metrics of the parent not written: {error.strerror}."
                 _log.warning("metrics not written", reason=error.strerror, message=message)

@@ -40,7 +40,7 @@ _log = structlog.get_logger("petstore.worker")
 def run(
     settings: Settings,
     number: int,
-    counts_directory: Path | None,
+    metrics_directory: Path | None,
     server: Callable[[Application], HttpServer],
     report: Report,
 ) -> int:
@@ -52,7 +52,10 @@ def run(
     loop = Loop()
     asyncio.set_event_loop(loop)
     application = Application(
-        settings, counts_directory=counts_directory, worker=number, await_predecessor=report.await_predecessor
+        settings,
+        metrics_directory=metrics_directory,
+        worker=number,
+        await_predecessor=report.await_predecessor,
     )
     # Never closed: a late signal would find no handler and change the exit code.
     return loop.run_until_complete(Worker(application, server(application), settings, report).serve())

@@ -25,11 +25,11 @@ class Application:
         self,
         settings: Settings,
         clock: Clock | None = None,
-        counts_directory: Path | None = None,
+        metrics_directory: Path | None = None,
         worker: int = 0,
         await_predecessor: Callable[[], None] = lambda: None,
     ) -> None:
-        self._build = partial(build, settings, clock, counts_directory, worker, await_predecessor)
+        self._build = partial(build, settings, clock, metrics_directory, worker, await_predecessor)
         self._service: Service | None = None
 
     @property

@@ -23,7 +23,7 @@ def build_console(
     backend: Backend,
     history: ServiceHistory,
     flusher: CounterFlusher,
-    counts_directory: Path | None,
+    metrics_directory: Path | None,
     clock: Clock,
 ) -> Console | None:
     """The console; None where it is switched off."""
@@ -38,7 +38,7 @@ def build_console(
         removal_at_ms=settings.removal_at_ms,
     )
     report = Report(
-        history, lambda: read_database(backend), lambda: flusher.trouble, known, counts_directory, clock
+        history, lambda: read_database(backend), lambda: flusher.trouble, known, metrics_directory, clock
     )
     options = ConsoleOptions(
         trusted=settings.trusted_proxies,

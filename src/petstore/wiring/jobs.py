@@ -32,11 +32,11 @@ _log = structlog.get_logger("petstore.jobs")
 
 
 async def carry_out_jobs(
-    settings: Settings, counts_directory: Path | None, ready: Callable[[], None]
+    settings: Settings, metrics_directory: Path | None, ready: Callable[[], None]
 ) -> None:
     """Do all of it until cancelled. Raises ConfigurationError and StoreUnavailable when it can't begin.
 
-    `counts_directory`: where the workers exchange their metrics.
+    `metrics_directory`: where the workers exchange their metrics.
     """
     clock = SystemClock()
     settings = msgspec.structs.replace(settings, database_pool=1)  # and one for an import
@@ -49,7 +49,7 @@ async def carry_out_jobs(
         if settings.has_console:  # which alone searches
             group.create_task(search.run(opened.search, clock))
         if settings.deliveries:
-            counts = DeliveryCounts(counts_directory)
+            counts = DeliveryCounts(metrics_directory)
             group.create_task(_deliver(settings, backend, opened, clock, counts))
             group.create_task(_notify(settings, opened, clock, counts))
         group.create_task(retention.run(opened.retention, clock, settings.journal_keep_ms))

@@ -54,11 +54,11 @@ def start_log_of_parent(settings: Settings) -> logs.Output:
     return logs.start_directly(settings.log_level, settings.log_format, journal_stream=stream, mark=mark)
 
 
-def build_metrics(settings: Settings, counts_directory: Path | None) -> Metrics:
-    """The metrics of this process, shared with other workers by `counts_directory`."""
-    shared = WorkerMetricsDirectory(counts_directory, os.getpid()) if counts_directory else None
+def build_metrics(settings: Settings, metrics_directory: Path | None) -> Metrics:
+    """The metrics of this process, shared with other workers by `metrics_directory`."""
+    shared = WorkerMetricsDirectory(metrics_directory, os.getpid()) if metrics_directory else None
     metrics = Metrics(shared, build.commit(), settings.stage or "")
-    metrics.add_collector(supervision_metrics(counts_directory))
+    metrics.add_collector(supervision_metrics(metrics_directory))
     return metrics
 
 

@@ -87,13 +87,13 @@ class Service(msgspec.Struct, kw_only=True):
 async def build(
     settings: Settings,
     clock: Clock | None = None,
-    counts_directory: Path | None = None,
+    metrics_directory: Path | None = None,
     worker: int = 0,
     await_predecessor: Callable[[], None] = lambda: None,
 ) -> Service:
     """Open the store, take up the counters where they were left, and join everything.
 
-    `counts_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
+    `metrics_directory`: the workers of one service exchange their metrics there; `worker`: the number of this
     one; `await_predecessor` blocks until the one that it replaces has ended. A failed start closes all that
     it opened. Raises ConfigurationError and StoreUnavailable.
     """
@@ -101,8 +101,8 @@ async def build(
     async with AsyncExitStack() as opened:
         log_writer = start_log(settings, worker)
         opened.callback(log_writer.close)
-        metrics = build_metrics(settings, counts_directory)
-        process = _Process(settings, clock, log_writer, metrics, counts_directory, opened)
+        metrics = build_metrics(settings, metrics_directory)
+        process = _Process(settings, clock, log_writer, metrics, metrics_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
         storage = await open_storage(
             settings, backend, clock, metrics.counts.committed, watch, opened, await_predecessor
@@ -121,7 +121,7 @@ class _Process(NamedTuple):
     clock: Clock
     log_writer: LogWriter
     metrics: Metrics
-    counts_directory: Path | None
+    metrics_directory: Path | None
     opened: AsyncExitStack
 
     @property
@@ -174,7 +174,7 @@ def _build_counting(process: _Process, backend: Backend, storage: Storage) -> _C
 
 def _build_service(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
     """Both applications; begins the tasks beside them."""
-    settings, clock, log_writer, metrics, counts_directory, opened = process
+    settings, clock, log_writer, metrics, metrics_directory, opened = process
     store, flusher = storage.store, counting.flusher
     waits = Waits(store.events)
     opened.push_async_callback(waits.close)
@@ -183,7 +183,7 @@ def _build_service(process: _Process, backend: Backend, storage: Storage, counti
     measure(backend, clock, metrics, store, flusher, log_writer)
     endpoints = _build_endpoints(process, storage, flusher)
     unwatched = {route.path for route in endpoints.routes()}
-    console = build_console(settings, store, backend, counting.history, flusher, counts_directory, clock)
+    console = build_console(settings, store, backend, counting.history, flusher, metrics_directory, clock)
     if console is not None:
         opened.push_async_callback(console.close)
     pages = _build_pages(settings, clock, with_console=console is not None)
@@ -282,7 +282,7 @@ def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlushe
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
         limiter_outage=settings.limiter_outage if settings.valkey_url else None,
-        background=lambda: read_metrics(process.counts_directory).background,
+        background=lambda: read_metrics(process.metrics_directory).background,
     )
     metrics.add_source(health.set_gauges)
     check_until_closed(health, process.opened)
