@@ -14,7 +14,7 @@ from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.errors import StoreUnavailable
 from petstore.ops import health
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 from petstore.ops.health import Health
 from petstore.storage.sqlite.store import SqliteStore
 from petstore.wiring.application import Application
@@ -54,9 +54,9 @@ class Parts:
         """Ready, store up, limiter up."""
         watched = self.health(limiter_outage=limiter_outage)
         await watched.check_store()
-        levels = Levels()
-        watched.set_gauges(Counts(), levels)
-        return levels.ready, levels.store_up, levels.limiter_up
+        gauges = Gauges()
+        watched.set_gauges(Counts(), gauges)
+        return gauges.ready, gauges.store_up, gauges.limiter_up
 
 
 async def test_what_each_fault_shows(monkeypatch: pytest.MonkeyPatch) -> None:

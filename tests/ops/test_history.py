@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple
 
-from petstore.ops.counts import LATENCY_BOUNDS, Counts, Levels
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
 from petstore.ops.history import STEPS, ServiceHistory, quantile
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
@@ -21,7 +21,7 @@ class Service:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.counts = Counts()
-        self.levels = Levels()
+        self.gauges = Gauges()
         self.can_be_read = True
         self.reads = 0
         self.history = ServiceHistory(self.read, self.clock.monotonic)
@@ -29,7 +29,7 @@ class Service:
 
     def read(self) -> Numbers | None:
         self.reads += 1
-        return Numbers(self.counts, self.levels) if self.can_be_read else None
+        return Numbers(self.counts, self.gauges) if self.can_be_read else None
 
     def answer(self, count: int, status: int = 200, seconds: float = 0.004, name: str = "listPets") -> None:
         for _ in range(count):
@@ -107,9 +107,9 @@ def test_a_late_sample_is_spread_and_an_early_one_waits(service: Service) -> Non
 
 def test_a_look_reads_the_present_state(service: Service) -> None:
     """Also within a step, which it does not end."""
-    service.levels = Levels(writes_waiting=3)
+    service.gauges = Gauges(writes_waiting=3)
     service.history.refresh()
-    assert service.history.latest.levels.writes_waiting == 3
+    assert service.history.latest.gauges.writes_waiting == 3
     assert service.history.recent().seconds == 0
 
 
@@ -117,7 +117,7 @@ def test_a_chart_has_ten_minutes_and_forgets_what_is_older(service: Service) -> 
     """Oldest first; the arrays are used again and again."""
     for step in range(2 * STEPS):
         service.answer(5 * (step // STEPS + 1))
-        service.levels.writes_waiting = step // STEPS
+        service.gauges.writes_waiting = step // STEPS
         service.step()
     series = service.history.series()
     assert {len(values) for values in series.values()} == {STEPS}
@@ -154,7 +154,7 @@ def test_numbers_that_can_not_be_read_or_fall_make_no_negative_rate(service: Ser
 def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
     """Those of another worker come from its file."""
     other = WorkerMetricsDirectory(tmp_path, os.getpid())
-    other.write(Numbers(Counts(), Levels(writes_waiting=2)))
+    other.write(Numbers(Counts(), Gauges(writes_waiting=2)))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     clock = ManualClock()
     history = ServiceHistory(metrics.total, clock.monotonic)
@@ -163,8 +163,8 @@ def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
     for worker, requests in ((metrics.counts, 3), (counts, 4)):
         for _ in range(requests):
             worker.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
-    other.write(Numbers(counts, Levels(writes_waiting=2)))
+    other.write(Numbers(counts, Gauges(writes_waiting=2)))
     clock.advance(5)
     history.sample()
     assert history.recent().requests == pytest.approx(1.4)
-    assert history.latest.levels.writes_waiting == 2
+    assert history.latest.gauges.writes_waiting == 2

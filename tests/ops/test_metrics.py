@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from petstore.core.errors import StoreUnavailable
-from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_LEVELS, STATUSES, WINDOWS, Counts, Levels
+from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_GAUGES, STATUSES, WINDOWS, Counts, Gauges
 from petstore.ops.metrics import Scrape
 from tests.support.contract import document
 from tests.support.service import Shop
@@ -87,7 +87,7 @@ class TestFromTheStart:
         assert (await scrape(shop)).keys() == before
 
 
-class TestLevels:
+class TestGauges:
     """How the service stands."""
 
     async def test_what_is_kept_and_what_was_read(self, shop: Shop) -> None:
@@ -164,4 +164,4 @@ class TestLevels:
 def test_each_number_is_shown() -> None:
     """The answers have families of their own; each other field has its row."""
     assert {"answers", *SHOWN_COUNTS} == set(Counts.__struct_fields__)
-    assert list(SHOWN_LEVELS) == list(Levels.__struct_fields__)
+    assert list(SHOWN_GAUGES) == list(Gauges.__struct_fields__)

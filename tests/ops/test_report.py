@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.service import DatabaseState, Known
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 from petstore.ops.history import ServiceHistory
 from petstore.ops.report import Report
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
@@ -27,7 +27,7 @@ class Service:
         self.clock = ManualClock()
         now_ms = self.clock.now_ms()
         self.numbers = Numbers(
-            Counts(), Levels(counters_saved_at=now_ms / 1_000, open_descriptors=9, max_descriptors=100)
+            Counts(), Gauges(counters_saved_at=now_ms / 1_000, open_descriptors=9, max_descriptors=100)
         )
         self.history = ServiceHistory(lambda: self.numbers, self.clock.monotonic)
         self.history.sample()
@@ -75,7 +75,7 @@ def failing(service: Service) -> None:
 
 
 def refusing(service: Service) -> None:
-    service.numbers.levels.in_outage = 1
+    service.numbers.gauges.in_outage = 1
     service.known = replace(service.known, on_outage="refuse")
 
 
@@ -91,10 +91,10 @@ def lost(service: Service) -> None:
 Cause = Callable[[Service], object]
 CAUSES: dict[str, Cause] = {
     "2 answers failed in the last ten minutes (5xx).": failing,
-    "Requests that wait for the database: 501.": lambda s: setattr(s.numbers.levels, "writes_waiting", 501),
-    "Requests that wait for the database: 1.": lambda s: setattr(s.numbers.levels, "pool_waiting", 1),
+    "Requests that wait for the database: 501.": lambda s: setattr(s.numbers.gauges, "writes_waiting", 501),
+    "Requests that wait for the database: 1.": lambda s: setattr(s.numbers.gauges, "pool_waiting", 1),
     "2 of 2 processes can't reach Valkey: each process grants its share of the limits.": lambda s: setattr(
-        s.numbers.levels, "in_outage", 2
+        s.numbers.gauges, "in_outage", 2
     ),
     "1 of 2 processes can't reach Valkey: requests are refused.": refusing,
     "Limits and usage have not been saved.": lambda s: s.clock.advance(61),
@@ -117,7 +117,7 @@ CAUSES: dict[str, Cause] = {
     "Another version is installed than the one that runs.": lambda s: setattr(
         s.supervisor, "is_replaced", True
     ),
-    "A worker has 81 of 100 descriptors open.": lambda s: setattr(s.numbers.levels, "open_descriptors", 81),
+    "A worker has 81 of 100 descriptors open.": lambda s: setattr(s.numbers.gauges, "open_descriptors", 81),
     "7 log lines were not written in the last ten minutes.": dropping,
 }
 
@@ -138,7 +138,7 @@ async def test_the_database_is_read_once_a_minute(service: Service) -> None:
         await report.state()
     assert service.reads == 1
     service.database = None
-    service.numbers.levels.counters_saved_at += 60
+    service.numbers.gauges.counters_saved_at += 60
     service.clock.advance(60)
     assert (await report.state()).database is None
     await report.state()

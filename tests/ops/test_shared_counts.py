@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from petstore.ops.counts import LATENCY_BOUNDS, Counts, Histogram, Levels, combine
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges, Histogram, combine
 from petstore.ops.metrics import Metrics
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
@@ -45,10 +45,10 @@ def some_counts() -> Counts:
     return counts
 
 
-def leave(directory: Path, process: int, levels: Levels | None = None) -> WorkerMetricsDirectory:
+def leave(directory: Path, process: int, gauges: Gauges | None = None) -> WorkerMetricsDirectory:
     """What a worker with this number has left."""
     shared = WorkerMetricsDirectory(directory, process)
-    shared.write(Numbers(some_counts(), levels or Levels()))
+    shared.write(Numbers(some_counts(), gauges or Gauges()))
     return shared
 
 
@@ -65,7 +65,7 @@ def test_a_file_has_the_answers_that_there_were(tmp_path: Path) -> None:
     leave(tmp_path, os.getpid())
     [file] = tmp_path.glob("*.counts")
     assert list(decode_numbers(file.read_bytes()).counts.answers) == [("listPets", 200)]
-    total = WorkerMetricsDirectory(tmp_path, os.getpid()).total(Numbers(Counts(), Levels()))
+    total = WorkerMetricsDirectory(tmp_path, os.getpid()).total(Numbers(Counts(), Gauges()))
     assert total.counts.answers.keys() == Counts().answers.keys()
 
 
@@ -87,10 +87,10 @@ def test_a_scrape_adds_up_all_workers(tmp_path: Path) -> None:
         assert sample(metrics, "petstore_log_lines_dropped_total") == 6
 
 
-def test_levels_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
+def test_gauges_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
     """Whoever is scraped tells of all; a worker that ended in an outage is in none any more."""
     for process in (os.getpid(), os.getpid(), ended_process()):
-        leave(tmp_path, process, Levels(in_outage=1))
+        leave(tmp_path, process, Gauges(in_outage=1))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_limiter_outage") == 2
     metrics.limiter_outage(True)
@@ -99,29 +99,29 @@ def test_levels_are_those_of_the_workers_that_live(tmp_path: Path) -> None:
     assert sample(metrics, "petstore_limiter_outage") == 2
 
 
-def test_levels_that_do_not_add_up() -> None:
+def test_gauges_that_do_not_add_up() -> None:
     """The fullest worker, the smallest bound, the newest start, the oldest save, the longest hold of events,
     and one worker that fails; the rest is summed."""
-    first = Levels(
+    first = Gauges(
         open_descriptors=10, max_descriptors=100, started_at=5, counters_saved_at=9, resident_bytes=1
     )
-    second = Levels(
+    second = Gauges(
         open_descriptors=20, max_descriptors=90, started_at=7, counters_saved_at=8, resident_bytes=2
     )
-    assert combine([first, second]) == Levels(
+    assert combine([first, second]) == Gauges(
         open_descriptors=20, max_descriptors=90, started_at=7, counters_saved_at=8, resident_bytes=3
     )
-    fails = Levels(ready=0, store_up=0, limiter_up=0, events_held_seconds=3.0)
-    shown = combine([Levels(), fails, Levels(events_held_seconds=2.0)])
+    fails = Gauges(ready=0, store_up=0, limiter_up=0, events_held_seconds=3.0)
+    shown = combine([Gauges(), fails, Gauges(events_held_seconds=2.0)])
     assert (shown.ready, shown.store_up, shown.limiter_up, shown.events_held_seconds) == (0, 0, 0, 3.0)
 
 
 def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -> None:
-    """A worker whose number an ended one had leaves its counts beside that one's; its levels are its own."""
+    """A worker whose number an ended one had leaves its counts beside that one's; its gauges are its own."""
     old = leave(tmp_path, os.getpid())
     old._started = 1  # another process had the number
-    old.write(Numbers(some_counts(), Levels(in_outage=1)))
-    leave(tmp_path, os.getpid(), Levels(in_outage=1))
+    old.write(Numbers(some_counts(), Gauges(in_outage=1)))
+    leave(tmp_path, os.getpid(), Gauges(in_outage=1))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_bans_total") == 2
     assert sample(metrics, "petstore_limiter_outage") == 1

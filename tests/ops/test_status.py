@@ -6,7 +6,7 @@ import pytest
 
 from petstore.core.durations import HOUR_MS
 from petstore.core.service import ServiceStatus
-from petstore.ops.counts import LATENCY_BOUNDS, Counts, Levels
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
 from petstore.ops.status import HOURS, CallersStatus
 from petstore.ops.worker_metrics import Numbers
 from tests.support.clock import ManualClock
@@ -18,13 +18,13 @@ class Service:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.clock.advance(3_600 - self.clock.now_ms() / 1_000 % 3_600)
-        self.counts, self.levels = Counts(), Levels()
+        self.counts, self.gauges = Counts(), Gauges()
         self.reads = 0
         self.status = CallersStatus(self.numbers, self.read_all, self.clock, replicas=1)
         self.status.sample()
 
     def numbers(self) -> Numbers:
-        return Numbers(self.counts, self.levels)
+        return Numbers(self.counts, self.gauges)
 
     def read_all(self) -> Numbers:
         self.reads += 1
@@ -133,5 +133,5 @@ def test_the_state_is_that_of_the_last_minute(service: Service) -> None:
     assert service.read().state == "failing"
     service.step()
     assert service.read().state == "well"
-    service.levels.ready = 0
+    service.gauges.ready = 0
     assert service.read().state == "down"

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from petstore.core.notifications import GATHERED_MS
 from petstore.ops import health, webhooks
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 from petstore.ops.metrics import Metrics
 from petstore.ops.webhooks import DeliveryCounts, MailWatch, WebhookWatch
 from petstore.ops.worker_metrics import WorkerMetricsDirectory
@@ -120,8 +120,8 @@ def written(directory: Path) -> list[Path]:
     return list(directory.iterdir())
 
 
-def has_descriptors(_: Counts, levels: Levels) -> None:
-    levels.max_descriptors = 9
+def has_descriptors(_: Counts, gauges: Gauges) -> None:
+    gauges.max_descriptors = 9
 
 
 async def test_counts_that_can_not_be_written_stop_no_delivery(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The numbers behind /metrics: the counts and the state of one process, and the sums over all workers.
 
-`Counts` only grow and are summed over all workers, also those that have ended. `Levels` are current and are
+`Counts` only grow and are summed over all workers, also those that have ended. `Gauges` are current and are
 combined over the living workers.
 """
 
@@ -102,7 +102,7 @@ def _answers() -> dict[tuple[str, int], Histogram]:
 
 
 class Shown(NamedTuple):
-    """How Prometheus shows a field of Counts or Levels; see docs/monitoring.md.
+    """How Prometheus shows a field of Counts or Gauges; see docs/monitoring.md.
 
     `how`: the label of a dictionary's keys, a histogram's bounds, or how a level of two workers is combined.
     """
@@ -172,7 +172,7 @@ class Counts(msgspec.Struct):
                 setattr(self, name, mine + (_exact(theirs) if isinstance(theirs, float) else theirs))
 
 
-class Levels(msgspec.Struct):
+class Gauges(msgspec.Struct):
     """The state of one process; times in seconds since 1970.
 
     Some are not summed: one worker without descriptors is enough to fail, one that does not save is a fault,
@@ -223,7 +223,7 @@ SHOWN_COUNTS = {
         "petstore_limiter_round_trip_seconds", "Time of one call to the shared counters.", ROUND_TRIP_BOUNDS
     ),
 }
-SHOWN_LEVELS = {
+SHOWN_GAUGES = {
     "ready": Shown("petstore_ready", "1 while every worker can serve requests.", min),
     "store_up": Shown("petstore_store_up", "1 while the database answers every worker.", min),
     "limiter_up": Shown(
@@ -252,10 +252,10 @@ SHOWN_LEVELS = {
 }
 
 
-def combine(levels: Sequence[Levels]) -> Levels:
-    """The levels of all workers; there is at least one."""
-    combined = msgspec.structs.replace(levels[0])
-    for other in levels[1:]:
-        for field, shown in SHOWN_LEVELS.items():
+def combine(gauges: Sequence[Gauges]) -> Gauges:
+    """The gauges of all workers; there is at least one."""
+    combined = msgspec.structs.replace(gauges[0])
+    for other in gauges[1:]:
+        for field, shown in SHOWN_GAUGES.items():
             setattr(combined, field, shown.how(getattr(combined, field), getattr(other, field)))
     return combined

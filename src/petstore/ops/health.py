@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from petstore.core.errors import StoreUnavailable
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 
 INTERVAL_SECONDS = 5.0
 _TIMEOUT_SECONDS = 5.0
@@ -70,11 +70,11 @@ class Health(msgspec.Struct, kw_only=True):
                 checks["counters"] = f"out of reach, {effect}"
         return checks
 
-    def set_gauges(self, _: Counts, levels: Levels) -> None:
+    def set_gauges(self, _: Counts, gauges: Gauges) -> None:
         """Set the gauges, by the last check."""
-        levels.ready = int(self.is_ready)
-        levels.store_up = int(self._store == _OK)
-        levels.limiter_up = int(not self.in_outage())
+        gauges.ready = int(self.is_ready)
+        gauges.store_up = int(self._store == _OK)
+        gauges.limiter_up = int(not self.in_outage())
 
     async def run(self) -> None:
         """Check every five seconds, until cancelled."""

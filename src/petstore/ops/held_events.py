@@ -8,7 +8,7 @@ import msgspec
 import structlog
 
 from petstore.core.events import Held
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 
 # Storing a list may take this long.
 _LOGGED_AFTER_SECONDS = 5.0
@@ -34,6 +34,6 @@ class HeldEvents(msgspec.Struct):
             self._is_logged = False
             _log.info("events go on")
 
-    def set_gauges(self, _: Counts, levels: Levels) -> None:
+    def set_gauges(self, _: Counts, gauges: Gauges) -> None:
         """Set the gauge, by the last refresh."""
-        levels.events_held_seconds = self._seconds
+        gauges.events_held_seconds = self._seconds

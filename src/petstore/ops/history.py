@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from petstore.core.service import Latency, Recent
-from petstore.ops.counts import LATENCY_BOUNDS, Counts, Levels
+from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
 from petstore.ops.worker_metrics import Numbers
 
 STEP_SECONDS = 5
 STEPS = 120
 RECENT_STEPS = 12
 COUNTS = ("requests", "errors", "refusals", "commits", "lines_dropped")
-LEVELS = ("waiting", "memory_bytes")
+GAUGES = ("waiting", "memory_bytes")
 _BUCKETS = len(LATENCY_BOUNDS) + 1
 
 
@@ -60,14 +60,14 @@ class ServiceHistory:
         self._monotonic = monotonic
         self._sums: Sums | None = None
         self._read_at = 0.0
-        self.latest = Numbers(Counts(), Levels())
+        self.latest = Numbers(Counts(), Gauges())
         self._begin(0)
 
     def _begin(self, step: int) -> None:
         """Forget all up to a step."""
         self._step = self._first = step  # the last noted one, and the one before the first
         self._counts = {name: array("f", [0.0]) * STEPS for name in COUNTS}
-        self._levels = {name: array("f", [0.0]) * STEPS for name in LEVELS}
+        self._gauges = {name: array("f", [0.0]) * STEPS for name in GAUGES}
         self._seconds = array("f", [0.0]) * STEPS
         self._buckets = array("I", [0]) * (STEPS * _BUCKETS)
 
@@ -89,7 +89,7 @@ class ServiceHistory:
         sums, read_at = sums_of(numbers.counts), self._monotonic()
         grown = None if self._sums is None else sums.minus(self._sums)
         if grown is not None:
-            self._note(now, grown, read_at - self._read_at, numbers.levels)
+            self._note(now, grown, read_at - self._read_at, numbers.gauges)
         else:
             self._begin(now)
         self._step, self._sums, self._read_at = now, sums, read_at
@@ -111,13 +111,13 @@ class ServiceHistory:
         return sum(self._counts[name])
 
     def series(self) -> dict[str, list[float | None]]:
-        """Every step of ten minutes, oldest first: counts a second, levels, and `p95` in milliseconds."""
+        """Every step of ten minutes, oldest first: counts a second, gauges, and `p95` in milliseconds."""
         known = range(max(self._first, self._step - STEPS) + 1, self._step + 1)
         slots = [step % STEPS for step in known]
         latencies = [self._latency([step]) for step in known]
         found: dict[str, list[float | None]] = {
             **{name: [of[at] / self._seconds[at] for at in slots] for name, of in self._counts.items()},
-            **{name: [of[at] for at in slots] for name, of in self._levels.items()},
+            **{name: [of[at] for at in slots] for name, of in self._gauges.items()},
             "p95": [None if latency is None else latency.p95 for latency in latencies],
         }
         unknown: list[float | None] = [None] * (STEPS - len(known))
@@ -126,15 +126,15 @@ class ServiceHistory:
     def _now(self) -> int:
         return int(self._monotonic()) // STEP_SECONDS
 
-    def _note(self, now: int, grown: Sums, seconds: float, levels: Levels) -> None:
+    def _note(self, now: int, grown: Sums, seconds: float, gauges: Gauges) -> None:
         passed = now - self._step
         for step in range(max(self._step, now - STEPS) + 1, now + 1):
             slot = step % STEPS
             self._seconds[slot] = seconds / passed
             for name, count in zip(COUNTS, grown.counts, strict=True):
                 self._counts[name][slot] = count / passed
-            self._levels["waiting"][slot] = levels.writes_waiting + levels.pool_waiting
-            self._levels["memory_bytes"][slot] = levels.resident_bytes
+            self._gauges["waiting"][slot] = gauges.writes_waiting + gauges.pool_waiting
+            self._gauges["memory_bytes"][slot] = gauges.resident_bytes
             counts = grown.buckets if step == now else [0] * _BUCKETS
             self._buckets[slot * _BUCKETS : (slot + 1) * _BUCKETS] = array("I", counts)
 

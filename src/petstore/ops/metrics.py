@@ -12,13 +12,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from petstore import __version__
-from petstore.ops.counts import LATENCY_BOUNDS, SHOWN_COUNTS, SHOWN_LEVELS, Counts, Histogram, Levels, Shown
+from petstore.ops.counts import LATENCY_BOUNDS, SHOWN_COUNTS, SHOWN_GAUGES, Counts, Gauges, Histogram, Shown
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
 _log = structlog.get_logger("petstore.metrics")
 
 # Sets the numbers that a part of the service keeps itself. Must be quick.
-Source = Callable[[Counts, Levels], None]
+Source = Callable[[Counts, Gauges], None]
 
 
 class Scrape(Collector):
@@ -35,7 +35,7 @@ class Scrape(Collector):
         """The numbers of all workers, and after them the other families."""
         own = decode_numbers(self._own)
         numbers = self._total(own) or own
-        yield from _families(numbers.counts, numbers.levels)
+        yield from _families(numbers.counts, numbers.gauges)
         yield from self._families
 
     def render(self) -> bytes:
@@ -50,7 +50,7 @@ class Metrics(msgspec.Struct):
     commit: str = "unknown"
     stage: str = ""
     counts: Counts = msgspec.field(default_factory=Counts)
-    _levels: Levels = msgspec.field(default_factory=Levels)
+    _gauges: Gauges = msgspec.field(default_factory=Gauges)
     _sources: list[Source] = []
     _collectors: list[Callable[[], Iterable[Metric]]] = []
 
@@ -63,12 +63,12 @@ class Metrics(msgspec.Struct):
         self._collectors.append(collector)
 
     def limiter_outage(self, begins: bool) -> None:
-        self._levels.in_outage = int(begins)
+        self._gauges.in_outage = int(begins)
         self.counts.outages += begins
 
     @property
     def in_outage(self) -> bool:
-        return bool(self._levels.in_outage)
+        return bool(self._gauges.in_outage)
 
     def share(self) -> Numbers:
         """Write the numbers of this worker for the others; call it about once a second, and at the end."""
@@ -88,8 +88,8 @@ class Metrics(msgspec.Struct):
     def own(self) -> Numbers:
         """The current numbers of this worker."""
         for source in self._sources:
-            source(self.counts, self._levels)
-        return Numbers(self.counts, self._levels)
+            source(self.counts, self._gauges)
+        return Numbers(self.counts, self._gauges)
 
     def total(self) -> Numbers | None:
         """The last written numbers of all workers, and the current ones of this worker; None when they can't
@@ -107,12 +107,12 @@ class Metrics(msgspec.Struct):
             return None
 
 
-def _families(counts: Counts, levels: Levels) -> Iterable[Metric]:
+def _families(counts: Counts, gauges: Gauges) -> Iterable[Metric]:
     yield from _requests(counts.answers)
     for field, shown in SHOWN_COUNTS.items():
         yield family(shown, getattr(counts, field))
-    for field, shown in SHOWN_LEVELS.items():
-        yield GaugeMetricFamily(shown.name, shown.help, value=getattr(levels, field))
+    for field, shown in SHOWN_GAUGES.items():
+        yield GaugeMetricFamily(shown.name, shown.help, value=getattr(gauges, field))
 
 
 def _program(commit: str, stage: str) -> Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 
 # Fields after the name in /proc/PID/stat, which may hold spaces and brackets: proc(5), fields 22 to 24.
 _STARTED, _VIRTUAL, _RESIDENT = 19, 20, 21
@@ -41,13 +41,13 @@ class ProcessUse:
         self._page_bytes = resource.getpagesize()
         self._started_at = started_ms / 1_000
 
-    def update_metrics(self, counts: Counts, levels: Levels) -> None:
+    def update_metrics(self, counts: Counts, gauges: Gauges) -> None:
         use = resource.getrusage(resource.RUSAGE_SELF)
         counts.cpu_seconds = use.ru_utime + use.ru_stime
-        levels.started_at = self._started_at
-        levels.open_descriptors = open_descriptors()
-        levels.max_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        gauges.started_at = self._started_at
+        gauges.open_descriptors = open_descriptors()
+        gauges.max_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         fields = _stat("self")
         if fields:
-            levels.virtual_bytes = int(fields[_VIRTUAL])
-            levels.resident_bytes = int(fields[_RESIDENT]) * self._page_bytes
+            gauges.virtual_bytes = int(fields[_VIRTUAL])
+            gauges.resident_bytes = int(fields[_RESIDENT]) * self._page_bytes

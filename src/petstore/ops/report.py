@@ -50,24 +50,24 @@ class Report(msgspec.Struct):
         self.history.refresh()
         database = await self._current_database()
         supervisor = read_metrics(self.directory)
-        counts, levels = self.history.latest.counts, self.history.latest.levels
+        counts, gauges = self.history.latest.counts, self.history.latest.gauges
         return ServiceState(
             known=self.known,
             version=__version__,
             python=platform.python_version(),
             recent=self.history.recent(),
             history=self.history.series(),
-            waiting=levels.writes_waiting + levels.pool_waiting,
+            waiting=gauges.writes_waiting + gauges.pool_waiting,
             database=database,
-            in_outage=levels.in_outage,
+            in_outage=gauges.in_outage,
             outages=counts.outages,
             serving=supervisor.workers,
             ended=supervisor.restarts,
             reloads=supervisor.reloads,
-            newest_started_at_ms=round(levels.started_at * 1_000),
-            memory_bytes=levels.resident_bytes,
-            connections=levels.connections,
-            counters_saved_at_ms=round(levels.counters_saved_at * 1_000),
+            newest_started_at_ms=round(gauges.started_at * 1_000),
+            memory_bytes=gauges.resident_bytes,
+            connections=gauges.connections,
+            counters_saved_at_ms=round(gauges.counters_saved_at * 1_000),
             log_lines_dropped=counts.lines_dropped,
             troubles=list(self._troubles(database, supervisor)),
         )
@@ -96,15 +96,15 @@ class Report(msgspec.Struct):
                 f"{errors:,} {'answer' if errors == 1 else 'answers'} failed in the last ten minutes (5xx).",
                 "The log says why: look for “store unavailable” and “unexpected error”.",
             )
-        levels = self.history.latest.levels
-        if levels.writes_waiting > WRITES_WAITING or levels.pool_waiting:
+        gauges = self.history.latest.gauges
+        if gauges.writes_waiting > WRITES_WAITING or gauges.pool_waiting:
             yield Trouble(
-                f"Requests that wait for the database: {levels.writes_waiting + levels.pool_waiting:,}.",
+                f"Requests that wait for the database: {gauges.writes_waiting + gauges.pool_waiting:,}.",
                 "See whether its disk is slow; with PostgreSQL raise PETSTORE_DATABASE_POOL.",
             )
 
     def _of_limits(self) -> Iterator[Trouble]:
-        if lost := self.history.latest.levels.in_outage:
+        if lost := self.history.latest.gauges.in_outage:
             effect = (
                 "requests are refused"
                 if self.known.on_outage == "refuse"
@@ -114,7 +114,7 @@ class Report(msgspec.Struct):
                 f"{lost} of {self.known.workers} processes can't reach Valkey: {effect}.",
                 "Start Valkey again, or repair the network; the service reconnects by itself.",
             )
-        saved_ms = self.history.latest.levels.counters_saved_at * 1_000
+        saved_ms = self.history.latest.gauges.counters_saved_at * 1_000
         late = self.clock.now_ms() - saved_ms > SAVED_LATE_SECONDS * 1_000 and saved_ms > 0
         if (reason := self.saving_trouble()) is not None or late:
             yield Trouble(
@@ -123,7 +123,7 @@ class Report(msgspec.Struct):
             )
 
     def _of_database(self, database: DatabaseState | None) -> Iterator[Trouble]:
-        if not self.history.latest.levels.store_up:
+        if not self.history.latest.gauges.store_up:
             yield Trouble(
                 "The database does not answer every worker: requests are answered 503.",
                 "The details of /readyz say why.",
@@ -150,7 +150,7 @@ class Report(msgspec.Struct):
             )
 
     def _of_processes(self, supervisor: SupervisorMetrics) -> Iterator[Trouble]:
-        levels = self.history.latest.levels
+        gauges = self.history.latest.gauges
         if supervisor.workers is not None and supervisor.workers < self.known.workers:
             yield Trouble(
                 f"{supervisor.workers} of {self.known.workers} workers serve.",
@@ -165,9 +165,9 @@ class Report(msgspec.Struct):
             yield Trouble(
                 "Another version is installed than the one that runs.", "Restart the service to use it."
             )
-        if levels.open_descriptors > DESCRIPTORS_USED * levels.max_descriptors > 0:
+        if gauges.open_descriptors > DESCRIPTORS_USED * gauges.max_descriptors > 0:
             yield Trouble(
-                f"A worker has {levels.open_descriptors:,} of {levels.max_descriptors:,} descriptors open.",
+                f"A worker has {gauges.open_descriptors:,} of {gauges.max_descriptors:,} descriptors open.",
                 "Raise LimitNOFILE, or find the clients that keep connections open.",
             )
         if dropped := round(self.history.total("lines_dropped")):

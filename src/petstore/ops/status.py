@@ -75,7 +75,7 @@ class CallersStatus:
         )
 
     def _state(self) -> str:
-        if not self._own().levels.ready:
+        if not self._own().gauges.ready:
             return "down"
         requests, errors = (0, 0) if self._recent is None else self._recent.counts[:2]
         return "failing" if errors > FAILING * requests else "well"

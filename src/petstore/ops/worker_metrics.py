@@ -19,7 +19,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from petstore.ops.counts import Counts, Levels, combine
+from petstore.ops.counts import Counts, Gauges, combine
 from petstore.ops.process import started_ticks
 
 _MERGED_KEPT = 100
@@ -34,7 +34,7 @@ class Numbers(msgspec.Struct):
     that does not serve requests has counts alone."""
 
     counts: Counts
-    levels: Levels
+    gauges: Gauges
     started: int | None = None
     serves: bool = True
 
@@ -123,11 +123,11 @@ class WorkerMetricsDirectory:
             if not _lives(name, numbers.started):
                 dead.append(name)
             elif numbers.serves:
-                living.append(numbers.levels)
+                living.append(numbers.gauges)
             counts.add(numbers.counts)
         if dead:
             self._merge({name: found[name].counts for name in dead})
-        return Numbers(counts, combine(living or [Levels()]))
+        return Numbers(counts, combine(living or [Gauges()]))
 
     def _merge(self, dead: dict[str, Counts]) -> None:
         """Merge the files of ended processes into one; does nothing while another process does it."""

@@ -15,7 +15,7 @@ from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError, StoreUnavailable
 from petstore.ops import build, logs
 from petstore.ops.access_log import AccessFormat
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 from petstore.ops.disk import database_metrics
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.health import Health
@@ -72,11 +72,11 @@ def measure(
 ) -> None:
     """Let metrics show the load of the store, the process, the log and the disk; before the first request."""
 
-    def update_metrics(counts: Counts, levels: Levels) -> None:
+    def update_metrics(counts: Counts, gauges: Gauges) -> None:
         load = store.load()
-        levels.writes_waiting = load.writes_waiting
-        levels.pool_in_use, levels.pool_waiting = load.pool_in_use, load.pool_waiting
-        levels.counters_saved_at = flusher.saved_ms / 1_000
+        gauges.writes_waiting = load.writes_waiting
+        gauges.pool_in_use, gauges.pool_waiting = load.pool_in_use, load.pool_waiting
+        gauges.counters_saved_at = flusher.saved_ms / 1_000
         counts.lines_dropped = log_writer.dropped
 
     metrics.add_source(update_metrics)

@@ -26,7 +26,7 @@ from petstore.core.stages import foreign_to
 from petstore.http.asgi import AsgiBridge
 from petstore.limiter.address_limiter import AddressLimiter
 from petstore.ops.access_log import Addresses
-from petstore.ops.counts import Counts, Levels
+from petstore.ops.counts import Counts, Gauges
 from petstore.ops.endpoints import Endpoints
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.health import Health
@@ -68,8 +68,8 @@ class Service(msgspec.Struct, kw_only=True):
     def count_connections(self, connections: Sized) -> None:
         """Show in the metrics how many connections of clients are open."""
 
-        def set_gauges(_: Counts, levels: Levels) -> None:
-            levels.connections = len(connections)
+        def set_gauges(_: Counts, gauges: Gauges) -> None:
+            gauges.connections = len(connections)
 
         self.metrics.add_source(set_gauges)
 
@@ -258,11 +258,11 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 
-    def update_metrics(counts: Counts, levels: Levels) -> None:
-        counts.page_reads, levels.cached_pages = api.cache.reads, len(api.cache)
-        counts.key_reads, levels.cached_keys = gate.key_reads, gate.cached_keys
-        levels.events_waiting = len(waits)
-        levels.in_flight = api.in_flight - levels.events_waiting
+    def update_metrics(counts: Counts, gauges: Gauges) -> None:
+        counts.page_reads, gauges.cached_pages = api.cache.reads, len(api.cache)
+        counts.key_reads, gauges.cached_keys = gate.key_reads, gate.cached_keys
+        gauges.events_waiting = len(waits)
+        gauges.in_flight = api.in_flight - gauges.events_waiting
 
     metrics.add_source(update_metrics)
     return api
