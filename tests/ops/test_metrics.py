@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from petstore.core.errors import StoreUnavailable
-from petstore.ops.counts import CAUSES, SHOWN_COUNTS, SHOWN_GAUGES, STATUSES, WINDOWS, Counts, Gauges
+from petstore.ops.counts import CAUSES, COUNT_SPECS, GAUGE_SPECS, STATUSES, WINDOWS, Counts, Gauges
 from petstore.ops.metrics import Scrape
 from tests.support.contract import document
 from tests.support.service import Shop
@@ -163,5 +163,5 @@ class TestGauges:
 
 def test_each_number_is_shown() -> None:
     """The answers have families of their own; each other field has its row."""
-    assert {"answers", *SHOWN_COUNTS} == set(Counts.__struct_fields__)
-    assert list(SHOWN_GAUGES) == list(Gauges.__struct_fields__)
+    assert {"answers", *COUNT_SPECS} == set(Counts.__struct_fields__)
+    assert list(GAUGE_SPECS) == list(Gauges.__struct_fields__)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -101,15 +101,14 @@ def _answers() -> dict[tuple[str, int], Histogram]:
     }
 
 
-class Shown(NamedTuple):
-    """How Prometheus shows a field of Counts or Gauges; see docs/monitoring.md.
-
-    `how`: the label of a dictionary's keys, a histogram's bounds, or how a level of two workers is combined.
-    """
+class MetricSpec(NamedTuple):
+    """How Prometheus shows a field of Counts or Gauges; see docs/monitoring.md."""
 
     name: str
     help: str
-    how: Any = operator.add
+    label: str = ""  # of a dictionary's keys
+    bounds: Sequence[float] = ()  # of a histogram
+    combine: Callable[[float, float], float] = operator.add  # the gauges of two workers
 
 
 def _zeros(names: Sequence[str]) -> Any:
@@ -201,54 +200,60 @@ class Gauges(msgspec.Struct):
 
 
 # In the order in which they are shown. `answers` has families of its own: ops/metrics.py.
-SHOWN_COUNTS = {
-    "refusals": Shown("petstore_refusals", "429 answers by window.", "window"),
-    "unauthorized": Shown("petstore_unauthorized", "401 answers by cause.", "cause"),
-    "bans": Shown("petstore_bans", "Bans that began."),
-    "page_reads": Shown("petstore_page_reads", "Pages that were not kept and read from the database."),
-    "key_reads": Shown("petstore_key_reads", "Keys that were not kept and looked up in the database."),
-    "writes": Shown("petstore_store_writes", "Writes in group commits."),
-    "deliveries": Shown("petstore_webhook_deliveries", "Tries to deliver an event to a webhook.", "outcome"),
-    "mails": Shown("petstore_mails", "Tries to send a mail, and mails given up.", "outcome"),
-    "lines_dropped": Shown("petstore_log_lines_dropped", "Log lines that were not written."),
-    "outages": Shown("petstore_limiter_outages", "Times that a process lost the shared counters."),
-    "local_decisions": Shown(
+COUNT_SPECS = {
+    "refusals": MetricSpec("petstore_refusals", "429 answers by window.", "window"),
+    "unauthorized": MetricSpec("petstore_unauthorized", "401 answers by cause.", "cause"),
+    "bans": MetricSpec("petstore_bans", "Bans that began."),
+    "page_reads": MetricSpec("petstore_page_reads", "Pages that were not kept and read from the database."),
+    "key_reads": MetricSpec("petstore_key_reads", "Keys that were not kept and looked up in the database."),
+    "writes": MetricSpec("petstore_store_writes", "Writes in group commits."),
+    "deliveries": MetricSpec(
+        "petstore_webhook_deliveries", "Tries to deliver an event to a webhook.", "outcome"
+    ),
+    "mails": MetricSpec("petstore_mails", "Tries to send a mail, and mails given up.", "outcome"),
+    "lines_dropped": MetricSpec("petstore_log_lines_dropped", "Log lines that were not written."),
+    "outages": MetricSpec("petstore_limiter_outages", "Times that a process lost the shared counters."),
+    "local_decisions": MetricSpec(
         "petstore_limiter_local_decisions", "Requests decided without the shared counters."
     ),
-    "cpu_seconds": Shown("process_cpu_seconds", "Processor time of the workers."),
-    "commits": Shown(
-        "petstore_store_commit_seconds", "Time of a group commit, with its fsync.", COMMIT_BOUNDS
+    "cpu_seconds": MetricSpec("process_cpu_seconds", "Processor time of the workers."),
+    "commits": MetricSpec(
+        "petstore_store_commit_seconds", "Time of a group commit, with its fsync.", bounds=COMMIT_BOUNDS
     ),
-    "round_trips": Shown(
-        "petstore_limiter_round_trip_seconds", "Time of one call to the shared counters.", ROUND_TRIP_BOUNDS
+    "round_trips": MetricSpec(
+        "petstore_limiter_round_trip_seconds",
+        "Time of one call to the shared counters.",
+        bounds=ROUND_TRIP_BOUNDS,
     ),
 }
-SHOWN_GAUGES = {
-    "ready": Shown("petstore_ready", "1 while every worker can serve requests.", min),
-    "store_up": Shown("petstore_store_up", "1 while the database answers every worker.", min),
-    "limiter_up": Shown(
-        "petstore_limiter_up", "1 while every worker reaches the shared counters, or has none.", min
+GAUGE_SPECS = {
+    "ready": MetricSpec("petstore_ready", "1 while every worker can serve requests.", combine=min),
+    "store_up": MetricSpec("petstore_store_up", "1 while the database answers every worker.", combine=min),
+    "limiter_up": MetricSpec(
+        "petstore_limiter_up", "1 while every worker reaches the shared counters, or has none.", combine=min
     ),
-    "in_outage": Shown("petstore_limiter_outage", "Processes that can't reach the shared counters."),
-    "in_flight": Shown("petstore_requests_in_flight", "Requests under /v1 that are being answered."),
-    "events_waiting": Shown("petstore_events_waiting", "Requests that wait for an event."),
-    "events_held_seconds": Shown(
-        "petstore_events_held_seconds", "How long a transaction has held back the oldest event.", max
+    "in_outage": MetricSpec("petstore_limiter_outage", "Processes that can't reach the shared counters."),
+    "in_flight": MetricSpec("petstore_requests_in_flight", "Requests under /v1 that are being answered."),
+    "events_waiting": MetricSpec("petstore_events_waiting", "Requests that wait for an event."),
+    "events_held_seconds": MetricSpec(
+        "petstore_events_held_seconds", "How long a transaction has held back the oldest event.", combine=max
     ),
-    "connections": Shown("petstore_connections", "Connections of clients."),
-    "writes_waiting": Shown("petstore_store_writes_waiting", "Writes in SQLite's queue."),
-    "pool_in_use": Shown("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),
-    "pool_waiting": Shown("petstore_pool_waiting", "Requests that wait for such a connection."),
-    "cached_pages": Shown("petstore_kept_pages", "Pages that are kept."),
-    "cached_keys": Shown("petstore_kept_keys", "Keys that are kept."),
-    "counters_saved_at": Shown(
-        "petstore_counters_saved_timestamp_seconds", "When limits and usage were last saved.", min
+    "connections": MetricSpec("petstore_connections", "Connections of clients."),
+    "writes_waiting": MetricSpec("petstore_store_writes_waiting", "Writes in SQLite's queue."),
+    "pool_in_use": MetricSpec("petstore_pool_connections_in_use", "Connections to PostgreSQL in use."),
+    "pool_waiting": MetricSpec("petstore_pool_waiting", "Requests that wait for such a connection."),
+    "cached_pages": MetricSpec("petstore_kept_pages", "Pages that are kept."),
+    "cached_keys": MetricSpec("petstore_kept_keys", "Keys that are kept."),
+    "counters_saved_at": MetricSpec(
+        "petstore_counters_saved_timestamp_seconds", "When limits and usage were last saved.", combine=min
     ),
-    "resident_bytes": Shown("process_resident_memory_bytes", "Resident memory of the workers."),
-    "virtual_bytes": Shown("process_virtual_memory_bytes", "Virtual memory of the workers."),
-    "open_descriptors": Shown("process_open_fds", "Open descriptors of the worker that has most.", max),
-    "max_descriptors": Shown("process_max_fds", "Descriptors that a worker may have open.", min),
-    "started_at": Shown("process_start_time_seconds", "When the newest worker began.", max),
+    "resident_bytes": MetricSpec("process_resident_memory_bytes", "Resident memory of the workers."),
+    "virtual_bytes": MetricSpec("process_virtual_memory_bytes", "Virtual memory of the workers."),
+    "open_descriptors": MetricSpec(
+        "process_open_fds", "Open descriptors of the worker that has most.", combine=max
+    ),
+    "max_descriptors": MetricSpec("process_max_fds", "Descriptors that a worker may have open.", combine=min),
+    "started_at": MetricSpec("process_start_time_seconds", "When the newest worker began.", combine=max),
 }
 
 
@@ -256,6 +261,6 @@ def combine(gauges: Sequence[Gauges]) -> Gauges:
     """The gauges of all workers; there is at least one."""
     combined = msgspec.structs.replace(gauges[0])
     for other in gauges[1:]:
-        for field, shown in SHOWN_GAUGES.items():
-            setattr(combined, field, shown.how(getattr(combined, field), getattr(other, field)))
+        for field, spec in GAUGE_SPECS.items():
+            setattr(combined, field, spec.combine(getattr(combined, field), getattr(other, field)))
     return combined

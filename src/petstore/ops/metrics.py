@@ -12,7 +12,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from petstore import __version__
-from petstore.ops.counts import LATENCY_BOUNDS, SHOWN_COUNTS, SHOWN_GAUGES, Counts, Gauges, Histogram, Shown
+from petstore.ops.counts import (
+    COUNT_SPECS,
+    GAUGE_SPECS,
+    LATENCY_BOUNDS,
+    Counts,
+    Gauges,
+    Histogram,
+    MetricSpec,
+)
 from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
 
 _log = structlog.get_logger("petstore.metrics")
@@ -109,10 +117,10 @@ class Metrics(msgspec.Struct):
 
 def _families(counts: Counts, gauges: Gauges) -> Iterable[Metric]:
     yield from _requests(counts.answers)
-    for field, shown in SHOWN_COUNTS.items():
-        yield family(shown, getattr(counts, field))
-    for field, shown in SHOWN_GAUGES.items():
-        yield GaugeMetricFamily(shown.name, shown.help, value=getattr(gauges, field))
+    for field, spec in COUNT_SPECS.items():
+        yield family(spec, getattr(counts, field))
+    for field, spec in GAUGE_SPECS.items():
+        yield GaugeMetricFamily(spec.name, spec.help, value=getattr(gauges, field))
 
 
 def _program(commit: str, stage: str) -> Metric:
@@ -123,13 +131,13 @@ def _program(commit: str, stage: str) -> Metric:
     return build
 
 
-def family(shown: Shown, value: float | dict[str, int] | Histogram) -> Metric:
+def family(spec: MetricSpec, value: float | dict[str, int] | Histogram) -> Metric:
     """What only grows: a number, a number for each label, or a histogram."""
     if isinstance(value, Histogram):
-        return HistogramMetricFamily(shown.name, shown.help, value.buckets(shown.how), value.total)
+        return HistogramMetricFamily(spec.name, spec.help, value.buckets(spec.bounds), value.total)
     if not isinstance(value, dict):
-        return CounterMetricFamily(shown.name, shown.help, value=value)
-    counter = CounterMetricFamily(shown.name, shown.help, labels=[shown.how])
+        return CounterMetricFamily(spec.name, spec.help, value=value)
+    counter = CounterMetricFamily(spec.name, spec.help, labels=[spec.label])
     for label, count in value.items():
         counter.add_metric([label], count)
     return counter

@@ -8,17 +8,17 @@ from pathlib import Path
 import msgspec
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from petstore.ops.counts import Shown
+from petstore.ops.counts import MetricSpec
 from petstore.ops.metrics import family
 from petstore.ops.worker_metrics import replace_file
 
 CAUSES = ("exit", "signal", "hung")
 RESULTS = ("done", "refused", "failed")
 _FILE = "parent"
-_RESTARTS = Shown(
+_RESTARTS = MetricSpec(
     "petstore_worker_restarts", "Workers and background processes that ended by themselves.", "cause"
 )
-_RELOADS = Shown("petstore_reloads", "SIGHUPs, by what came of them.", "result")
+_RELOADS = MetricSpec("petstore_reloads", "SIGHUPs, by what came of them.", "result")
 
 
 class SupervisorMetrics(msgspec.Struct):
