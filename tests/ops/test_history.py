@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
 from petstore.ops.history import STEPS, ServiceHistory, quantile
 from petstore.ops.metrics import Metrics
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
+from petstore.ops.worker_metrics import ProcessMetrics, WorkerMetricsDirectory
 from tests.support.clock import ManualClock
 
 
@@ -27,9 +27,9 @@ class Service:
         self.history = ServiceHistory(self.read, self.clock.monotonic)
         self.history.sample()
 
-    def read(self) -> Numbers | None:
+    def read(self) -> ProcessMetrics | None:
         self.reads += 1
-        return Numbers(self.counts, self.gauges) if self.can_be_read else None
+        return ProcessMetrics(self.counts, self.gauges) if self.can_be_read else None
 
     def answer(self, count: int, status: int = 200, seconds: float = 0.004, name: str = "listPets") -> None:
         for _ in range(count):
@@ -154,7 +154,7 @@ def test_numbers_that_can_not_be_read_or_fall_make_no_negative_rate(service: Ser
 def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
     """Those of another worker come from its file."""
     other = WorkerMetricsDirectory(tmp_path, os.getpid())
-    other.write(Numbers(Counts(), Gauges(writes_waiting=2)))
+    other.write(ProcessMetrics(Counts(), Gauges(writes_waiting=2)))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     clock = ManualClock()
     history = ServiceHistory(metrics.total, clock.monotonic)
@@ -163,7 +163,7 @@ def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
     for worker, requests in ((metrics.counts, 3), (counts, 4)):
         for _ in range(requests):
             worker.latencies("listPets", 200).observe(0.001, LATENCY_BOUNDS)
-    other.write(Numbers(counts, Gauges(writes_waiting=2)))
+    other.write(ProcessMetrics(counts, Gauges(writes_waiting=2)))
     clock.advance(5)
     history.sample()
     assert history.recent().requests == pytest.approx(1.4)

@@ -16,7 +16,7 @@ from petstore.ops.counts import Counts, Gauges
 from petstore.ops.history import ServiceHistory
 from petstore.ops.report import Report
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
-from petstore.ops.worker_metrics import Numbers
+from petstore.ops.worker_metrics import ProcessMetrics
 from tests.support.clock import ManualClock
 
 
@@ -26,7 +26,7 @@ class Service:
     def __init__(self, directory: Path) -> None:
         self.clock = ManualClock()
         now_ms = self.clock.now_ms()
-        self.numbers = Numbers(
+        self.numbers = ProcessMetrics(
             Counts(), Gauges(counters_saved_at=now_ms / 1_000, open_descriptors=9, max_descriptors=100)
         )
         self.history = ServiceHistory(lambda: self.numbers, self.clock.monotonic)

@@ -12,7 +12,7 @@ import pytest
 
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges, Histogram, combine
 from petstore.ops.metrics import Metrics
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
+from petstore.ops.worker_metrics import ProcessMetrics, WorkerMetricsDirectory, decode_metrics
 
 SCRAPES = 40
 
@@ -48,7 +48,7 @@ def some_counts() -> Counts:
 def leave(directory: Path, process: int, gauges: Gauges | None = None) -> WorkerMetricsDirectory:
     """What a worker with this number has left."""
     shared = WorkerMetricsDirectory(directory, process)
-    shared.write(Numbers(some_counts(), gauges or Gauges()))
+    shared.write(ProcessMetrics(some_counts(), gauges or Gauges()))
     return shared
 
 
@@ -64,8 +64,8 @@ def test_a_file_has_the_answers_that_there_were(tmp_path: Path) -> None:
     shown, with 0."""
     leave(tmp_path, os.getpid())
     [file] = tmp_path.glob("*.counts")
-    assert list(decode_numbers(file.read_bytes()).counts.answers) == [("listPets", 200)]
-    total = WorkerMetricsDirectory(tmp_path, os.getpid()).total(Numbers(Counts(), Gauges()))
+    assert list(decode_metrics(file.read_bytes()).counts.answers) == [("listPets", 200)]
+    total = WorkerMetricsDirectory(tmp_path, os.getpid()).total(ProcessMetrics(Counts(), Gauges()))
     assert total.counts.answers.keys() == Counts().answers.keys()
 
 
@@ -120,7 +120,7 @@ def test_a_number_that_a_process_gets_again_takes_nothing_away(tmp_path: Path) -
     """A worker whose number an ended one had leaves its counts beside that one's; its gauges are its own."""
     old = leave(tmp_path, os.getpid())
     old._started = 1  # another process had the number
-    old.write(Numbers(some_counts(), Gauges(in_outage=1)))
+    old.write(ProcessMetrics(some_counts(), Gauges(in_outage=1)))
     leave(tmp_path, os.getpid(), Gauges(in_outage=1))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
     assert sample(metrics, "petstore_bans_total") == 2

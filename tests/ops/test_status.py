@@ -8,7 +8,7 @@ from petstore.core.durations import HOUR_MS
 from petstore.core.service import ServiceStatus
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
 from petstore.ops.status import HOURS, CallersStatus
-from petstore.ops.worker_metrics import Numbers
+from petstore.ops.worker_metrics import ProcessMetrics
 from tests.support.clock import ManualClock
 
 
@@ -23,10 +23,10 @@ class Service:
         self.status = CallersStatus(self.numbers, self.read_all, self.clock, replicas=1)
         self.status.sample()
 
-    def numbers(self) -> Numbers:
-        return Numbers(self.counts, self.gauges)
+    def numbers(self) -> ProcessMetrics:
+        return ProcessMetrics(self.counts, self.gauges)
 
-    def read_all(self) -> Numbers:
+    def read_all(self) -> ProcessMetrics:
         self.reads += 1
         return self.numbers()
 

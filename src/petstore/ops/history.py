@@ -13,7 +13,7 @@ import msgspec
 
 from petstore.core.service import Latency, Recent
 from petstore.ops.counts import LATENCY_BOUNDS, Counts, Gauges
-from petstore.ops.worker_metrics import Numbers
+from petstore.ops.worker_metrics import ProcessMetrics
 
 STEP_SECONDS = 5
 STEPS = 120
@@ -55,12 +55,12 @@ class ServiceHistory:
     `latest` is what was read last.
     """
 
-    def __init__(self, read: Callable[[], Numbers | None], monotonic: Callable[[], float]) -> None:
+    def __init__(self, read: Callable[[], ProcessMetrics | None], monotonic: Callable[[], float]) -> None:
         self._read = read
         self._monotonic = monotonic
         self._sums: Sums | None = None
         self._read_at = 0.0
-        self.latest = Numbers(Counts(), Gauges())
+        self.latest = ProcessMetrics(Counts(), Gauges())
         self._begin(0)
 
     def _begin(self, step: int) -> None:

@@ -21,7 +21,7 @@ from petstore.ops.counts import (
     Histogram,
     MetricSpec,
 )
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory, decode_numbers
+from petstore.ops.worker_metrics import ProcessMetrics, WorkerMetricsDirectory, decode_metrics
 
 _log = structlog.get_logger("petstore.metrics")
 
@@ -33,7 +33,10 @@ class Scrape(Collector):
     """What a scrape shows: the numbers of one moment, whatever is counted later. For a thread."""
 
     def __init__(
-        self, own: Numbers, total: Callable[[Numbers], Numbers | None], families: list[Metric]
+        self,
+        own: ProcessMetrics,
+        total: Callable[[ProcessMetrics], ProcessMetrics | None],
+        families: list[Metric],
     ) -> None:
         self._own = msgspec.msgpack.encode(own)
         self._total = total
@@ -41,7 +44,7 @@ class Scrape(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The numbers of all workers, and after them the other families."""
-        own = decode_numbers(self._own)
+        own = decode_metrics(self._own)
         numbers = self._total(own) or own
         yield from _families(numbers.counts, numbers.gauges)
         yield from self._families
@@ -78,7 +81,7 @@ class Metrics(msgspec.Struct):
     def in_outage(self) -> bool:
         return bool(self._gauges.in_outage)
 
-    def share(self) -> Numbers:
+    def share(self) -> ProcessMetrics:
         """Write the numbers of this worker for the others; call it about once a second, and at the end."""
         own = self.own()
         if self.shared is not None:
@@ -93,19 +96,19 @@ class Metrics(msgspec.Struct):
         families = [one for collect in self._collectors for one in collect()]
         return Scrape(self.share(), self._sum, [_program(self.commit, self.stage), *families])
 
-    def own(self) -> Numbers:
+    def own(self) -> ProcessMetrics:
         """The current numbers of this worker."""
         for source in self._sources:
             source(self.counts, self._gauges)
-        return Numbers(self.counts, self._gauges)
+        return ProcessMetrics(self.counts, self._gauges)
 
-    def total(self) -> Numbers | None:
+    def total(self) -> ProcessMetrics | None:
         """The last written numbers of all workers, and the current ones of this worker; None when they can't
         be read.
         """
         return self._sum(self.share())
 
-    def _sum(self, own: Numbers) -> Numbers | None:
+    def _sum(self, own: ProcessMetrics) -> ProcessMetrics | None:
         if self.shared is None:
             return own
         try:

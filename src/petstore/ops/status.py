@@ -13,7 +13,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import HOUR_MS
 from petstore.core.service import Period, ServiceStatus
 from petstore.ops.history import Sums, latency_of, sums_of
-from petstore.ops.worker_metrics import Numbers
+from petstore.ops.worker_metrics import ProcessMetrics
 
 HOURS = 24
 STEP_SECONDS = 60
@@ -28,7 +28,11 @@ class CallersStatus:
     """
 
     def __init__(
-        self, own: Callable[[], Numbers], total: Callable[[], Numbers | None], clock: Clock, replicas: int
+        self,
+        own: Callable[[], ProcessMetrics],
+        total: Callable[[], ProcessMetrics | None],
+        clock: Clock,
+        replicas: int,
     ) -> None:
         self._own = own
         self._total = total

@@ -12,7 +12,7 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from petstore.ops.counts import Counts, Gauges
-from petstore.ops.worker_metrics import Numbers, WorkerMetricsDirectory
+from petstore.ops.worker_metrics import ProcessMetrics, WorkerMetricsDirectory
 
 _SHARED_AFTER_SECONDS = 1.0
 
@@ -91,6 +91,6 @@ class DeliveryCounts:
         self._timer.cancel()
         self._timer = None
         try:
-            self._shared.write(Numbers(self._counts, Gauges(), serves=False))
+            self._shared.write(ProcessMetrics(self._counts, Gauges(), serves=False))
         except OSError as error:
             _log.warning("counts not shared with the other workers", reason=str(error))

@@ -29,9 +29,9 @@ _STALE_SECONDS = 3_600
 _log = structlog.get_logger("petstore.parent")
 
 
-class Numbers(msgspec.Struct):
-    """The numbers of one process. `started` distinguishes it from a later process with the same number; one
-    that does not serve requests has counts alone."""
+class ProcessMetrics(msgspec.Struct):
+    """The metrics of one process, or all. `started` distinguishes it from a later process with the same
+    number; one that does not serve requests has counts alone."""
 
     counts: Counts
     gauges: Gauges
@@ -86,7 +86,7 @@ def replace_file(directory: Path, name: str, content: msgspec.Struct) -> None:
 
 
 # Made at the import: two threads that make a type's decoder at once can crash the process (msgspec 0.22).
-decode_numbers = msgspec.msgpack.Decoder(Numbers).decode
+decode_metrics = msgspec.msgpack.Decoder(ProcessMetrics).decode
 _decode_ended = msgspec.msgpack.Decoder(_Ended).decode
 
 
@@ -98,7 +98,7 @@ class WorkerMetricsDirectory:
         self._name = f"{process}-{secrets.token_hex(8)}.counts"
         self._started = started_ticks(process)
 
-    def write(self, own: Numbers) -> None:
+    def write(self, own: ProcessMetrics) -> None:
         """Replace the file of this process atomically. Raises OSError.
 
         Without the answers that there were none of, as most are: it is read five times as fast.
@@ -107,12 +107,12 @@ class WorkerMetricsDirectory:
         counts = replace(own.counts, answers=answers)
         replace_file(self._directory, self._name, replace(own, counts=counts, started=self._started))
 
-    def total(self, own: Numbers) -> Numbers:
+    def total(self, own: ProcessMetrics) -> ProcessMetrics:
         """The numbers of all processes: `own`, and the others' files. Raises OSError and MsgspecError."""
         found = {}
         for path in self._directory.glob("*.counts"):
             with contextlib.suppress(FileNotFoundError):  # merged just now
-                found[path.name] = decode_numbers(path.read_bytes())
+                found[path.name] = decode_metrics(path.read_bytes())
         found[self._name] = replace(own, started=self._started)
         # Read last: it includes files merged before or after they were read above.
         ended = self._read_ended()
@@ -127,7 +127,7 @@ class WorkerMetricsDirectory:
             counts.add(numbers.counts)
         if dead:
             self._merge({name: found[name].counts for name in dead})
-        return Numbers(counts, combine(living or [Gauges()]))
+        return ProcessMetrics(counts, combine(living or [Gauges()]))
 
     def _merge(self, dead: dict[str, Counts]) -> None:
         """Merge the files of ended processes into one; does nothing while another process does it."""
