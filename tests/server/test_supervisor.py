@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from petstore.ops.supervision import SupervisorMetrics
 from petstore.server.job import WorkerFailed
-from petstore.server.process import BACKGROUND, REPLACED, Process, Report, Timeouts
+from petstore.server.process import BACKGROUND, REPLACED, Process, ReportPipe, Timeouts
 from petstore.server.signals import SignalPipe
 from petstore.server.supervisor import Supervisor
 from petstore.server.workers import Workers
@@ -28,7 +28,7 @@ class FakeProcess(Process):
     def __init__(self, pid: int, number: int, now: float, timeouts: Timeouts) -> None:
         reader, self.writer = os.pipe()
         super().__init__(pid, number, now, reader, timeouts)
-        self.report = Report(self.writer)
+        self.report = ReportPipe(self.writer)
         self.has_reported = False
         self.exit_code: int | None = None
         self.sent: list[signal.Signals] = []
@@ -66,7 +66,7 @@ class Service(SignalPipe):
         )
         self._signals = b""
 
-    def work(self, number: int, report: Report) -> int:
+    def work(self, number: int, report: ReportPipe) -> int:
         raise AssertionError(number, report)
 
     def renew(self) -> None:
@@ -434,11 +434,11 @@ class TestPredecessor:
     def test_the_next_one_waits_until_the_worker_before_has_ended(self) -> None:
         """What that one reports is left to the parent."""
         reader, writer = os.pipe()
-        report = Report(-1)
+        report = ReportPipe(-1)
         report.follow(os.dup(reader))
         waiting = threading.Thread(target=report.await_predecessor, daemon=True)
         waiting.start()
-        Report(writer).heartbeat()
+        ReportPipe(writer).heartbeat()
         waiting.join(0.05)
         assert waiting.is_alive()
         os.close(writer)
@@ -449,4 +449,4 @@ class TestPredecessor:
 
     def test_the_first_worker_waits_for_nobody(self) -> None:
         """It follows no other worker, so a start is not slower for it."""
-        Report(-1).await_predecessor()
+        ReportPipe(-1).await_predecessor()

@@ -19,7 +19,7 @@ from petstore.api.openapi.document import documented_messages
 from petstore.core.limits.counters import LimiterState
 from petstore.server import listener as listeners
 from petstore.server import worker
-from petstore.server.process import REPLACED, Report
+from petstore.server.process import REPLACED, ReportPipe
 from petstore.storage.sqlite.counters import SqliteCounters
 from petstore.wiring import service
 from petstore.wiring.service import build
@@ -59,7 +59,7 @@ async def test_the_log_says_why_the_http_server_failed(monkeypatch: pytest.Monke
     parent, pipe = socket.socketpair()
     with parent, pipe, socket.create_server(("127.0.0.1", 0)) as listener:
         server: Any = FailingServer(listener)
-        serving = worker.Worker(application, server, config.load({}), Report(pipe.fileno()))
+        serving = worker.Worker(application, server, config.load({}), ReportPipe(pipe.fileno()))
         with capture_logs() as lines:
             assert await serving.serve() == 1
     assert application.stopped
@@ -278,7 +278,7 @@ async def test_a_replaced_worker_that_loses_its_parent_cuts_its_clients_off(
         settings = config.load({"PETSTORE_BODY_TIMEOUT": "1s", "PETSTORE_DRAIN": "1ms"})
         parent, pipe = socket.socketpair()
         with parent, pipe:
-            serving = worker.Worker(application, server, settings, Report(pipe.fileno()))
+            serving = worker.Worker(application, server, settings, ReportPipe(pipe.fileno()))
             ending = asyncio.create_task(serving.serve())
             asyncio.get_running_loop().call_soon(os.kill, os.getpid(), REPLACED)
             await has_ended.wait()
@@ -302,7 +302,7 @@ async def test_a_worker_stopped_before_its_predecessor_ends_does_not_drain(
 
     monkeypatch.setattr(application, "try_to_start", wait_and_start)
     before, ended = socket.socketpair()
-    report = Report(-1)
+    report = ReportPipe(-1)
     report.follow(before.detach())
     ended.close()
     server: Any = SimpleNamespace(end_all=lambda: None)
@@ -354,6 +354,6 @@ async def serve_until(
     parent, pipe = socket.socketpair()
     with parent, pipe:
         settings = config.load({"PETSTORE_DRAIN": "1ms", "PETSTORE_BODY_TIMEOUT": body_timeout})
-        serving = worker.Worker(application, http_server, settings, Report(pipe.fileno()))
+        serving = worker.Worker(application, http_server, settings, ReportPipe(pipe.fileno()))
         asyncio.get_running_loop().call_later(0, os.kill, os.getpid(), number)
         assert await serving.serve() == code

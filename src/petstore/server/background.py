@@ -12,7 +12,7 @@ import structlog
 from petstore.config import Settings
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.server.loop import Loop
-from petstore.server.process import STOP_SIGNALS, Report
+from petstore.server.process import STOP_SIGNALS, ReportPipe
 from petstore.server.worker import ORPHAN_KILLED_SECONDS, collect_garbage_seldom, send_heartbeats
 
 _NICENESS = 19  # requests go first
@@ -20,7 +20,7 @@ _NICENESS = 19  # requests go first
 _log = structlog.get_logger("petstore.jobs")
 
 
-def run(settings: Settings, metrics_directory: Path | None, report: Report) -> int:
+def run(settings: Settings, metrics_directory: Path | None, report: ReportPipe) -> int:
     """Carry out jobs until a signal to stop; returns the exit code. The signals are blocked before."""
     os.nice(_NICENESS)
     collect_garbage_seldom()
@@ -28,7 +28,7 @@ def run(settings: Settings, metrics_directory: Path | None, report: Report) -> i
         return runner.run(_run(settings, metrics_directory, report))
 
 
-async def _run(settings: Settings, metrics_directory: Path | None, report: Report) -> int:
+async def _run(settings: Settings, metrics_directory: Path | None, report: ReportPipe) -> int:
     # Not above: at its import aiohttp reads the machine's certificates, and the first workers would wait.
     from petstore.wiring.jobs import carry_out_jobs
 

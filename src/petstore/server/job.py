@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from petstore.ops.supervision import SupervisorMetrics
-from petstore.server.process import Report, Timeouts
+from petstore.server.process import ReportPipe, Timeouts
 
 
 class WorkerFailed(Exception):
@@ -22,7 +22,7 @@ class Job(Protocol):
     def after_fork(self) -> None:
         """Called once, when the first workers are forked. Any exception ends the service."""
 
-    def work(self, number: int, report: Report) -> int:
+    def work(self, number: int, report: ReportPipe) -> int:
         """Run worker `number` in its own process, and report when it serves. Returns the exit code."""
 
     @property

@@ -27,7 +27,7 @@ from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
 from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
-from petstore.server.process import BACKGROUND, FINISH_SECONDS_MAX, Report, Timeouts
+from petstore.server.process import BACKGROUND, FINISH_SECONDS_MAX, ReportPipe, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.signals import WITHOUT_MEANING
 from petstore.server.starting import ShowFirst, fitted, log_console_off, prepare
@@ -144,7 +144,7 @@ class Serving:
     def after_fork(self) -> None:
         program.load(but=_unused(self._settings))
 
-    def work(self, number: int, report: Report) -> int:
+    def work(self, number: int, report: ReportPipe) -> int:
         if number == BACKGROUND:
             self._listener.close()
             return petstore.server.background.run(self._settings, self._metrics_directory, report)

@@ -45,7 +45,7 @@ class Timeouts(msgspec.Struct, frozen=True):
         return max(_START_SECONDS, self.heartbeat_seconds)
 
 
-class Report:
+class ReportPipe:
     """The worker's end of its pipe, and the parent's ends of the pipes of workers that it follows."""
 
     def __init__(self, pipe: int) -> None:
@@ -102,7 +102,7 @@ class Process:
     def start(
         cls,
         number: int,
-        work: Callable[[Report], int],
+        work: Callable[[ReportPipe], int],
         signals: SignalPipe,
         started_at: float,
         timeouts: Timeouts,
@@ -119,7 +119,7 @@ class Process:
             pid = os.fork()
             if pid == 0:
                 os.close(reader)
-                _run_child(lambda: work(Report(writer)), signals, parent)
+                _run_child(lambda: work(ReportPipe(writer)), signals, parent)
         except OSError:
             os.close(reader)
             raise

@@ -18,7 +18,7 @@ from petstore.http.connection import LINGER_SECONDS
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
 from petstore.server.loop import Loop
-from petstore.server.process import FINISH_SECONDS_MAX, REPLACED, STOP_SIGNALS, Report
+from petstore.server.process import FINISH_SECONDS_MAX, REPLACED, STOP_SIGNALS, ReportPipe
 from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
@@ -42,7 +42,7 @@ def run(
     number: int,
     metrics_directory: Path | None,
     server: Callable[[Application], HttpServer],
-    report: Report,
+    report: ReportPipe,
 ) -> int:
     """Serve as worker `number` until SIGTERM, SIGINT or REPLACED; returns the exit code.
 
@@ -68,7 +68,7 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(20_000, 50, 50)
 
 
-def send_heartbeats(report: Report) -> None:
+def send_heartbeats(report: ReportPipe) -> None:
     """Send one now, and then one a second for as long as the event loop runs."""
     report.heartbeat()
     asyncio.get_running_loop().call_later(_HEARTBEAT_SECONDS, send_heartbeats, report)
@@ -76,7 +76,7 @@ def send_heartbeats(report: Report) -> None:
 
 class Worker:
     def __init__(
-        self, application: Application, server: HttpServer, settings: Settings, report: Report
+        self, application: Application, server: HttpServer, settings: Settings, report: ReportPipe
     ) -> None:
         self._application = application
         self._server = server

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 
-from petstore.server.process import BACKGROUND, Process, Report, Timeouts
+from petstore.server.process import BACKGROUND, Process, ReportPipe, Timeouts
 from petstore.server.signals import SignalPipe
 
 
@@ -28,7 +28,7 @@ class Workers:
     def start(
         self,
         number: int,
-        work: Callable[[int, Report], int],
+        work: Callable[[int, ReportPipe], int],
         now: float,
         timeouts: Timeouts,
         *,
@@ -40,7 +40,7 @@ class Workers:
         """
         before = self.with_number(number) if follows else []
 
-        def run(report: Report) -> int:
+        def run(report: ReportPipe) -> int:
             for other in self:
                 if other in before and other.fileno() >= 0:
                     report.follow(other.fileno())
