@@ -30,14 +30,14 @@ def check(session: Session, as_json: bool) -> None:
         echo_err("PETSTORE_VALKEY_URL is not set: one process counts by itself, and nothing is shared.")
         return
     record = {
-        "valkey": report.url,
+        "valkey": report.address,
         "version": report.version,
         "persistence": report.persistence,
         "clockAheadSeconds": report.ahead_ms / 1_000,
         "warnings": report.warnings,
     }
     fields = {
-        "valkey": report.url,
+        "valkey": report.address,
         "version": report.version,
         "persistence": report.persistence,
         "clock ahead": f"{report.ahead_ms / 1_000:.3f} s",

@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 5.0
 class CountersReport(msgspec.Struct, frozen=True):
     """A Valkey as an operator sees it."""
 
-    url: str  # its URL without the password
+    address: str  # host:port, or the path of a socket
     version: str
     persistence: str  # after a restart it has the counts of: "log", "snapshots", "nothing" or "unknown"
     ahead_ms: int  # the server's clock is so far ahead of this machine's
