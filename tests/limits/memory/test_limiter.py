@@ -46,7 +46,7 @@ class TestForgetting:
     """Memory follows the accounts that are active."""
 
     async def test_records_are_forgotten_once_they_cannot_matter(self, clock: ManualClock) -> None:
-        """A window after its day, a standing a day after it would have been forgiven; not before."""
+        """A window after its day, a ban a day after it would have been forgiven; not before."""
         windows = {1: used_of((clock.now_ms(), 5), (clock.now_ms() // 86_400_000, 5))}
         bans = {1: BanState(level=1, banned_until_ms=clock.now_ms())}
         limiter = MemoryLimiter(clock, BanPolicy(), SteeredVersions(), LimiterState(windows, bans))

@@ -217,7 +217,7 @@ class TestRevokeAndPardon:
     async def test_a_pardon_is_on_the_next_caller_and_clears_the_counter_store(
         self, store: Store, clock: ManualClock
     ) -> None:
-        """The standing that was written is gone, those of other keys stay."""
+        """The BanState that was written is gone, those of other keys stay."""
         await store.accounts.add("shop", FREE, ACTOR)
         secret = (await store.keys.issue("shop", "live", ACTOR)).secret
         await store.keys.issue("shop", "live", ACTOR)

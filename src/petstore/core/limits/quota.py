@@ -96,7 +96,7 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
     )
 
 
-def standing(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
+def free_decision(used: AccountWindows, caller: Caller, now_ms: int, versions: Versions) -> Decision:
     """The Decision for what costs nothing, in windows that are open."""
     refused = refusal_for(used, caller, now_ms, versions)
     return replace(refused, allowed=True, retry_after_seconds=0)
@@ -105,14 +105,14 @@ def standing(used: AccountWindows, caller: Caller, now_ms: int, versions: Versio
 def peek(
     used: AccountWindows, ban: BanState | None, caller: Caller, now_ms: int, versions: Versions
 ) -> Decision:
-    """`standing` of these records, of which it changes none. Only a ban refuses it."""
+    """`free_decision` of these records, of which it changes none. Only a ban refuses it."""
     if ban is not None and caller.pardoned_at_ms <= ban.pardoned_ms:
         if now_ms < ban.banned_from_ms:
             ban = copy.copy(ban)
             follow_clock_in_ban(ban, now_ms)
         if now_ms < ban.banned_until_ms:
             return ban_decision(caller, ban, now_ms, versions)
-    return standing(_open(used, now_ms), caller, now_ms, versions)
+    return free_decision(_open(used, now_ms), caller, now_ms, versions)
 
 
 def view(used: AccountWindows, limits: tuple[int, ...], now_ms: int) -> list[UsedWindow]:

@@ -11,7 +11,7 @@ from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy, BanState
 from petstore.core.limits.counters import LimiterState, MergingCounterStore, OnDecision
 from petstore.core.limits.decision import Decision
-from petstore.core.limits.quota import ban_decision, decisions_for, refusal_for, standing
+from petstore.core.limits.quota import ban_decision, decisions_for, free_decision, refusal_for
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
 from petstore.limiter.valkey.calls import (
@@ -159,7 +159,7 @@ class ValkeyLimiter:
             if kind == REFUSED:
                 return [refusal_for(windows, caller, reply[3], versions)]
             if not requests:
-                return [standing(windows, caller, reply[3], versions)]
+                return [free_decision(windows, caller, reply[3], versions)]
             self._recovery.note_windows(caller.account_id, windows)
             return decisions_for(windows, caller, reply[3], versions, requests)
         if kind == MOVED:
