@@ -37,13 +37,13 @@ class Parts:
         if not self.answers:
             raise StoreUnavailable("It is gone.")
 
-    async def ask_limiter(self) -> None:
+    async def check_limiter(self) -> None:
         """Valkey is watched by the limiter itself."""
 
     def health(self, refreshes: Sequence[Callable[[], Awaitable[None]]] = (), **options: Any) -> Health:
         return Health(
             probe=self.probe,
-            ask_limiter=self.ask_limiter,
+            check_limiter=self.check_limiter,
             refreshes=refreshes,
             trouble=lambda: self.trouble,
             in_outage=lambda: self.in_outage,

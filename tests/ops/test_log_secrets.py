@@ -119,7 +119,7 @@ class TestUnexpectedErrors:
         self, log: Callable[[], str], settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What is handed from function to function then are the settings, with both passwords."""
-        monkeypatch.setattr("petstore.wiring.service.open_storage", fail)
+        monkeypatch.setattr("petstore.wiring.service.open_store_and_limiter", fail)
         loaded = config.load({f"PETSTORE_{name.upper()}": text for name, text in settings.items()})
         assert not await Application(loaded, ManualClock()).try_to_start()
         check(log())

@@ -23,7 +23,7 @@ _log = structlog.get_logger("petstore.health")
 
 
 class Health(msgspec.Struct, kw_only=True):
-    """`probe` raises StoreUnavailable; `ask_limiter` lets an outage begin that no request has met.
+    """`probe` raises StoreUnavailable; `check_limiter` lets an outage begin that no request has met.
 
     `refreshes` ask the store, while it answers, for what else is shown. `trouble` says why counters have not
     been saved for 10 s, if so. `limiter_outage`: PETSTORE_LIMITER_OUTAGE; None without Valkey. `background`:
@@ -31,7 +31,7 @@ class Health(msgspec.Struct, kw_only=True):
     """
 
     probe: Callable[[], Awaitable[None]]
-    ask_limiter: Callable[[], Awaitable[None]]
+    check_limiter: Callable[[], Awaitable[None]]
     refreshes: Sequence[Callable[[], Awaitable[None]]]
     trouble: Callable[[], str | None]
     in_outage: Callable[[], bool]
@@ -82,7 +82,7 @@ class Health(msgspec.Struct, kw_only=True):
             await asyncio.sleep(INTERVAL_SECONDS)
             try:
                 await self.check_store()
-                await self.ask_limiter()
+                await self.check_limiter()
                 for refresh in self.refreshes if self._store == _OK else ():
                     with suppress(StoreUnavailable):  # it failed since, or a table is locked
                         await refresh()

@@ -1,4 +1,4 @@
-"""Opens the Storage of a service, with counters of one process, or shared in Valkey."""
+"""Opens the store and the limiter of a service, with counters of one process, or shared in Valkey."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from petstore.limiter.valkey.observer import LimiterObserver
 
 
-class Storage(NamedTuple):
+class StoreAndLimiter(NamedTuple):
     """The store and the limiter of a service.
 
-    `save` stores the records that the limiter's `drain` returned. `ask` asks the shared counters, so that an
-    outage begins if they can't be reached or written. Await `take_up` before the first request.
+    `save` stores the records that the limiter's `drain` returned. `check_limiter` lets an outage begin if the
+    shared counters can't be reached or written. Await `load_counters` before the first request.
     """
 
     store: Store
     limiter: Limiter
     save: Callable[[LimiterState, UsageChanges], Awaitable[None]]
-    ask: Callable[[], Awaitable[None]]
-    take_up: Callable[[], Awaitable[None]]
+    check_limiter: Callable[[], Awaitable[None]]
+    load_counters: Callable[[], Awaitable[None]]
 
 
 def ban_policy(settings: Settings) -> BanPolicy:
@@ -54,7 +54,7 @@ async def _no_counters() -> None:
     """Nothing is shared."""
 
 
-async def open_storage(
+async def open_store_and_limiter(
     settings: Settings,
     backend: Backend,
     clock: Clock,
@@ -62,9 +62,9 @@ async def open_storage(
     watch: LimiterObserver,
     opened: AsyncExitStack,
     await_predecessor: Callable[[], None],
-) -> Storage:
-    """A Storage. `opened` closes what this opens, also if it fails. `await_predecessor` blocks until the
-    process that had the counters has saved them; `take_up` calls it.
+) -> StoreAndLimiter:
+    """`opened` closes what this opens, also if it fails. `await_predecessor` blocks until the process that
+    had the counters has saved them; `load_counters` calls it.
 
     Raises ConfigurationError and StoreUnavailable.
     """
@@ -75,12 +75,12 @@ async def open_storage(
         await store.note_serving(with_valkey=False)
         state = LimiterState()
 
-        async def take_up() -> None:
+        async def load_counters() -> None:
             await_predecessor()
             state.update(await store.counters.load(now_ms := clock.now_ms(), policy.matter_since_ms(now_ms)))
 
         alone = MemoryLimiter(clock, policy, store.versions, state)
-        return Storage(store, alone, store.counters.save, _no_counters, take_up)
+        return StoreAndLimiter(store, alone, store.counters.save, _no_counters, load_counters)
     from petstore.limiter.valkey import client, fallback, limiter, publisher  # their driver may be missing
 
     valkey = await client.open_client(settings.valkey_url, settings.valkey_timeout_ms / 1_000, watch)
@@ -93,4 +93,4 @@ async def open_storage(
     refuse = settings.limiter_outage == "refuse"
     in_outages = None if refuse else fallback.FallbackLimiter(clock, policy, processes(settings))
     shared = limiter.ValkeyLimiter(valkey, counters, clock, policy, in_outages)
-    return Storage(store, shared, counters.merge, valkey.check, _no_counters)
+    return StoreAndLimiter(store, shared, counters.merge, valkey.check, _no_counters)

@@ -46,7 +46,7 @@ from petstore.storage.backend import Backend
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from petstore.wiring.console import build_console
-from petstore.wiring.limits import Storage, open_storage, processes
+from petstore.wiring.limits import StoreAndLimiter, open_store_and_limiter, processes
 from petstore.wiring.operations import build_handlers, documentation_base, openapi_document, stage_headers
 from petstore.wiring.ops import build_metrics, check_until_closed, measure, run_until_closed, start_log
 from petstore.wiring.rehearsal import build_rehearsal, send_of
@@ -104,12 +104,12 @@ async def build(
         metrics = build_metrics(settings, metrics_directory)
         process = _Process(settings, clock, log_writer, metrics, metrics_directory, opened)
         backend, watch = backend_of(settings), LimiterWatch(metrics, clock)
-        storage = await open_storage(
+        both = await open_store_and_limiter(
             settings, backend, clock, metrics.counts.committed, watch, opened, await_predecessor
         )
-        counting = _build_counting(process, backend, storage)
-        service = _build_service(process, backend, storage, counting)
-        await storage.take_up()  # last: when the process before has ended, connections wait for this one
+        counting = _build_counting(process, backend, both)
+        service = _build_service(process, backend, both, counting)
+        await both.load_counters()  # last: when the process before has ended, connections wait for this one
         service.opened = opened.pop_all()
         return service
 
@@ -140,7 +140,7 @@ class _Counting(NamedTuple):
     flusher: CounterFlusher
 
 
-def _build_counting(process: _Process, backend: Backend, storage: Storage) -> _Counting:
+def _build_counting(process: _Process, backend: Backend, both: StoreAndLimiter) -> _Counting:
     """Build what counts requests; its loop does not run yet."""
     meter, incidents = UsageMeter(), Incidents(process.clock)
     addresses = Addresses(process.settings.trusted_proxies, process.settings.log_address)
@@ -155,33 +155,35 @@ def _build_counting(process: _Process, backend: Backend, storage: Storage) -> _C
     if process.settings.has_console:
         each_round.append(history.sample)
     flusher = CounterFlusher(
-        limiter=storage.limiter,
+        limiter=both.limiter,
         meter=meter,
-        save=storage.save,
-        purge=storage.store.purge,
-        try_write=storage.store.try_write,
+        save=both.save,
+        purge=both.store.purge,
+        try_write=both.store.try_write,
         each_round=each_round,
         clock=process.clock,
     )
 
     async def save_refusals() -> None:
         if refused := refusals.drain():
-            await storage.store.refusals.add(refused)
+            await both.store.refusals.add(refused)
 
     flusher.also_save(save_refusals)
     return _Counting(meter, refusals, incidents, history, status, flusher)
 
 
-def _build_service(process: _Process, backend: Backend, storage: Storage, counting: _Counting) -> Service:
+def _build_service(
+    process: _Process, backend: Backend, both: StoreAndLimiter, counting: _Counting
+) -> Service:
     """Both applications; begins the tasks beside them."""
     settings, clock, log_writer, metrics, metrics_directory, opened = process
-    store, flusher = storage.store, counting.flusher
-    waits = Waits(store.events)
+    store, flusher = both.store, counting.flusher
+    waits, of_stage = Waits(store.events), stage_headers(settings)
     opened.push_async_callback(waits.close)
     store.on_commit(waits.committed.set)
-    api = _build_api(process, storage, counting, waits)
+    api = _build_api(process, both, counting, waits)
     measure(backend, clock, metrics, store, flusher, log_writer)
-    endpoints = _build_endpoints(process, storage, flusher)
+    endpoints = _build_endpoints(process, both, flusher)
     unwatched = {route.path for route in endpoints.routes()}
     console = build_console(settings, store, backend, counting.history, flusher, metrics_directory, clock)
     if console is not None:
@@ -199,7 +201,6 @@ def _build_service(process: _Process, backend: Backend, storage: Storage, counti
         site = build_site([*routes, *console.routes()], console.error_page(pages.error))
     watched = SiteWatch(site, metrics.counts, clock, process.access_log, unwatched=unwatched)
     run_until_closed(flusher, opened)
-    of_stage = stage_headers(settings)
     return Service(
         store=store,
         api=api,
@@ -228,11 +229,11 @@ def _build_pages(settings: Settings, clock: Clock, *, with_console: bool) -> Pag
     )
 
 
-def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: Waits) -> ApiApp:
+def _build_api(process: _Process, both: StoreAndLimiter, counting: _Counting, waits: Waits) -> ApiApp:
     settings, clock, metrics = process.settings, process.clock, process.metrics
     gate = Gate(
-        keys=storage.store.keys,
-        limiter=storage.limiter,
+        keys=both.store.keys,
+        limiter=both.limiter,
         addresses=AddressLimiter(clock, max(1, settings.address_per_minute // processes(settings))),
         meter=counting.meter,
         clock=clock,
@@ -246,7 +247,7 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
         process.access_log,
         logs_addresses=settings.log_address != "off",
     )
-    parts = settings, clock, storage.store, gate, waits
+    parts = settings, clock, both.store, gate, waits
     handlers = build_handlers(*parts, send_of(settings, clock))
     api = ApiApp(
         operations=operations(handlers),
@@ -268,8 +269,8 @@ def _build_api(process: _Process, storage: Storage, counting: _Counting, waits: 
     return api
 
 
-def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlusher) -> Endpoints:
-    settings, metrics, store = process.settings, process.metrics, storage.store
+def _build_endpoints(process: _Process, both: StoreAndLimiter, flusher: CounterFlusher) -> Endpoints:
+    settings, metrics, store = process.settings, process.metrics, both.store
     held, webhooks = HeldEvents(store.held_events), WebhookWatch(store.deliverers.states)
     mails = MailWatch(store.notifications.waiting)
     metrics.add_source(held.set_gauges)
@@ -277,7 +278,7 @@ def _build_endpoints(process: _Process, storage: Storage, flusher: CounterFlushe
     metrics.add_collector(mails.collect)
     health = Health(
         probe=store.probe,
-        ask_limiter=storage.ask,
+        check_limiter=both.check_limiter,
         refreshes=[held.refresh, webhooks.refresh, *([mails.refresh] if settings.smtp_url else [])],
         trouble=lambda: flusher.trouble,
         in_outage=lambda: metrics.in_outage,
