@@ -42,7 +42,7 @@ def without_secret(answer: Answer) -> dict[str, Any]:
 
 
 async def goes_on_after(shop: Shop) -> Bookmark:
-    """The place of the one webhook that gets something."""
+    """The bookmark of the one webhook that gets something."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
     [webhook] = (await shop.store.deliverers.owned(DELIVERER)).webhooks
     bookmark: Bookmark = webhook.after

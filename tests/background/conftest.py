@@ -22,8 +22,8 @@ __all__ = ["store"]
 
 Speaks = Callable[[str], ssl.SSLContext]
 
-# The contract shows that every store does the same: tests of what happens between processes, and of places in
-# a journal, ask for more.
+# The contract shows that every store does the same: tests of what happens between processes, and of bookmarks
+# in a journal, ask for more.
 backend = pytest.fixture(params=["sqlite"])(opened_backend)
 
 

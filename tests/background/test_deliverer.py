@@ -154,13 +154,13 @@ async def test_one_that_is_down_gets_a_probe_at_a_time_and_its_events_wait(
     sender: Recorder,
     clock: ManualClock,
 ) -> None:
-    """After 20 failures in a row no more rows come, the place stays, and after the first success all arrives
-    in the order of the feed."""
+    """After 20 failures in a row no more rows come, the bookmark stays, and after the first success all
+    arrives in the order of the feed."""
     receiver.answer = answers(500)
     await add(store, 60)
     await process.work()
     assert len(receiver.taken()) == len(backend.execute(ROWS)) == 20
-    place = backend.execute("SELECT after_id FROM webhooks")
+    bookmark = backend.execute("SELECT after_id FROM webhooks")
     for _ in range(30):
         ((at_ms, *_), *_) = backend.execute(ROWS)
         assert isinstance(at_ms, int)
@@ -168,7 +168,7 @@ async def test_one_that_is_down_gets_a_probe_at_a_time_and_its_events_wait(
         assert 1 <= len(receiver.taken()) < 20
     assert sender.most_under_way == 1
     assert len(set(sender.began)) == len(backend.execute(ROWS)) == 20
-    assert backend.execute("SELECT after_id FROM webhooks") == place
+    assert backend.execute("SELECT after_id FROM webhooks") == bookmark
     receiver.answer = answers(204)
     await process.wait_until(clock.ms + 30 * HOUR_MS)
     ids = await feed(store)

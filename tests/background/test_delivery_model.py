@@ -122,18 +122,18 @@ class Run:
         await self.store.webhooks.change(self.id, change, ACTOR)
 
     async def check(self) -> None:
-        """What the place has passed was delivered, is a row, or has failed to its end; first tries are in
+        """What the bookmark has passed was delivered, is a row, or has failed to its end; first tries are in
         order."""
         rows = self.backend.execute(
             "SELECT w.after_id, r.entry_id FROM webhooks w"
             f" LEFT JOIN webhook_repetitions r ON r.webhook_id = w.id WHERE w.id = {self.id}"
         )
-        place, repeated = rows[0][0], {row[1] for row in rows}
+        position, repeated = rows[0][0], {row[1] for row in rows}
         ids = await self.feed()
         numbers = {event_id: named[1] for event_id in ids if (named := read_event_id(event_id))}
         for event_id, number in numbers.items():
             is_over = event_id in self.delivered or self.failed[event_id] > len(REPETITIONS_MS)
-            assert number > place or number in repeated or is_over, event_id  # type: ignore[operator]
+            assert number > position or number in repeated or is_over, event_id  # type: ignore[operator]
         # Two transactions beside each other may number their entries against the order of the feed.
         assert list(dict.fromkeys(self.sender.began)) == [each for each in ids if each in self.sender.began]
 
@@ -188,8 +188,8 @@ async def test_every_event_arrives_and_none_is_passed_by(
     clock: ManualClock,
     moves: list[tuple[str, object]],
 ) -> None:
-    """At least once, of the account alone, first tries in order; the place in the store passes nothing that
-    is neither delivered nor to be repeated."""
+    """At least once, of the account alone, first tries in order; the bookmark in the store passes nothing
+    that is neither delivered nor to be repeated."""
     run = Run(backend, store, receiver, sender, clock)
     await run.begin()
     try:

@@ -183,7 +183,7 @@ class TestTraffic:
     async def test_a_look_costs_two_reads_where_nothing_is_for_anybody(
         self, backend: SharedData, store: Store, post: Post, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Whatever is written meanwhile; once a minute its place is noted."""
+        """Whatever is written meanwhile; once a minute its bookmark is noted."""
         await account(store, "shop")
         await post.work()
         parts = Flaky(store.events), Flaky(store.notifications)
@@ -201,10 +201,10 @@ class TestTraffic:
                 await post.notifier.gather_and_send()
         assert [part.calls for part in (*parts, database)] == [10, 5, 0]
         post.clock.advance(60)
-        place = "SELECT after_id FROM notified"
-        before = backend.execute(place)
+        bookmark = "SELECT after_id FROM notified"
+        before = backend.execute(bookmark)
         await post.work()
-        assert backend.execute(place) > before
+        assert backend.execute(bookmark) > before
 
     @pytest.mark.slow
     async def test_ten_thousand_orders_in_a_minute(

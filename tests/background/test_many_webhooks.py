@@ -211,7 +211,7 @@ async def test_in_a_copy_nothing_is_left_out(
     store: Store, backend: SharedData, process: Process, sender: Recorder, receiver: Receiver,
     clock: ManualClock, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Webhooks go on there at their places, no log says something else, and none takes a write of its own."""
+    """They go on there at their bookmarks, no log says something else, and none takes a write of its own."""
     await add(store)
     await process.work()
     await settled(store)

@@ -43,7 +43,7 @@ async def restart_deliveries(store: Store) -> None:
 class TestChanges:
     """Of a webhook that a process has."""
 
-    async def test_a_place_that_is_moved_back_while_tries_run(
+    async def test_a_bookmark_that_is_moved_back_while_tries_run(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
         """What they note is void, also when the same process goes on with the webhook."""
@@ -59,7 +59,7 @@ class TestChanges:
         await process.work()
         assert receiver.taken()[3:] == await feed(store)
 
-    async def test_a_place_that_is_moved_while_nothing_runs(
+    async def test_a_bookmark_that_is_moved_while_nothing_runs(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
         """`after` sends again, and `now` leaves out."""
@@ -164,7 +164,7 @@ class TestChanges:
     async def test_a_restored_store_goes_on_at_the_restore(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
     ) -> None:
-        """What is under way then moves no place; what failed before keeps its identity."""
+        """What is under way then moves no bookmark; what failed before keeps its identity."""
         await webhook(store, 1, receiver.url("/quiet"), "order.*", "store.*")
         receiver.answer = answers(500)
         await add(store)
@@ -260,7 +260,7 @@ class TestReading:
         receiver: Receiver,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Events that come meanwhile, and a poll without any for it, move no place past those of the page."""
+        """Events that come meanwhile, and a poll without any for it, move none past those of the page."""
         await add(store)
         await process.work()
         receiver.taken()

@@ -407,7 +407,7 @@ export interface paths {
          *     begins them again where they stopped.
          *     `after` says where it goes on: a bookmark of listEvents, so that events come again, or `now`, which leaves out what
          *     has not been sent. 410 `events_gone` says that the store can't continue there, also when a webhook is enabled without
-         *     `after` whose place is gone: then send `after: now`, and list the animals anew.
+         *     `after` whose bookmark is gone: then send `after: now`, and list the animals anew.
          *
          *     Needs a key of level `write` or `manage`.
          */

@@ -64,7 +64,7 @@ _FREE = (
     f"SELECT id FROM webhooks w WHERE w.id > $3 AND {_IN_USE}"
     " AND w.owner NOT IN (SELECT owner FROM deliverers) ORDER BY id LIMIT $2"
 )
-# In a copy webhooks go on at the same place, as `nearest_bookmark` says.
+# In a copy webhooks go on at the same bookmark, as `nearest_bookmark` says.
 _COPIED = (
     "after_transaction = 0 AND after_id >= coalesce((SELECT max(id) FROM journal"
     " WHERE subject = 'store' AND subject_id = 0 AND action = 'restored'), 0)"
@@ -97,15 +97,15 @@ NEXT_REPETITIONS = Statement(
 )
 # A bookmark of the data before a restore is none in what was restored.
 _IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
-_PLACED = "data_set = $3, after_transaction = $4, after_id = $5"
-_STILL = f"UPDATE webhooks SET {_PLACED} WHERE owner = $2 AND {_IS_OF_THESE} AND id IN (SELECT value"
+_SET_BOOKMARK = "data_set = $3, after_transaction = $4, after_id = $5"
+_STILL = f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE owner = $2 AND {_IS_OF_THESE} AND id IN (SELECT value"
 _MOVE = Statement(
     f"{_STILL.replace('$', '?')} FROM json_each(?1))",
     f"{_STILL}::bigint FROM json_array_elements_text($1::text::json))",
 )
-_GO_ON = statement(f"UPDATE webhooks SET {_PLACED} WHERE id = $1 AND owner = $2 AND revision = $6")
+_GO_ON = statement(f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE id = $1 AND owner = $2 AND revision = $6")
 _SETTLE = statement(
-    f"UPDATE webhooks SET {_PLACED}, failures = $6, failing_since_ms = $7, paused_until_ms = $8"
+    f"UPDATE webhooks SET {_SET_BOOKMARK}, failures = $6, failing_since_ms = $7, paused_until_ms = $8"
     f" WHERE id = $1 AND owner = $2 AND revision = $9 AND ({_IS_OF_THESE}"
     " OR (data_set, after_transaction, after_id) = ($3, $4, $5)) RETURNING id"
 )

@@ -117,7 +117,7 @@ class Deliveries(Repository):
         if len((yield _WAITING, (webhook_id, REPETITIONS_MAX))) >= REPETITIONS_MAX:
             raise Conflict(
                 f"{REPETITIONS_MAX:,} events wait to be sent again to webhook {webhook_id}. Try again later,"
-                " or move its place by `after`."
+                " or move its bookmark by `after`."
             )
         yield _SEND_AGAIN, (webhook_id, data_set, entry_id, now_ms)
         yield from record(now_ms, actor, "webhook", webhook_id, "redelivered", None, {"eventId": event_id})

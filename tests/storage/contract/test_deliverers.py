@@ -165,7 +165,7 @@ class TestNotes:
     """What came of tries."""
 
     async def test_all_of_it_is_there(self, store: Store) -> None:
-        """Place, standing, repetitions and tries; and again what is over."""
+        """Bookmark, health, repetitions and tries; and again what is over."""
         await hooks(store)
         hook = await mine(store)
         await add(store, 2)
@@ -283,7 +283,7 @@ class TestNotes:
 
 
 class TestGoingOn:
-    """After a place that the store can't continue."""
+    """After a bookmark that the store can't continue."""
 
     async def test_one_goes_on_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
         """Its bookmark is older than what is kept, which comes from the first on."""

@@ -237,14 +237,14 @@ async def test_the_latest_events_begin_where_the_journal_does(backend: SharedDat
 
 
 async def test_news_name_the_types_and_who_sees_them(store: Store) -> None:
-    """Those after the place, once each."""
+    """Those after the position, once each."""
     await store.accounts.add("shop", FREE, ACTOR)
     await store.pets.add(REX, ACTOR)
-    place = (await settled(store)).position
+    after = (await settled(store)).position
     await store.pets.add(REX, ACTOR)
     await store.orders.place(1, NewOrder(1), ACTOR)
     end = (await settled(store)).position
-    news = await store.events.news(place)
+    news = await store.events.news(after)
     assert news.seen == {("pet.added", None), ("order.placed", 1), ("pet.changed", None)}
     assert news.position == end
     assert (await store.events.news(end)).seen == frozenset()

@@ -48,7 +48,7 @@ async def test_webhooks_are_counted_by_how_they_do(store: Store) -> None:
 
 
 async def test_the_oldest_event_that_a_healthy_webhook_has_not_got(store: Store, clock: ManualClock) -> None:
-    """The age of the first change after the place of the webhook that is furthest behind; 0 once all have
+    """The age of the first change after the bookmark of the webhook that is furthest behind; 0 once all have
     everything."""
     first, second = await webhook(store), await webhook(store)
     got_all = await store.events.newest()

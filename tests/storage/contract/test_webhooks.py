@@ -166,7 +166,7 @@ class TestChange:
             assert secret.text.removeprefix("whsec_")[:8] not in text
 
     async def test_a_place_that_can_not_go_on_changes_nothing(self, store: Store) -> None:
-        """Neither as `after`, nor when one is enabled whose place is not kept; from `now` on it goes."""
+        """Neither as `after`, nor when one is enabled whose bookmark is not kept; from `now` on it goes."""
         await create(store)
         await add(store, 3)
         before = await settled(store)
