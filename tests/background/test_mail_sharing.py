@@ -180,7 +180,7 @@ def place_orders(backend: SharedData, first: int, count: int, now_ms: int) -> No
 class TestTraffic:
     """Of a busy store."""
 
-    async def test_a_look_costs_two_reads_where_nothing_is_for_anybody(
+    async def test_a_poll_costs_two_reads_where_nothing_is_for_anybody(
         self, backend: SharedData, store: Store, post: Post, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whatever is written meanwhile; once a minute its bookmark is noted."""

@@ -296,7 +296,7 @@ class TestReading:
         assert set((await feed(store))[1:]) <= set(receiver.taken())
 
     @of_each_store
-    async def test_who_is_ahead_of_a_look_is_not_moved_back(
+    async def test_who_is_ahead_of_a_poll_is_not_moved_back(
         self,
         store: Store,
         hook: Webhook,

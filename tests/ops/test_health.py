@@ -88,7 +88,7 @@ async def test_requests_are_served_without_the_background_process(
     assert watched.is_ready
 
 
-async def test_a_look_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_probe_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     """The store fails after it was asked, or somebody has locked a table: the others are looked at."""
     seen = 0
 
@@ -111,11 +111,11 @@ async def test_a_look_that_fails_is_no_error_of_ours(monkeypatch: pytest.MonkeyP
 
 async def test_an_idle_service_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody asks /readyz: the gauges fall with the store and rise with it."""
-    looks, answers = 0, True
+    probes, answers = 0, True
 
     async def probe(_: SqliteStore) -> None:
-        nonlocal looks
-        looks += 1
+        nonlocal probes
+        probes += 1
         if not answers:
             raise StoreUnavailable("It is gone.")
 
@@ -127,8 +127,8 @@ async def test_an_idle_service_notices(tmp_path: Path, monkeypatch: pytest.Monke
     await application.start()
     try:
         for answers in (True, False, True):
-            seen = looks
-            await until(lambda seen=seen: looks > seen + 1)  # type: ignore[misc]
+            seen = probes
+            await until(lambda seen=seen: probes > seen + 1)  # type: ignore[misc]
             shown = (await call(application, "GET", "/metrics", [("host", "127.0.0.1")])).body.decode()
             for gauge in ("ready", "store_up"):
                 assert f"petstore_{gauge} {float(answers)}\n" in shown

@@ -42,10 +42,10 @@ class FactRecorder:
             await self._facts.record_counted()
             self._state = state
 
-    async def _repeat(self, tell: Callable[[], Awaitable[None]], seconds: float) -> None:
+    async def _repeat(self, record: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:
             began = self._clock.monotonic()
             with suppress(StoreUnavailable):
-                await tell()
+                await record()
             took = self._clock.monotonic() - began
             await asyncio.sleep(max(seconds, took * _PAUSE_BY_READ))

@@ -74,7 +74,7 @@ def fingerprint() -> frozenset[tuple[str, int, int]]:
 
 @cache
 def _first_paths() -> list[tuple[str, ...]]:
-    """Those of the first look: a later load takes up no file that came since, and walks no folder again."""
+    """The paths of the first walk: a later load takes up no file that came since, nor walks again."""
     return list(_paths())
 
 

@@ -1,7 +1,7 @@
 """How well the service answers, for its callers: the last day by hours, without counts of requests.
 
-Each worker notes it for all workers of its replica since it began, in memory: 26 sums, 5 kB. It looks once a
-minute, since reading the numbers of eight workers takes milliseconds.
+Each worker notes it for all workers of its replica since it began, in memory: 26 sums, 5 kB. It samples once
+a minute, since reading the numbers of eight workers takes milliseconds.
 """
 
 from __future__ import annotations

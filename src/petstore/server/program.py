@@ -31,7 +31,7 @@ def load(*, but: Collection[str]) -> None:
 
 
 class Installed:
-    """The program on the disk, compared with the first look. Logs one warning when it was replaced."""
+    """The program on the disk, compared with the first check. Logs one warning when it was replaced."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -40,7 +40,7 @@ class Installed:
         self.is_replaced = False
 
     def check(self, *, now: bool = False) -> None:
-        """Compare the files, at most once a minute unless `now`. The first call only looks."""
+        """Compare the files, at most once a minute unless `now`. The first call compares with nothing."""
         moment = self._monotonic()
         is_due = self._fingerprint is None or moment - self._checked_at >= _CHECK_INTERVAL_SECONDS
         if self.is_replaced or not (now or is_due):

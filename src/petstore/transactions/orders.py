@@ -71,7 +71,7 @@ _COMMENT = statement("UPDATE orders SET comment = $2 WHERE id = $1")
 
 def _get(order_id: int, account_id: int | None = None, how: Statement = _BY_ID) -> Script[Order]:
     """An order. Raises OrderNotFound, also for an order of another account, and for one that is gone since
-    the look before: while the lock was waited for, staging may have been filled anew."""
+    the read before: while the lock was waited for, staging may have been filled anew."""
     rows = yield how, (order_id,)
     if not rows or account_id not in (None, rows[0][1]):
         raise OrderNotFound(order_id)

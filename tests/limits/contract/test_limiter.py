@@ -72,18 +72,18 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
 @telling
 @given(events=histories())
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_look_says_what_is_left_and_takes_nothing(
+def test_a_peek_says_what_is_left_and_takes_nothing(
     limiter_kind: str, tmp_path: Path, events: list[Event]
 ) -> None:
     """Before each request of a history: that finds one less, or nothing left where it is refused. All is the
-    same as if nobody had looked."""
+    same as if nobody had peeked."""
     clock = ManualClock()
     running: list[Event] = [event for event in events if not isinstance(event, Restart)]
 
     async def run() -> None:
         async with limiter_of_histories(limiter_kind, tmp_path, clock) as limiter:
 
-            async def look_and_take(caller: Caller) -> Decision:
+            async def peek_and_take(caller: Caller) -> Decision:
                 seen, taken = await limiter.peek(caller), await limiter.take(caller)
                 assert seen.allowed != (taken.banned and not taken.ban_began)
                 assert seen.banned != seen.allowed
@@ -94,7 +94,7 @@ def test_a_look_says_what_is_left_and_takes_nothing(
                     assert taken.allowed or seen.remaining == taken.remaining
                 return taken
 
-            await compare(running, clock, look_and_take, limiter.restart)
+            await compare(running, clock, peek_and_take, limiter.restart)
 
     asyncio.run(run())
 

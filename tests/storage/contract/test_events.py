@@ -213,7 +213,7 @@ async def test_a_search_for_the_latest_events_ends(store: Store) -> None:
 
 
 async def test_no_more_events_are_made_than_are_latest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each look at the journal: a page that made nine hundred to show a hundred held up every request."""
+    """Of each read of the journal: a page that made nine hundred to show a hundred held up every request."""
     for _ in range(20):
         await store.pets.add(REX, ACTOR)
     for name in ("one", "two"):

@@ -251,7 +251,7 @@ class TestChange:
 
     async def test_of_two_people_at_once_one_moves_it(self, backend: SharedData, store: Store) -> None:
         """Both saw it placed: through two stores one approves it, one cancels it. The other one is told, also
-        where it has come past its first look at the order."""
+        where it has come past its first read of the order."""
         await add_pets(store, 10)
         for pet_id in range(1, 11):
             await place(store, pet_id)

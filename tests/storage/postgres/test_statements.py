@@ -381,7 +381,7 @@ class TestPlans:
         await connection.close()
 
     async def test_no_statement_is_compiled(self, database: str) -> None:
-        """However much the server thinks that it costs: with a long journal each look at it took 0.1 s."""
+        """However much the server thinks that it costs: with a long journal each read of it took 0.1 s."""
         connection = await connect(database, PostgresOptions())
         await connection.execute("SET jit_above_cost = 0")
         plan = await connection.fetch("EXPLAIN (ANALYZE) SELECT count(*) FROM journal")

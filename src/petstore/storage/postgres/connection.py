@@ -22,7 +22,7 @@ _QUOTED = re.compile('"([^"]+)"')
 _UNPREPARED = "Set PETSTORE_DATABASE_PREPARED=off."
 # The server does not know how short a LIMIT is, and would plan a page anew each time. No option of the
 # connection, which PgBouncer would need in its configuration. An incremental sort would read all orders of an
-# account for a page of those in one state. Nor does it know that a look at the journal finds little: with a
+# account for a page of those in one state. Nor does it know that a read of the journal finds little: with a
 # long journal it would compile that for 0.1 s, ten times a second.
 _PLAN_ONCE = "SET plan_cache_mode = force_generic_plan; SET enable_incremental_sort = off; SET jit = off"
 # The driver looks these types up by a query that the server compiles for a second or more, unless that is
