@@ -1,6 +1,6 @@
 """Requests that wait for events: one poll of the journal for all of them, and none while nobody waits.
 
-A commit of this process is polled at once, those of other processes every POLL_SECONDS.
+A commit of this process starts a poll at once; those of other processes wait for up to POLL_SECONDS.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Waits:
     async def _poll(self) -> None:
         after = self._position
         news = await self._events.news(after)
-        if self._position == after:  # else somebody needs an earlier poll
+        if self._position == after:  # else a waiter has set an earlier one
             self._position = news.position
         is_restored = any(kind == RESTORED for kind, _ in news.seen)  # their bookmarks have ended
         for waiter in self._waiters if news.seen else ():

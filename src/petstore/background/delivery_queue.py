@@ -54,7 +54,7 @@ class DeliveryQueue:
         self._trying = Trying(webhook, tools)
         self._noted_to = self._read_to = webhook.after  # up to which everything is noted, and read
         self._due = sorted(repetitions)
-        self._open: deque[_First] = deque()  # from there on
+        self._open: deque[_First] = deque()  # what was read after `_noted_to`
         self._first: deque[_First] = deque()  # of these, those not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
@@ -114,7 +114,7 @@ class DeliveryQueue:
         self.wake()
 
     def can_move_to(self, bookmark: Bookmark) -> bool:
-        """Whether everything is read and noted up to one before this; it may be ahead of a poll."""
+        """Whether everything before it is read and noted, and it is later; a queue may be ahead of a poll."""
         is_ready = self.is_idle and not self.is_lost and self.has_read_all
         return is_ready and bookmark.position > self._noted_to.position
 

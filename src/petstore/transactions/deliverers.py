@@ -21,7 +21,7 @@ from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_bookmark
 from petstore.transactions.jobs import lease_ended
-from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_in, bookmark_of, select
+from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_values, read_bookmark_row, select
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -213,7 +213,7 @@ class Deliverers(Repository):
         """Those that get something, by id."""
         webhooks = [
             OwnedWebhook(
-                *[*row[:4], tuple(row[4].split(",")), row[5], bookmark_in(row[6:9]), Standing(*row[9:])]
+                *[*row[:4], tuple(row[4].split(",")), row[5], read_bookmark_row(row[6:9]), Standing(*row[9:])]
             )
             for row in (yield _OWNED, (owner,))
         ]
@@ -229,7 +229,7 @@ class Deliverers(Repository):
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
         """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
         was noted."""
-        bookmark, standing, webhook_id = bookmark_of(settled.after), astuple(settled.standing), webhook.id
+        bookmark, standing, webhook_id = bookmark_values(settled.after), astuple(settled.standing), webhook.id
         if not (yield _SETTLE, (webhook_id, owner, *bookmark, *standing, webhook.revision)):
             return False
         for over in settled.over:  # a later one was asked for meanwhile
@@ -247,13 +247,13 @@ class Deliverers(Repository):
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
         """Note that they got everything up to a bookmark."""
-        yield _MOVE, (json_text(webhook_ids), owner, *bookmark_of(after))
+        yield _MOVE, (json_text(webhook_ids), owner, *bookmark_values(after))
 
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, webhook: OwnedWebhook, after: Bookmark) -> Script[Bookmark]:
         """Move a webhook from a bookmark that the store can't continue to the nearest one, the result."""
         bookmark = yield from nearest_bookmark(now_ms, after)
-        yield _GO_ON, (webhook.id, owner, *bookmark_of(bookmark), webhook.revision)
+        yield _GO_ON, (webhook.id, owner, *bookmark_values(bookmark), webhook.revision)
         return bookmark
 
     @read

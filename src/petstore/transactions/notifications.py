@@ -37,10 +37,10 @@ from petstore.transactions.rows import (
     ACCOUNT,
     BOOKMARK,
     CONTACT,
-    bookmark_in,
-    bookmark_of,
+    bookmark_values,
     placeholders,
     read_account,
+    read_bookmark_row,
     select,
 )
 from petstore.transactions.script import (
@@ -146,9 +146,9 @@ class Notifications(Repository):
         newest = yield from newest_bookmark(now_ms)
         rows = yield _BOOKMARK, ()
         if not rows:
-            yield _BEGIN, bookmark_of(newest)
+            yield _BEGIN, bookmark_values(newest)
             return newest, False
-        before = bookmark_in(rows[0])
+        before = read_bookmark_row(rows[0])
         # What was seen before a restore says nothing about what was restored.
         if seen and seen.data_set == before.data_set == newest.data_set and seen.position > before.position:
             page = yield from _page(now_ms, seen)
@@ -161,7 +161,7 @@ class Notifications(Repository):
             facts.append((yield from _fact(entry, accounts.get(entry.id))))
         yield from _write(now_ms, facts)
         if page.after != before:
-            yield _MOVE, bookmark_of(page.after)
+            yield _MOVE, bookmark_values(page.after)
         return page.after, page.is_behind
 
     async def next(self, ended: Ended | None = None) -> Mail | GivenUp | None:

@@ -215,26 +215,26 @@ def read_webhook(row: Sequence[Any]) -> Webhook:
     return Webhook(*[*row[:4], types, *row[5:7], disabled, row[8]])
 
 
-def bookmark_of(bookmark: Bookmark) -> tuple[str, int, int]:
-    """A bookmark as the columns BOOKMARK."""
+def bookmark_values(bookmark: Bookmark) -> tuple[str, int, int]:
+    """The values of the columns BOOKMARK."""
     return bookmark.data_set, bookmark.position.transaction, bookmark.position.id
 
 
-def bookmark_in(row: Sequence[Any]) -> Bookmark:
+def read_bookmark_row(row: Sequence[Any]) -> Bookmark:
     """The bookmark in a row of the columns BOOKMARK."""
     return Bookmark(row[0], Position(row[1], row[2]))
 
 
-def progress_of(progress: Progress) -> tuple[object, ...]:
-    """The progress of an index as the columns PROGRESS."""
-    return *bookmark_of(progress.bookmark), progress.building or "", progress.after_id, progress.format
+def progress_values(progress: Progress) -> tuple[object, ...]:
+    """The values of the columns PROGRESS."""
+    return *bookmark_values(progress.bookmark), progress.building or "", progress.after_id, progress.format
 
 
 def read_progress(row: Sequence[Any] | None) -> Progress | None:
     """The progress in a row of the columns PROGRESS; None without a row and for one of an older format."""
     if row is None or row[-1] < FORMAT:
         return None
-    return Progress(bookmark_in(row), read_kind(row[3]), *row[4:])
+    return Progress(read_bookmark_row(row), read_kind(row[3]), *row[4:])
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

@@ -24,9 +24,9 @@ from petstore.transactions.query import Query
 from petstore.transactions.rows import (
     BOOKMARK,
     WEBHOOK,
-    bookmark_in,
-    bookmark_of,
+    bookmark_values,
     placeholders,
+    read_bookmark_row,
     read_webhook,
     select,
 )
@@ -260,7 +260,7 @@ def _create(
     after = yield from newest_bookmark(now_ms)
     types = tuple(dict.fromkeys(new.types))
     values = (account_id, key_id, new.url, ",".join(types), new.description, now_ms, secrets)
-    webhook_id = int((yield _ADD, (*values, *bookmark_of(after)))[0][0])
+    webhook_id = int((yield _ADD, (*values, *bookmark_values(after)))[0][0])
     webhook = Webhook(webhook_id, account_id, key_id, new.url, types, new.description, now_ms)
     added = {"accountId": account_id, "keyId": key_id, **_members(webhook)}
     yield from record(now_ms, actor, "webhook", webhook_id, "added", None, added)
@@ -275,7 +275,7 @@ def _check_key(key_id: int) -> Script[None]:
 
 def _enable(now_ms: int, before: Webhook, actor: str) -> Script[None]:
     """Raises EventsGone where its bookmark can't be continued."""
-    yield from check_bookmark(bookmark_in((yield _BOOKMARK, (before.id,))[0]))
+    yield from check_bookmark(read_bookmark_row((yield _BOOKMARK, (before.id,))[0]))
     yield _ENABLE, (before.id,)
     states = _states(before.disabled, None)
     yield from record(now_ms, actor, "webhook", before.id, "enabled", *states)
@@ -287,8 +287,8 @@ def _go_on(now_ms: int, webhook_id: int, after: str, actor: str) -> Script[None]
     else:
         bookmark = read_bookmark(after)
         yield from check_bookmark(bookmark)
-    before = {"after": str(bookmark_in((yield _BOOKMARK, (webhook_id,))[0]))}
-    yield _MOVE, (webhook_id, *bookmark_of(bookmark))
+    before = {"after": str(read_bookmark_row((yield _BOOKMARK, (webhook_id,))[0]))}
+    yield _MOVE, (webhook_id, *bookmark_values(bookmark))
     yield from record(now_ms, actor, "webhook", webhook_id, "moved", before, {"after": str(bookmark)})
 
 

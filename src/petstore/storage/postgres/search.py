@@ -7,7 +7,7 @@ from functools import partial
 
 from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.postgres.database import Database
-from petstore.transactions.rows import PROGRESS, placeholders, progress_of, read_progress, select
+from petstore.transactions.rows import PROGRESS, placeholders, progress_values, read_progress, select
 from petstore.transactions.script import Script, Statement
 
 _READ = f"SELECT {select(PROGRESS)} FROM search_progress"
@@ -84,7 +84,7 @@ def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]
         put = [(id_, text) for id_, text in rows.items() if text]
         yield _INSERT[kind], ([id_ for id_, _ in put], [_array(text) for _, text in put])
     yield _FORGET, ()
-    yield _WRITE, progress_of(after)
+    yield _WRITE, progress_values(after)
 
 
 # Planned while the index is empty, `= ANY` would compare each of its rows with each of these.

@@ -18,7 +18,7 @@ from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
 from petstore.storage.sqlite import files
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import translated
-from petstore.transactions.rows import PROGRESS, progress_of, read_progress, select
+from petstore.transactions.rows import PROGRESS, progress_values, read_progress, select
 
 _T = TypeVar("_T")
 _PROGRESS = select(PROGRESS)
@@ -54,7 +54,7 @@ class SqliteSearch:
                 for kind, rows in texts.items():
                     _put(connection, kind, rows)
                 connection.execute("DELETE FROM progress")
-                connection.execute("INSERT INTO progress VALUES (?, ?, ?, ?, ?, ?)", progress_of(after))
+                connection.execute("INSERT INTO progress VALUES (?, ?, ?, ?, ?, ?)", progress_values(after))
 
         await self._run(write)
 
