@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict
 from petstore.core.events import EventQuery, read_event_id
-from petstore.core.webhooks import REPETITIONS_MS, WebhookChange, entries_of
+from petstore.core.webhooks import REPETITIONS_MS, WebhookChange, entry_types_of
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import all_after, settled
 from tests.support.backends import SharedData, of_each_store
@@ -138,7 +138,7 @@ class Run:
         assert list(dict.fromkeys(self.sender.began)) == [each for each in ids if each in self.sender.began]
 
     async def feed(self) -> list[str]:
-        query = EventQuery(100, self.account_id, entries_of(["*"]), self.start)
+        query = EventQuery(100, self.account_id, entry_types_of(["*"]), self.start)
         return [event.id for event in await all_after(self.store, query)]
 
     async def end(self) -> None:

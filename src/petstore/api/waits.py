@@ -141,6 +141,6 @@ class Waits:
         for waiter in self._waiters if news.seen else ():
             query = waiter.query
             if is_restored or any(
-                kind in query.entries and owner in (None, query.account_id) for kind, owner in news.seen
+                kind in query.entry_types and owner in (None, query.account_id) for kind, owner in news.seen
             ):
                 waiter.wake()

@@ -141,9 +141,11 @@ class Deliverer:
             kinds[owner].add(kind)
         shared = kinds.pop(None, set())
         if not shared.isdisjoint(BY_ENTRY):
-            yield from (each for each in self._queues.values() if not shared.isdisjoint(each.entries))
+            yield from (each for each in self._queues.values() if not shared.isdisjoint(each.entry_types))
         for owner, own in kinds.items():
-            yield from (each for each in self._of_account.get(owner, ()) if not own.isdisjoint(each.entries))
+            yield from (
+                each for each in self._of_account.get(owner, ()) if not own.isdisjoint(each.entry_types)
+            )
 
     async def _claim(self) -> None:
         """Have a fair share of the webhooks, as they are in the store by now."""

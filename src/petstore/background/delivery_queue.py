@@ -18,7 +18,7 @@ from petstore.background.trying import Tools, Trying
 from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, Event, EventQuery, Position
-from petstore.core.webhooks import Repetition, Try, entries_of
+from petstore.core.webhooks import Repetition, Try, entry_types_of
 
 _PAGE = 50
 # Outcomes of tries are noted when this many have ended, or after this long.
@@ -67,7 +67,7 @@ class DeliveryQueue:
         self._may_have_more = True
         self._task: asyncio.Task[None] | None = None
         self.is_lost = False
-        self.entries = entries_of(webhook.types)
+        self.entry_types = entry_types_of(webhook.types)
 
     @property
     def webhook(self) -> OwnedWebhook:
@@ -186,7 +186,7 @@ class DeliveryQueue:
             if self.is_lost:
                 return
             await asyncio.sleep(0)  # SQLite answers at once: thousands of webhooks would hold the loop
-            query = EventQuery(_PAGE, self.webhook.account_id, self.entries, self._read_to)
+            query = EventQuery(_PAGE, self.webhook.account_id, self.entry_types, self._read_to)
             self._may_have_more = False
             try:
                 page = await self._tools.events.page(query)

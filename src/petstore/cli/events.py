@@ -59,7 +59,7 @@ def read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> 
 @click.option("--account", type=ACCOUNT, help="Only what this account sees: a name or an id.")
 @click.option(
     "--type",
-    "entries",
+    "entry_types",
     multiple=True,
     callback=_read_types,
     metavar="PATTERN",
@@ -78,7 +78,7 @@ def read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> 
 def events(
     session: Session,
     account: str | None,
-    entries: frozenset[str],
+    entry_types: frozenset[str],
     after: Bookmark | str | None,
     limit: int,
     follow: bool,
@@ -95,7 +95,7 @@ def events(
     async def show(store: Store) -> None:
         nonlocal page
         account_id = None if account is None else (await store.accounts.find(account)).id
-        async for found in _pages(store, EventQuery(limit, account_id, entries), after, follow):
+        async for found in _pages(store, EventQuery(limit, account_id, entry_types), after, follow):
             _write(found.events, as_json)
             page = found
 

@@ -38,11 +38,11 @@ async def show(visit: Visit) -> Response:
 async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
     """Raises Invalid, with the filter at fault as its field, and AccountNotFound."""
     try:
-        entries = read_types([pattern] if pattern else [])
+        entry_types = read_types([pattern] if pattern else [])
     except InvalidParameter:
         raise Invalid("type", "There is no such type.") from None
     account_id = (await visit.store.accounts.find(account)).id if account else None
-    return EventQuery(PAGE_LIMIT_MAX, account_id, entries)
+    return EventQuery(PAGE_LIMIT_MAX, account_id, entry_types)
 
 
 def _line_of(event: Event) -> Line:

@@ -59,7 +59,7 @@ _ENTRIES: dict[str, tuple[int, _Members, _Members]] = {
 def example(kind: EventType) -> Event:
     """An event of a type, made of an entry as every event is."""
     subject_id, before, after = _ENTRIES[kind.name]
-    subject, _, action = kind.entries[0].partition(".")
+    subject, _, action = kind.entry_types[0].partition(".")
     number = _FIRST_ID + TYPES.index(kind)
     event = event_of(_DATA_SET, Entry(number, _AT_MS, "", subject, subject_id, action, before, after))
     assert event is not None, kind

@@ -61,7 +61,7 @@ class EventType(msgspec.Struct, frozen=True):
     """A type of event, the types of the entries that it is made of, and what it says, as a sentence."""
 
     name: str
-    entries: tuple[str, ...]
+    entry_types: tuple[str, ...]
     what: str
     shape: Shape = Shape.CHANGE
 
@@ -135,12 +135,12 @@ TYPES = (
         Shape.NOTHING,
     ),
 )
-BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entries}
+BY_ENTRY = {entry: kind for kind in TYPES for entry in kind.entry_types}
 # The patterns that a client may ask for, with the types of their entries: `pet.*`, or `pet.created`.
 PATTERNS = {
-    f"{subject}.*": frozenset(entry for kind in TYPES if kind.subject == subject for entry in kind.entries)
+    f"{subject}.*": frozenset(each for kind in TYPES if kind.subject == subject for each in kind.entry_types)
     for subject in dict.fromkeys(kind.subject for kind in TYPES)
-} | {kind.name: frozenset(kind.entries) for kind in TYPES}
+} | {kind.name: frozenset(kind.entry_types) for kind in TYPES}
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -240,12 +240,12 @@ def read_types(patterns: Iterable[str]) -> frozenset[str]:
 class EventQuery(msgspec.Struct, frozen=True):
     """The events to read, in their order: at most `limit`, those that `account_id` sees; None sees all.
 
-    `entries`: the types of their entries. `after`: where to begin; None is the journal's first entry.
+    `entry_types`: of their entries. `after`: where to begin; None is the journal's first entry.
     """
 
     limit: int
     account_id: int | None
-    entries: frozenset[str] = frozenset(BY_ENTRY)
+    entry_types: frozenset[str] = frozenset(BY_ENTRY)
     after: Bookmark | None = None
 
 

@@ -88,7 +88,7 @@ def _event(
 ) -> Kind:
     """A kind that is an event too."""
     (kind,) = (each for each in TYPES if each.name == name)
-    (entry,) = kind.entries
+    (entry,) = kind.entry_types
     return Kind(name, entry, "account", kind.what, title, say, advice, page, titles)
 
 

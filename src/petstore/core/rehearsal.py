@@ -18,7 +18,7 @@ from petstore.core.values import INT64_MAX
 # No store has this data set, so that no real event has the id of a rehearsed one.
 _DATA_SET = "0" * 12
 # A test comes by testWebhook, to one webhook alone.
-EVENT_TYPES = {kind.name: kind for kind in TYPES if kind.entries != (TESTED,)}
+EVENT_TYPES = {kind.name: kind for kind in TYPES if kind.entry_types != (TESTED,)}
 
 
 def _type_fault(text: str) -> str | None:
@@ -36,7 +36,7 @@ EVENT_REQUEST = Schema(EventRequest, "an event to send", assigned=())
 
 def entry_of(type_name: str) -> str:
     """A type of entry that events of a type are made of."""
-    return EVENT_TYPES[type_name].entries[0]
+    return EVENT_TYPES[type_name].entry_types[0]
 
 
 def event_of_type(type_name: str, now_ms: int) -> Event:

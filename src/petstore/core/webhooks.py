@@ -150,7 +150,7 @@ def members_of(webhook: Webhook) -> dict[str, Any]:
     }
 
 
-def entries_of(types: Sequence[str]) -> frozenset[str]:
+def entry_types_of(types: Sequence[str]) -> frozenset[str]:
     """The types of the entries that a webhook gets by itself."""
     return read_types(() if ALL in types else types) - {TESTED}
 

@@ -8,7 +8,7 @@ from petstore.core.deliverers import Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, event_of, read_event_id
-from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entries_of
+from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entry_types_of
 from petstore.transactions.accounts import get_account
 from petstore.transactions.events import OWNER, newest_bookmark
 from petstore.transactions.journal import first_since, record
@@ -147,7 +147,7 @@ class Deliveries(Repository):
         return [
             Receiver(webhook.id, webhook.url, secrets)
             for webhook, secrets in found
-            if webhook.disabled is None and kind in entries_of(webhook.types)
+            if webhook.disabled is None and kind in entry_types_of(webhook.types)
         ]
 
     @read

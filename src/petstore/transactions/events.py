@@ -217,7 +217,7 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
             count = ENTRIES_SCANNED_MAX if found.entries else came  # then those that were added here
     if not count:
         return EntryPage([], Bookmark(found.identity, start), is_behind=False)
-    kinds = f",{','.join(sorted(query.entries))},"
+    kinds = f",{','.join(sorted(query.entry_types))},"
     span = str(start.transaction), start.id, str(end.transaction), end.id
     rows = yield events, (*span, kinds, query.account_id, query.limit)
     entries = [(read_entry(row[:-1]), Position(int(row[-1]), row[0])) for row in rows]

@@ -34,11 +34,11 @@ class _Source(msgspec.Struct, frozen=True):
 
     column: str
     subject: str
-    entries: tuple[str, ...]
+    actions: tuple[str, ...]
 
     @property
     def types(self) -> frozenset[str]:
-        return frozenset(f"{self.subject}.{action}" for action in self.entries)
+        return frozenset(f"{self.subject}.{action}" for action in self.actions)
 
 
 _SOURCES = {
