@@ -60,7 +60,7 @@ def test_every_contact_is_a_recipient(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "said", "is_final"),
+    ("step", "said", "is_unknown_recipient"),
     [
         (RCPT, "450 4.2.1 Mailbox busy", False),
         (RCPT, "550 5.1.1 No such user at 10.5.7.1", True),
@@ -76,14 +76,14 @@ def test_every_contact_is_a_recipient(address: str) -> None:
     ],
 )
 async def test_one_mail_is_refused(
-    mail: MailServer, mailer: Mailer, step: str, said: str, is_final: bool
+    mail: MailServer, mailer: Mailer, step: str, said: str, is_unknown_recipient: bool
 ) -> None:
     """The server takes the next one. Only that there is no such recipient is final. After an answer to its
     content without a code nobody knows whether it arrived."""
     mail.answer = says(said, at=step)
     with pytest.raises(MailRefused) as refused:
         await mailer.send(MESSAGE)
-    assert refused.value.is_final is is_final
+    assert refused.value.is_unknown_recipient is is_unknown_recipient
     assert said in str(refused.value)
     mail.answer = takes
     await mailer.send(MESSAGE)

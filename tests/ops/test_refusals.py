@@ -7,7 +7,7 @@ import pytest
 from petstore.core.keys import Caller
 from petstore.core.limits.bans import BanPolicy
 from petstore.core.limits.quota import decide
-from petstore.core.refusals import KEPT
+from petstore.core.refusals import REFUSALS_KEPT
 from petstore.ops.access_log import Addresses
 from petstore.ops.refusals import ACCOUNTS_MAX, RefusalNotes
 from tests.support.windows import limits_of, used_of
@@ -29,7 +29,7 @@ def test_the_last_twenty_of_an_account() -> None:
     notes = RefusalNotes(Addresses())
     for now_ms in range(1_000):
         refuse(notes, 1, now_ms)
-    assert [each.at_ms for each in notes.drain()] == list(range(1_000 - KEPT, 1_000))
+    assert [each.at_ms for each in notes.drain()] == list(range(1_000 - REFUSALS_KEPT, 1_000))
     assert notes.drain() == []
 
 

@@ -53,7 +53,7 @@ class DeliveryQueue:
         self._tools = tools
         self._trying = Trying(webhook, tools)
         self._noted_to = self._read_to = webhook.after  # up to which everything is noted, and read
-        self._due = sorted(repetitions)
+        self._scheduled = sorted(repetitions)
         self._open: deque[_First] = deque()  # what was read after `_noted_to`
         self._first: deque[_First] = deque()  # of these, those not begun
         self._under_way: set[asyncio.Task[_End]] = set()
@@ -81,7 +81,7 @@ class DeliveryQueue:
         """Go by what the store said: another URL, other secrets, what is to be sent again."""
         self._trying.configure(webhook)
         known = {*self._over, *self._repeating, *(each.repetition for each in self._ended)}
-        self._due = sorted({*repetitions, *self._new} - known)
+        self._scheduled = sorted({*repetitions, *self._new} - known)
 
     def await_repetitions(self) -> None:
         """The store is asked now; `configure` is called then."""
@@ -101,8 +101,8 @@ class DeliveryQueue:
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
         paused_until_ms = self._trying.paused_until_ms
-        moments = [self._trying.soonest_ms(self._due)] if self._due else []
-        if not (self.has_read_all or (self._due and self._trying.standing.is_down)):
+        moments = [self._trying.soonest_ms(self._scheduled)] if self._scheduled else []
+        if not (self.has_read_all or (self._scheduled and self._trying.standing.is_down)):
             moments.append(paused_until_ms)
         return min(moments, default=None)
 
@@ -221,21 +221,21 @@ class DeliveryQueue:
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
-        is_held = self._trying.standing.is_down and bool(self._due or self._under_way)
+        is_held = self._trying.standing.is_down and bool(self._scheduled or self._under_way)
         return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled is not None
 
     def _can_begin(self) -> bool:
         has_first = not self._is_held() and bool(self._first or self._may_have_more)
-        return has_first or self._trying.next_of(self._due) is not None
+        return has_first or self._trying.index_of_startable(self._scheduled) is not None
 
     def _begin(self) -> None:
         """Begin as many tries as may be under way; of more than one at most half are repetitions."""
         allowed = self._trying.window
         while len(self._under_way) < allowed:
             has_first = bool(self._first) and not self._is_held()
-            due = self._trying.next_of(self._due)
-            if due is not None and (not has_first or len(self._repeating) < max(1, allowed // 2)):
-                repetition = self._due.pop(due)
+            index = self._trying.index_of_startable(self._scheduled)
+            if index is not None and (not has_first or len(self._repeating) < max(1, allowed // 2)):
+                repetition = self._scheduled.pop(index)
                 self._repeating.add(repetition)
                 self._start(self._try_again(repetition))
             elif has_first:
@@ -292,9 +292,9 @@ class DeliveryQueue:
         for _ in over:
             self._open.popleft()
         for each in settled.again:  # there may be very many, and a note for each try
-            at = bisect_left(self._due, each)
-            if self._due[at : at + 1] != [each]:
-                self._due.insert(at, each)
+            at = bisect_left(self._scheduled, each)
+            if self._scheduled[at : at + 1] != [each]:
+                self._scheduled.insert(at, each)
         if self._trying.disabled is not None:
             _log.warning("webhook disabled", webhook=self.webhook.id, reason=self._trying.disabled.value)
             self.is_lost = True

@@ -33,21 +33,21 @@ _REFUSED = (
 
 
 class MailRefused(Exception):
-    """The server did not take this mail, and may take another one. `is_final`: it will not take it later
-    either, since there is no such recipient. `lasts`: it says that another try will end the same."""
+    """The server did not take this mail, and may take another one. `is_permanent`: it says that another
+    try will end the same. `is_unknown_recipient`: it will, since there is no such recipient."""
 
-    def __init__(self, fault: str, *, is_final: bool, lasts: bool) -> None:
+    def __init__(self, fault: str, *, is_unknown_recipient: bool, is_permanent: bool) -> None:
         super().__init__(fault)
-        self.is_final, self.lasts = is_final, lasts
+        self.is_unknown_recipient, self.is_permanent = is_unknown_recipient, is_permanent
 
 
 class ServerTrouble(Exception):
-    """The server takes no mail at all: it can't be reached, or refuses this service. `lasts`: until somebody
-    changes a setting, here or there."""
+    """The server takes no mail at all: it can't be reached, or refuses this service. `is_permanent`: until
+    somebody changes a setting, here or there."""
 
-    def __init__(self, fault: str, *, lasts: bool) -> None:
+    def __init__(self, fault: str, *, is_permanent: bool) -> None:
         super().__init__(fault)
-        self.lasts = lasts
+        self.is_permanent = is_permanent
 
 
 class Mailer:
@@ -94,16 +94,16 @@ class Mailer:
         try:
             await client.connect()
             await client.ehlo()
-            is_sealed = server.is_tls
-            if not is_sealed and client.supports_extension("starttls"):
+            is_encrypted = server.is_tls
+            if not is_encrypted and client.supports_extension("starttls"):
                 await client.starttls()
-                is_sealed = True
+                is_encrypted = True
             if server.user:
-                if not is_sealed:
+                if not is_encrypted:
                     raise ServerTrouble(
                         "It offers no encryption, so the password was not sent; try smtps:// in"
                         " PETSTORE_SMTP_URL.",
-                        lasts=True,
+                        is_permanent=True,
                     )
                 await client.login(server.user, server.password)
         except BaseException:
@@ -137,16 +137,18 @@ def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTroubl
     sent every few minutes for as long as the server does not answer."""
     if isinstance(error, aiosmtplib.SMTPResponseException):
         refused = next((f"refused {what}:" for kind, what in _REFUSED if isinstance(error, kind)), "answered")
-        fault, lasts = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
+        fault, is_permanent = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
         is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
         if error.code in _OF_ALL or not (is_recipient or is_under_way):
-            return ServerTrouble(fault, lasts=lasts)
-        is_unknown = error.code == _NOT_LOCAL or (lasts and _NO_SUCH.match(error.message) is not None)
-        return MailRefused(fault, is_final=is_recipient and is_unknown, lasts=lasts)
+            return ServerTrouble(fault, is_permanent=is_permanent)
+        is_unknown = error.code == _NOT_LOCAL or (is_permanent and _NO_SUCH.match(error.message) is not None)
+        return MailRefused(fault, is_unknown_recipient=is_recipient and is_unknown, is_permanent=is_permanent)
     if is_under_way:
-        return MailRefused(_fault(error), is_final=False, lasts=False)
+        return MailRefused(_fault(error), is_unknown_recipient=False, is_permanent=False)
     tls_fault = _tls_fault(error)
-    return ServerTrouble(tls_fault or _fault(error), lasts=bool(tls_fault) or not isinstance(error, OSError))
+    return ServerTrouble(
+        tls_fault or _fault(error), is_permanent=bool(tls_fault) or not isinstance(error, OSError)
+    )
 
 
 def _fault(error: Exception) -> str:

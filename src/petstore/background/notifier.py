@@ -105,7 +105,7 @@ class Notifier:
         try:
             while (mail := await self._next()) is not None:
                 self._ended = await self._try(mail)
-                if not self._ended.counts:
+                if not self._ended.is_try:
                     break
             if self._ended is not None:
                 await self._store.notifications.note(self._ended)
@@ -125,13 +125,13 @@ class Notifier:
 
     async def _try(self, mail: Mail) -> Ended:
         if self._is_stopping:
-            return Ended(mail, "", self._clock.now_ms(), counts=False)
+            return Ended(mail, "", self._clock.now_ms(), is_try=False)
         try:
             await self._mailer.send(compose(mail, self._head, self._clock.now_ms()))
         except ServerTrouble as error:
             return self._pause(mail, str(error))
         except MailRefused as error:
-            ended = self._refused(mail, str(error), is_final=error.is_final)
+            ended = self._refused(mail, str(error), is_final=error.is_unknown_recipient)
         else:
             ended = Ended(mail)
             self._mailed("sent")
@@ -155,7 +155,7 @@ class Notifier:
         self._paused_until = self._clock.monotonic() + self._pause_seconds
         self._mailed("failed")
         self._complain(_SERVER, f"{self._mailer.where}: {fault}")
-        return Ended(mail, fault, self._clock.now_ms(), counts=False)
+        return Ended(mail, fault, self._clock.now_ms(), is_try=False)
 
     def _give_up(self, mail: Mail, reason: str) -> None:
         self._mailed("given_up")

@@ -99,7 +99,7 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 class Trying:
-    """How one webhook does. `disabled`: a try has ended its deliveries. `is_sealed`: its secrets can't be
+    """How one webhook does. `disabled`: a try has ended its deliveries. `cannot_sign`: its secrets can't be
     opened here."""
 
     def __init__(self, webhook: OwnedWebhook, tools: Tools) -> None:
@@ -107,8 +107,8 @@ class Trying:
         self.standing = webhook.standing
         self.disabled: DisabledReason | None = None
         self.is_over = False  # what still waits for its slot is not sent
-        self.is_sealed = not tools.seal.can_open(webhook.secrets)
-        if self.is_sealed:  # all may be, and are not tried at one moment: nobody else would have a slot
+        self.cannot_sign = not tools.seal.can_open(webhook.secrets)
+        if self.cannot_sign:  # all may be, and are not tried at one moment: nobody else would have a slot
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
             self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
         self._tools = tools
@@ -118,7 +118,7 @@ class Trying:
     def configure(self, webhook: OwnedWebhook) -> None:
         """Go by another URL or other secrets."""
         if webhook.secrets != self.webhook.secrets:
-            self.is_sealed = not self._tools.seal.can_open(webhook.secrets)
+            self.cannot_sign = not self._tools.seal.can_open(webhook.secrets)
         self.webhook = webhook
 
     @property
@@ -134,24 +134,24 @@ class Trying:
     def due_ms(self, repetition: Repetition) -> int:
         """When a repetition may begin: what somebody asked for waits for no pause, if it can be signed."""
         at_ms = within_reach_ms(repetition.at_ms, self._tools.clock.now_ms())
-        return max(at_ms, self.paused_until_ms) if repetition.tries or self.is_sealed else at_ms
+        return max(at_ms, self.paused_until_ms) if repetition.tries or self.cannot_sign else at_ms
 
-    def soonest_ms(self, due: Sequence[Repetition]) -> int:
+    def soonest_ms(self, scheduled: Sequence[Repetition]) -> int:
         """When the first of these may begin, one or more that are sorted by their time. There may be very
         many, and each poll of the journal asks: only for what waits for no pause are they gone through."""
         # The last one may be of a clock that was set back since.
-        soonest = min(self.due_ms(due[0]), self.due_ms(due[-1]))
-        other = next((each for each in due if not each.tries or each.at_ms >= soonest), due[0])
+        soonest = min(self.due_ms(scheduled[0]), self.due_ms(scheduled[-1]))
+        other = next((each for each in scheduled if not each.tries or each.at_ms >= soonest), scheduled[0])
         return min(soonest, self.due_ms(other))
 
-    def next_of(self, due: Sequence[Repetition]) -> int | None:
+    def index_of_startable(self, scheduled: Sequence[Repetition]) -> int | None:
         """The index of a repetition that may begin, among those sorted by their time."""
         if self.disabled is not None:
             return None
         now_ms = self._tools.clock.now_ms()
-        come = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(due))
+        come = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(scheduled))
         # The last one may be of a clock that was set back since.
-        candidates = chain(come, enumerate(due[-1:], len(due) - 1))
+        candidates = chain(come, enumerate(scheduled[-1:], len(scheduled) - 1))
         return next((at for at, each in candidates if self.due_ms(each) <= now_ms), None)
 
     async def again(self, repetition: Repetition) -> Outcome:

@@ -18,7 +18,7 @@ from petstore.core.limits.plans import WINDOWS
 from petstore.core.limits.usage import KeyBan
 
 # What is kept of an account.
-KEPT = 20
+REFUSALS_KEPT = 20
 # A key that ended earlier is no news for its program.
 _ENDED_LATELY_MS = DAY_MS
 _KEYS_NAMED = 5

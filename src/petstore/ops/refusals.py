@@ -1,7 +1,7 @@
 """Notes the last refused requests of accounts until they are saved, about once a second.
 
-However many there are, a process notes KEPT of an account and those of ACCOUNTS_MAX accounts between two
-savings: 1,000 rows.
+However many there are, a process notes REFUSALS_KEPT of an account and those of ACCOUNTS_MAX accounts between
+two savings: 1,000 rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from petstore.core.errors import AccountSuspended, Forbidden, KeyBanned, PetstoreError, RateLimited
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
-from petstore.core.refusals import KEPT, Refusal
+from petstore.core.refusals import REFUSALS_KEPT, Refusal
 from petstore.ops.access_log import METHODS, OTHER_METHOD, Addresses
 
 ACCOUNTS_MAX = 50
@@ -37,7 +37,7 @@ class RefusalNotes(msgspec.Struct):
         """Make room for the refusals of an account that has none yet."""
         if len(self.of) >= ACCOUNTS_MAX:
             return _NOWHERE
-        return self.of.setdefault(account_id, deque(maxlen=KEPT))
+        return self.of.setdefault(account_id, deque(maxlen=REFUSALS_KEPT))
 
     def drain(self) -> list[Refusal]:
         """Those since the last call, of each account the oldest first."""

@@ -19,7 +19,7 @@ from petstore.core.values import INT64_MAX
 from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
-from petstore.transactions.events import ADDED, BASE, IN_ORDER, KEPT, newest_bookmark
+from petstore.transactions.events import ADDED, BASE, IN_ORDER, READ_GONE, newest_bookmark
 from petstore.transactions.jobs import lease_ended
 from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_values, read_bookmark_row, select
 from petstore.transactions.script import (
@@ -279,7 +279,7 @@ def nearest_bookmark(now_ms: int, after: Bookmark) -> Script[Bookmark]:
     which an event may still appear, which no page continues."""
     newest = yield from newest_bookmark(now_ms)
     if after.data_set == newest.data_set:
-        ((_, transaction, gone_id),) = yield KEPT, ()
+        ((_, transaction, gone_id),) = yield READ_GONE, ()
         return Bookmark(newest.data_set, Position(int(transaction), gone_id))
     for transaction, entry_id in (yield _LAST_RESTORE, (after.position.id,)):
         return Bookmark(newest.data_set, min(Position(int(transaction), entry_id - 1), newest.position))

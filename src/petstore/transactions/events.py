@@ -86,7 +86,7 @@ _EVENTS_THAT_CAME = Statement(
 )
 
 # What a removal has taken since is noted here by now.
-KEPT = Statement(
+READ_GONE = Statement(
     "SELECT is_whole, 0, gone_id FROM data_set",
     "SELECT is_whole, gone_transaction::text, gone_id FROM data_set",
 )
@@ -222,7 +222,7 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     rows = yield events, (*span, kinds, query.account_id, query.limit)
     entries = [(read_entry(row[:-1]), Position(int(row[-1]), row[0])) for row in rows]
     last = entries[-1][1] if len(rows) == query.limit else end
-    ((is_whole, gone_transaction, gone_id),) = yield KEPT, ()
+    ((is_whole, gone_transaction, gone_id),) = yield READ_GONE, ()
     gone = Position(int(gone_transaction), gone_id)
     _check(query.after, found._replace(is_whole=bool(is_whole), gone=gone))
     return EntryPage(entries, Bookmark(found.identity, last), last < end or count == ENTRIES_SCANNED_MAX)

@@ -111,13 +111,13 @@ _WAITING = statement(
 class Ended(msgspec.Struct, frozen=True):
     """What came of a mail. `fault`: why it did not arrive; `again_ms`: when to try once more, None for never.
 
-    `counts`: whether it was a try, and not the server's trouble.
+    `is_try`: not the server's trouble, nor a stop.
     """
 
     mail: Mail
     fault: str | None = None
     again_ms: int | None = None
-    counts: bool = True
+    is_try: bool = True
 
 
 class GivenUp(msgspec.Struct, frozen=True):
@@ -286,9 +286,9 @@ def _note(now_ms: int, ended: Ended) -> Script[None]:
     mail = ended.mail
     if ended.fault is None:
         yield _NOTE_ARRIVAL, (mail.contact_id,)
-    elif ended.counts:
+    elif ended.is_try:
         yield _NOTE_FAULT, (mail.contact_id, ended.fault, now_ms)
     if ended.again_ms is None:
         yield _FORGET, (mail.id,)
     else:
-        yield _REPEAT, (mail.id, mail.due_ms, mail.tries + ended.counts, ended.again_ms)
+        yield _REPEAT, (mail.id, mail.due_ms, mail.tries + ended.is_try, ended.again_ms)

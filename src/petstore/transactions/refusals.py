@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from petstore.core.refusals import KEPT, Refusal
+from petstore.core.refusals import REFUSALS_KEPT, Refusal
 from petstore.transactions.rows import select
 from petstore.transactions.script import (
     NO_EFFECT,
@@ -40,7 +40,7 @@ ADD = Statement(
 _OLDER = (
     "DELETE FROM refusals WHERE id IN (SELECT id FROM"
     " (SELECT id, row_number() OVER (PARTITION BY account_id ORDER BY id DESC) AS place FROM refusals"
-    f" WHERE account_id IN (SELECT {{}})) AS ranked WHERE place > {KEPT})"
+    f" WHERE account_id IN (SELECT {{}})) AS ranked WHERE place > {REFUSALS_KEPT})"
 )
 _TRIM = Statement(
     _OLDER.format("value FROM json_each(?1)"),
@@ -49,13 +49,13 @@ _TRIM = Statement(
 _LAST = statement(
     f"SELECT {select([f'r.{column}' for column in _COLUMNS])}, coalesce(k.display, '')"
     " FROM refusals r LEFT JOIN api_keys k ON k.id = r.key_id WHERE r.account_id = $1"
-    f" ORDER BY r.id DESC LIMIT {KEPT}"
+    f" ORDER BY r.id DESC LIMIT {REFUSALS_KEPT}"
 )
 REMOVE_REFUSALS = statement("DELETE FROM refusals WHERE account_id = $1")
 
 
 class Refusals(Repository):
-    """The last KEPT refused requests of each account that is not closed."""
+    """The last REFUSALS_KEPT refused requests of each account that is not closed."""
 
     @write(NO_EFFECT)
     def add(self, _now_ms: int, refused: Sequence[Refusal]) -> Script[None]:

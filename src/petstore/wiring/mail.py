@@ -36,7 +36,7 @@ async def send_test(settings: Settings, address: str, clock: Clock) -> str:
             await mailer.send(compose_test(address, head, clock.now_ms()))
     except (ServerTrouble, MailRefused) as error:
         fault = f"{mailer.where}: {str(error).rstrip('.')}."
-        if not error.lasts:
+        if not error.is_permanent:
             raise Unavailable(f"{fault} Try again; if that does not help, check PETSTORE_SMTP_URL.") from None
         if isinstance(error, MailRefused):
             raise OperatorError(f"{fault} Check the address, and whether the server sends to it.") from None

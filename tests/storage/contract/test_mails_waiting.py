@@ -39,7 +39,7 @@ async def test_a_mail_waits_from_when_it_is_whole_until_it_is_sent(store: Store,
     clock.ms += 1
     assert await store.notifications.waiting() == (1, 60)
     mail = await _take(store)
-    await store.notifications.note(Ended(mail, "It can't be reached.", clock.ms, counts=False))
+    await store.notifications.note(Ended(mail, "It can't be reached.", clock.ms, is_try=False))
     clock.ms += HOUR_MS
     assert await store.notifications.waiting() == (1, 3_660)
     await store.notifications.note(Ended(await _take(store)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from petstore.core.refusals import KEPT, Refusal
+from petstore.core.refusals import REFUSALS_KEPT, Refusal
 from petstore.storage.store import Store
 from tests.storage.contract.test_retention import remove
 from tests.support.backends import through_pgbouncer_too
@@ -31,7 +31,7 @@ async def test_the_last_twenty_of_each_account_are_kept(store: Store) -> None:
     assert [each.at_ms for each in found] == [111, *range(111, 99, -1), *range(28, 14, -2)]
     assert found[0] == replace(last, display=shown)
     assert found[1] == replace(ONE, at_ms=111, display=shown)
-    assert len(found) == KEPT
+    assert len(found) == REFUSALS_KEPT
     assert [each.at_ms for each in await store.refusals.last(2)] == list(range(29, 0, -2))
 
 
