@@ -222,7 +222,7 @@ class DeliveryQueue:
         """Whether no first try may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
         is_held = self._trying.standing.is_down and bool(self._scheduled or self._under_way)
-        return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled is not None
+        return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled_reason is not None
 
     def _can_begin(self) -> bool:
         has_first = not self._is_held() and bool(self._first or self._may_have_more)
@@ -264,7 +264,7 @@ class DeliveryQueue:
             return bool(self._ended)
         waited = self._tools.clock.monotonic() - self._noted_at
         is_time = len(self._ended) >= _NOTED_AT or (bool(self._ended) and waited >= _NOTED_SECONDS)
-        return is_time and self._trying.disabled is None
+        return is_time and self._trying.disabled_reason is None
 
     async def _note(self) -> None:
         """Note what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
@@ -278,7 +278,7 @@ class DeliveryQueue:
             [each.found for each in ended if each.found is not None],
             [each.again for each in ended if each.again is not None],
             [each.repetition for each in ended if each.repetition is not None],
-            self._trying.disabled,
+            self._trying.disabled_reason,
         )
         tools, self._noting = self._tools, (set(settled.over), set(settled.again))
         self._over |= self._noting[0]
@@ -295,6 +295,6 @@ class DeliveryQueue:
             at = bisect_left(self._scheduled, each)
             if self._scheduled[at : at + 1] != [each]:
                 self._scheduled.insert(at, each)
-        if self._trying.disabled is not None:
-            _log.warning("webhook disabled", webhook=self.webhook.id, reason=self._trying.disabled.value)
+        if (reason := self._trying.disabled_reason) is not None:
+            _log.warning("webhook disabled", webhook=self.webhook.id, reason=reason.value)
             self.is_lost = True

@@ -99,13 +99,13 @@ class Tools(msgspec.Struct, frozen=True):
 
 
 class Trying:
-    """How one webhook does. `disabled`: a try has ended its deliveries. `cannot_sign`: its secrets can't be
-    opened here."""
+    """How one webhook does. `disabled_reason`: a try has ended its deliveries. `cannot_sign`: its secrets
+    can't be opened here."""
 
     def __init__(self, webhook: OwnedWebhook, tools: Tools) -> None:
         self.webhook = webhook
         self.standing = webhook.standing
-        self.disabled: DisabledReason | None = None
+        self.disabled_reason: DisabledReason | None = None
         self.is_over = False  # what still waits for its slot is not sent
         self.cannot_sign = not tools.seal.can_open(webhook.secrets)
         if self.cannot_sign:  # all may be, and are not tried at one moment: nobody else would have a slot
@@ -146,7 +146,7 @@ class Trying:
 
     def index_of_startable(self, scheduled: Sequence[Repetition]) -> int | None:
         """The index of a repetition that may begin, among those sorted by their time."""
-        if self.disabled is not None:
+        if self.disabled_reason is not None:
             return None
         now_ms = self._tools.clock.now_ms()
         come = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(scheduled))
@@ -169,7 +169,7 @@ class Trying:
         tools = self._tools
         at: int | None
         async with tools.slots.of(self.webhook.account_id):
-            if self.is_over or self.disabled is not None:
+            if self.is_over or self.disabled_reason is not None:
                 raise asyncio.CancelledError  # so that nothing of it is noted
             at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)
             if answer.is_ours:
@@ -195,8 +195,8 @@ class Trying:
         pause_ms = (answer.retry_after_seconds or 0) * SECOND_MS if asked else 0
         self.standing, self._window = self.standing.after_failure(now_ms, pause_ms), 1
         if answer.status == GONE_STATUS:
-            self.disabled = DisabledReason.GONE
+            self.disabled_reason = DisabledReason.GONE
         elif self.standing.is_given_up(now_ms):
-            self.disabled = self.disabled or DisabledReason.FAILING
+            self.disabled_reason = self.disabled_reason or DisabledReason.FAILING
         at = next_try_ms(tries, now_ms, random.uniform(-SPREAD, SPREAD))
         return None if at is None else max(at, self.standing.paused_until_ms)

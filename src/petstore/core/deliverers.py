@@ -39,4 +39,4 @@ class Settled(msgspec.Struct, frozen=True):
     tries: list[Try]
     again: list[Repetition]
     over: list[Repetition]
-    disabled: DisabledReason | None = None
+    disabled_reason: DisabledReason | None = None

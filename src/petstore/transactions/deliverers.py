@@ -240,8 +240,8 @@ class Deliverers(Repository):
             noted = [astuple(each) for each in settled.tries]
             yield _NOTE, (webhook_id, json_text(noted))
             yield PRUNE, (webhook_id,)
-        if settled.disabled is not None:
-            yield from disable(now_ms, webhook_id, settled.disabled, SERVICE)
+        if settled.disabled_reason is not None:
+            yield from disable(now_ms, webhook_id, settled.disabled_reason, SERVICE)
         return True
 
     @write(NO_EFFECT)

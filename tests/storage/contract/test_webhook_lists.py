@@ -79,5 +79,5 @@ class TestRevocation:
         assert {webhook.disabled for webhook in await store.webhooks.page(9)} == {None}
         before = len(await entries(store))
         await store.keys.revoke(1, ACTOR, with_webhooks=True)
-        assert {webhook.disabled for webhook in await store.webhooks.of_key(1)} == {DisabledReason.OPERATOR}
+        assert {each.disabled for each in await store.webhooks.of_key(1)} == {DisabledReason.OPERATOR}
         assert [entry.type for entry in (await entries(store))[before:]] == ["webhook.disabled"] * 2
