@@ -21,8 +21,8 @@ async def note(shop: Shop, *tries: Try, webhook_id: int = 1, again: Sequence[Rep
     """What a deliverer notes of tries."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
     webhooks = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).webhooks}
-    bookmark, standing = webhooks[webhook_id].after, webhooks[webhook_id].standing
-    settled = Settled(bookmark, standing, list(tries), list(again), [])
+    bookmark, health = webhooks[webhook_id].after, webhooks[webhook_id].health
+    settled = Settled(bookmark, health, list(tries), list(again), [])
     assert await shop.store.deliverers.settle(DELIVERER, webhooks[webhook_id], settled)
 
 

@@ -317,7 +317,7 @@ async def test_what_ends_later_does_not_lift_a_pause(
     working = asyncio.create_task(process.work())
     await until(lambda: len(gates) == 4)
     gates[4].set_result(web.Response(status=429, headers={"Retry-After": "600"}))
-    await until(lambda: process.standing(1).paused_until_ms > clock.ms)
+    await until(lambda: process.health(1).paused_until_ms > clock.ms)
     for number in (5, 6, 7):
         gates[number].set_result(web.Response(status=other))
     await working
@@ -342,7 +342,7 @@ async def test_410_disables_and_what_is_under_way_is_noted(
     working = asyncio.create_task(process.work())
     await until(lambda: len(gates) == 4)
     gates[4].set_result(web.Response(status=410))
-    await until(lambda: process.standing(1).failures > 0)
+    await until(lambda: process.health(1).failures > 0)
     for number, status in ((5, 204), (6, 500), (7, 204)):
         gates[number].set_result(web.Response(status=status))
     await working

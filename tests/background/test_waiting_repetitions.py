@@ -13,7 +13,7 @@ import pytest
 from petstore.background.trying import Tools, Trying
 from petstore.core.deliverers import OwnedWebhook
 from petstore.core.events import Bookmark, Position
-from petstore.core.webhooks import FURTHEST_MS, Repetition, Standing
+from petstore.core.webhooks import FURTHEST_MS, Repetition, WebhookHealth
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
 
@@ -22,9 +22,9 @@ _TIMES = (-50, -3, -2, -1, 0, 1, 2, 3, 50, FURTHEST_MS + 1)
 
 def trying(clock: ManualClock, paused_ms: int, *, can_sign: bool = True) -> Trying:
     """A webhook that is paused for so long."""
-    standing = Standing(paused_until_ms=clock.ms + paused_ms)
+    health = WebhookHealth(paused_until_ms=clock.ms + paused_ms)
     bookmark = Bookmark("0f3a9c2b5d7e", Position())
-    webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", bookmark, standing)
+    webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", bookmark, health)
     seal: Any = SimpleNamespace(can_open=lambda _: can_sign)
     unused: Any = Mock()
     return Trying(

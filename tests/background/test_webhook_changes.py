@@ -87,7 +87,7 @@ class TestChanges:
         receiver.answer = answers(500)
         await add(store, 25)
         await process.work()
-        assert process.standing(1).is_down
+        assert process.health(1).is_down
         receiver.answer = answers(204)
         receiver.taken()
         await restart_deliveries(store)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from petstore.core.deliverers import Settled
 from petstore.core.events import Bookmark
-from petstore.core.webhooks import NewWebhook, Standing, Try, Webhook
+from petstore.core.webhooks import NewWebhook, Try, Webhook, WebhookHealth
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR
 
@@ -24,7 +24,7 @@ async def add_webhook(store: Store, key_id: int = 1, url: str = URL, description
 async def settle(
     store: Store,
     webhook_id: int,
-    standing: Standing,
+    health: WebhookHealth,
     after: Bookmark | None = None,
     tries: Sequence[Try] = (),
 ) -> None:
@@ -32,14 +32,14 @@ async def settle(
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
     (webhook,) = [each for each in owned.webhooks if each.id == webhook_id]
-    found = Settled(after or webhook.after, standing, list(tries), [], [])
+    found = Settled(after or webhook.after, health, list(tries), [], [])
     assert await store.deliverers.settle(_OWNER, webhook, found)
 
 
 async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:
     """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
-    standing = Standing(len(tries), since_ms) if since_ms is not None else Standing()
-    await settle(store, webhook_id, standing, tries=tries)
+    health = WebhookHealth(len(tries), since_ms) if since_ms is not None else WebhookHealth()
+    await settle(store, webhook_id, health, tries=tries)
 
 
 async def let_fail(

@@ -18,7 +18,7 @@ from petstore.core.events import EventQuery, read_types
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.pets import NewPet
 from petstore.core.sealing import Seal
-from petstore.core.webhooks import NewWebhook, Standing, Try, mint
+from petstore.core.webhooks import NewWebhook, Try, WebhookHealth, mint
 from petstore.storage.store import Store
 from petstore.transactions.store import Repositories
 from tests.storage.contract.test_events import all_after, settled
@@ -186,9 +186,9 @@ class Process:
         if tasks:
             await asyncio.wait(tasks)
 
-    def standing(self, webhook_id: int) -> Standing:
+    def health(self, webhook_id: int) -> WebhookHealth:
         """How it does, as far as the process knows."""
-        return self.deliverer._queues[webhook_id]._trying.standing
+        return self.deliverer._queues[webhook_id]._trying.health
 
     @property
     def has(self) -> set[int]:

@@ -102,7 +102,7 @@ class DeliveryQueue:
         """When there is something to do again; None where only an event brings it about."""
         paused_until_ms = self._trying.paused_until_ms
         moments = [self._trying.soonest_ms(self._scheduled)] if self._scheduled else []
-        if not (self.has_read_all or (self._scheduled and self._trying.standing.is_down)):
+        if not (self.has_read_all or (self._scheduled and self._trying.health.is_down)):
             moments.append(paused_until_ms)
         return min(moments, default=None)
 
@@ -221,7 +221,7 @@ class DeliveryQueue:
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
-        is_held = self._trying.standing.is_down and bool(self._scheduled or self._under_way)
+        is_held = self._trying.health.is_down and bool(self._scheduled or self._under_way)
         return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled_reason is not None
 
     def _can_begin(self) -> bool:
@@ -274,7 +274,7 @@ class DeliveryQueue:
             noted_to = over[-1].after
         settled = Settled(
             noted_to,
-            self._trying.standing,
+            self._trying.health,
             [each.found for each in ended if each.found is not None],
             [each.again for each in ended if each.again is not None],
             [each.repetition for each in ended if each.repetition is not None],

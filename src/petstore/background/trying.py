@@ -104,13 +104,13 @@ class Trying:
 
     def __init__(self, webhook: OwnedWebhook, tools: Tools) -> None:
         self.webhook = webhook
-        self.standing = webhook.standing
+        self.health = webhook.health
         self.disabled_reason: DisabledReason | None = None
         self.is_over = False  # what still waits for its slot is not sent
         self.cannot_sign = not tools.seal.can_open(webhook.secrets)
         if self.cannot_sign:  # all may be, and are not tried at one moment: nobody else would have a slot
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
-            self.standing = self.standing.paused(tools.clock.now_ms(), round(pause_ms))
+            self.health = self.health.paused(tools.clock.now_ms(), round(pause_ms))
         self._tools = tools
         self._window = 1
         self._began_ms = _began_ms(tools.clock)
@@ -124,12 +124,12 @@ class Trying:
     @property
     def window(self) -> int:
         """How many tries may be under way at once."""
-        return 1 if self.standing.is_down else self._window
+        return 1 if self.health.is_down else self._window
 
     @property
     def paused_until_ms(self) -> int:
         """The Unix time until which the webhook is left alone."""
-        return within_reach_ms(self.standing.paused_until_ms, self._tools.clock.now_ms())
+        return within_reach_ms(self.health.paused_until_ms, self._tools.clock.now_ms())
 
     def due_ms(self, repetition: Repetition) -> int:
         """When a repetition may begin: what somebody asked for waits for no pause, if it can be signed."""
@@ -173,8 +173,8 @@ class Trying:
                 raise asyncio.CancelledError  # so that nothing of it is noted
             at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)
             if answer.is_ours:
-                self.standing = self.standing.paused(at_ms, _UNAVAILABLE_MS)
-                at = self.standing.paused_until_ms
+                self.health = self.health.paused(at_ms, _UNAVAILABLE_MS)
+                at = self.health.paused_until_ms
             else:
                 tries += 1
                 at = self._judge(answer, tries)
@@ -185,18 +185,18 @@ class Trying:
         """When to try again, a Unix time; None after a success, and after the last repetition."""
         self._tools.tried(answer.is_success)
         if answer.is_success:
-            self.standing, self._window = self.standing.after_success(), min(self._window + 1, WINDOW_MAX)
+            self.health, self._window = self.health.after_success(), min(self._window + 1, WINDOW_MAX)
             return None
         now_ms, asked = self._tools.clock.now_ms(), answer.status in _PAUSING_STATUSES
         set_by_ms = _began_ms(self._tools.clock) - self._began_ms
         if abs(set_by_ms) > MINUTE_MS:  # else two readings of one moment, or a clock that is slow
             self._began_ms += set_by_ms
-            self.standing = self.standing.moved(set_by_ms)
+            self.health = self.health.moved(set_by_ms)
         pause_ms = (answer.retry_after_seconds or 0) * SECOND_MS if asked else 0
-        self.standing, self._window = self.standing.after_failure(now_ms, pause_ms), 1
+        self.health, self._window = self.health.after_failure(now_ms, pause_ms), 1
         if answer.status == GONE_STATUS:
             self.disabled_reason = DisabledReason.GONE
-        elif self.standing.is_given_up(now_ms):
+        elif self.health.is_given_up(now_ms):
             self.disabled_reason = self.disabled_reason or DisabledReason.FAILING
         at = next_try_ms(tries, now_ms, random.uniform(-SPREAD, SPREAD))
-        return None if at is None else max(at, self.standing.paused_until_ms)
+        return None if at is None else max(at, self.health.paused_until_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from petstore.core.events import Bookmark
-from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try
+from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookHealth
 
 
 class OwnedWebhook(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class OwnedWebhook(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
     secrets: str
     after: Bookmark
-    standing: Standing
+    health: WebhookHealth
 
 
 class Receiver(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Settled(msgspec.Struct, frozen=True):
     were made (`over`)."""
 
     after: Bookmark
-    standing: Standing
+    health: WebhookHealth
     tries: list[Try]
     again: list[Repetition]
     over: list[Repetition]

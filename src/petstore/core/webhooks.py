@@ -196,7 +196,7 @@ def signature(kept: Sequence[Secret], event_id: str, now_ms: int, body: bytes) -
     }
 
 
-class Standing(msgspec.Struct, frozen=True):
+class WebhookHealth(msgspec.Struct, frozen=True):
     """How a webhook does: `failures` in a row, the first at `failing_since_ms`; it asked to be left alone
     until `paused_until_ms`."""
 
@@ -209,19 +209,19 @@ class Standing(msgspec.Struct, frozen=True):
         """Whether it gets one try at a time."""
         return self.failures >= DOWN_AFTER
 
-    def after_failure(self, now_ms: int, retry_after_ms: int) -> Standing:
+    def after_failure(self, now_ms: int, retry_after_ms: int) -> WebhookHealth:
         since_ms = now_ms if self.failing_since_ms is None else min(self.failing_since_ms, now_ms)
-        return Standing(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
+        return WebhookHealth(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
 
-    def moved(self, by_ms: int) -> Standing:
+    def moved(self, by_ms: int) -> WebhookHealth:
         """After the clock was set forward by `by_ms`: it has failed for as long as before."""
         since_ms = None if self.failing_since_ms is None else self.failing_since_ms + by_ms
         return replace(self, failing_since_ms=since_ms)
 
-    def after_success(self) -> Standing:
-        return Standing(paused_until_ms=self.paused_until_ms)
+    def after_success(self) -> WebhookHealth:
+        return WebhookHealth(paused_until_ms=self.paused_until_ms)
 
-    def paused(self, now_ms: int, pause_ms: int) -> Standing:
+    def paused(self, now_ms: int, pause_ms: int) -> WebhookHealth:
         """Left alone for `pause_ms`, which counts as no failure."""
         return replace(self, paused_until_ms=self._paused_ms(now_ms, pause_ms))
 

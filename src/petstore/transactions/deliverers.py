@@ -16,7 +16,7 @@ from petstore.core.durations import SECOND_MS
 from petstore.core.events import Bookmark, Event, Position
 from petstore.core.journal import SERVICE
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, Standing
+from petstore.core.webhooks import SUCCESSES_KEPT, Repetition, WebhookHealth
 from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, READ_GONE, newest_bookmark
@@ -211,12 +211,10 @@ class Deliverers(Repository):
     @read
     def owned(self, owner: str) -> Script[Owned]:
         """Those that get something, by id."""
-        webhooks = [
-            OwnedWebhook(
-                *[*row[:4], tuple(row[4].split(",")), row[5], read_bookmark_row(row[6:9]), Standing(*row[9:])]
-            )
-            for row in (yield _OWNED, (owner,))
-        ]
+        webhooks = []
+        for row in (yield _OWNED, (owner,)):
+            bookmark, health = read_bookmark_row(row[6:9]), WebhookHealth(*row[9:])
+            webhooks.append(OwnedWebhook(*[*row[:4], tuple(row[4].split(",")), row[5], bookmark, health]))
         repetitions = [(row[0], Repetition(*row[1:])) for row in (yield NEXT_REPETITIONS, (owner,))]
         return Owned(webhooks, repetitions)
 
@@ -229,8 +227,8 @@ class Deliverers(Repository):
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
         """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
         was noted."""
-        bookmark, standing, webhook_id = bookmark_values(settled.after), astuple(settled.standing), webhook.id
-        if not (yield _SETTLE, (webhook_id, owner, *bookmark, *standing, webhook.revision)):
+        bookmark, health, webhook_id = bookmark_values(settled.after), astuple(settled.health), webhook.id
+        if not (yield _SETTLE, (webhook_id, owner, *bookmark, *health, webhook.revision)):
             return False
         for over in settled.over:  # a later one was asked for meanwhile
             yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.events import Bookmark, Position, read_event_id
-from petstore.core.webhooks import DisabledReason, Repetition, Standing, Try, WebhookChange
+from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookChange, WebhookHealth
 from petstore.storage.store import Store
 from petstore.transactions.deliverers import REPETITIONS_READ
 from petstore.transactions.script import Effect, Script
@@ -55,7 +55,7 @@ def try_of(number: int, fault: str | None = None) -> Try:
 
 def settles(hook: OwnedWebhook, **members: object) -> Settled:
     """Nothing, but for these members."""
-    return replace(Settled(hook.after, Standing(), [], [], []), **members)
+    return replace(Settled(hook.after, WebhookHealth(), [], [], []), **members)
 
 
 class TestLeases:
@@ -169,13 +169,13 @@ class TestNotes:
         await hooks(store)
         hook = await mine(store)
         await add(store, 2)
-        after, standing = await settled(store), Standing(3, 5, 7)
+        after, health = await settled(store), WebhookHealth(3, 5, 7)
         first, second = Repetition(9, *NONE, 1), Repetition(8, NONE[0], 2, 1)
         noted = [try_of(1), try_of(2, "It answered 500.")]
-        settled_ = Settled(after, standing, noted, [first, second], [])
+        settled_ = Settled(after, health, noted, [first, second], [])
         assert await store.deliverers.settle("a", hook, settled_)
         owned = await store.deliverers.owned("a")
-        assert owned.webhooks == [replace(hook, after=after, standing=standing)]
+        assert owned.webhooks == [replace(hook, after=after, health=health)]
         assert sorted(owned.repetitions) == [(1, second), (1, first)]
         assert await tries(store, 1) == noted
         later = Repetition(20, *NONE, 2)
@@ -246,7 +246,7 @@ class TestNotes:
         before = backend.execute("SELECT after_id, failures, owner FROM webhooks")
         noted = Settled(
             replace(after, position=replace(after.position, id=1)),
-            Standing(3, 5, 7),
+            WebhookHealth(3, 5, 7),
             [try_of(1)],
             [Repetition(9, *NONE)],
             [],

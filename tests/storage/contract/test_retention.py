@@ -19,7 +19,7 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import Standing, Try, WebhookChange
+from petstore.core.webhooks import Try, WebhookChange, WebhookHealth
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
@@ -366,4 +366,4 @@ async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> 
     """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
     succeeded = Try("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
     failed = [Try("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "") for at_ms in failed_at_ms]
-    await settle(store, webhook_id, Standing(), tries=[succeeded, *failed])
+    await settle(store, webhook_id, WebhookHealth(), tries=[succeeded, *failed])

@@ -6,7 +6,7 @@ import pytest
 
 from petstore.core.limits.plans import PRO
 from petstore.core.pets import NewPet
-from petstore.core.webhooks import DisabledReason, Standing, WebhookChange
+from petstore.core.webhooks import DisabledReason, WebhookChange, WebhookHealth
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
 from tests.support.backends import through_pgbouncer_too
@@ -16,7 +16,7 @@ from tests.support.journal import ACTOR
 from tests.support.webhooks import account
 
 REX = NewPet("Rex", 1)
-FAILED = Standing(1, 1)
+FAILED = WebhookHealth(1, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -52,19 +52,19 @@ async def test_the_oldest_event_that_a_healthy_webhook_has_not_got(store: Store,
     everything."""
     first, second = await webhook(store), await webhook(store)
     got_all = await store.events.newest()
-    await settle(store, first, Standing(), got_all)
-    await settle(store, second, Standing(), got_all)
+    await settle(store, first, WebhookHealth(), got_all)
+    await settle(store, second, WebhookHealth(), got_all)
     assert await waited(store) == 0
     await store.pets.add(REX, ACTOR)
     clock.advance(10)
     await store.pets.add(REX, ACTOR)
     clock.advance(5)
     assert await waited(store) == 15
-    await settle(store, first, Standing(), await store.events.newest())
+    await settle(store, first, WebhookHealth(), await store.events.newest())
     assert await waited(store) == 15
-    await settle(store, second, Standing(), (await store.events.newest(1)))
+    await settle(store, second, WebhookHealth(), (await store.events.newest(1)))
     assert await waited(store) == 5
-    await settle(store, second, Standing(), await store.events.newest())
+    await settle(store, second, WebhookHealth(), await store.events.newest())
     assert await waited(store) == 0
 
 
@@ -77,7 +77,7 @@ async def test_events_that_this_service_does_not_owe_count_not(
     hook, other = await webhook(store), await webhook(store)
     await store.pets.add(REX, ACTOR)
     clock.advance(60)
-    await settle(store, other, Standing(), await store.events.newest())
+    await settle(store, other, WebhookHealth(), await store.events.newest())
     assert await waited(store) >= 60
     if cause == "failing":
         await settle(store, hook, FAILED)
@@ -86,16 +86,16 @@ async def test_events_that_this_service_does_not_owe_count_not(
     else:
         await store.accounts.suspend("shop", ACTOR)
     if cause != "suspended":
-        await settle(store, other, Standing(), await store.events.newest())
+        await settle(store, other, WebhookHealth(), await store.events.newest())
     assert await waited(store) == 0
 
 
 async def test_after_a_restore_the_events_since_count(store: Store, clock: ManualClock) -> None:
     """It is so until the next delivery: the former places are of other data."""
     hook = await webhook(store)
-    await settle(store, hook, Standing(), await store.events.newest())
+    await settle(store, hook, WebhookHealth(), await store.events.newest())
     await store.events.note_restore(ACTOR)
     clock.advance(30)
     assert await waited(store) >= 30
-    await settle(store, hook, Standing(), await store.events.newest())
+    await settle(store, hook, WebhookHealth(), await store.events.newest())
     assert await waited(store) == 0
