@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from petstore.api import waits as waiting_requests
 from petstore.api.waits import Waits
 from petstore.core.errors import EventsGone, StoreUnavailable
-from petstore.core.events import Bookmark, EventPage, EventQuery, News, Position
+from petstore.core.events import Bookmark, EntrySummary, EventPage, EventQuery, Position
 from petstore.core.keys import Caller
 from petstore.core.pets import NewPet
 from petstore.storage.backend import backend_for
@@ -126,12 +126,12 @@ async def test_an_outage_of_the_store_ends_no_wait(
     """The poll goes on when the store answers again."""
     polls: list[Position] = []
 
-    async def fails(after: Position) -> News:
+    async def fails(after: Position) -> EntrySummary:
         polls.append(after)
         raise StoreUnavailable("It is gone.")
 
     with monkeypatch.context() as away:
-        away.setattr(store.events, "news", fails)
+        away.setattr(store.events, "summary_after", fails)
         waiting = await begin(waits, page)
         await store.pets.add(REX, ACTOR)
         await until(lambda: len(polls) > 1)
@@ -144,11 +144,11 @@ async def test_an_unexpected_error_leaves_nobody_waiting(
 ) -> None:
     """They have an empty answer; the next one that waits begins a new poll."""
 
-    async def fails(_: Position) -> News:
+    async def fails(_: Position) -> EntrySummary:
         raise LookupError("a fault in the program")
 
     with monkeypatch.context() as broken:
-        broken.setattr(store.events, "news", fails)
+        broken.setattr(store.events, "summary_after", fails)
         waiting = await begin(waits, page)
         polling = waits._polling
         assert polling is not None

@@ -69,7 +69,7 @@ class Waits:
         over = asyncio.ensure_future(gone)
         timer = asyncio.get_running_loop().call_later(seconds, over.cancel)
         try:
-            while await self._await_news(replace(query, after=page.after), over):
+            while await self._await_events(replace(query, after=page.after), over):
                 async with self.slots:
                     page = await self._events.page(replace(query, after=page.after))
                 if page.events or page.is_behind:
@@ -82,7 +82,7 @@ class Waits:
                 del self._by_account[caller.account_id]
         return page
 
-    async def _await_news(self, query: EventQuery, over: asyncio.Future[None]) -> bool:
+    async def _await_events(self, query: EventQuery, over: asyncio.Future[None]) -> bool:
         """Wait until there may be an event after the query's bookmark; False when it is over."""
         if self.has_ended or over.done():
             return False
@@ -134,13 +134,14 @@ class Waits:
 
     async def _poll(self) -> None:
         after = self._position
-        news = await self._events.news(after)
+        summary = await self._events.summary_after(after)
         if self._position == after:  # else a waiter has set an earlier one
-            self._position = news.position
-        is_restored = any(kind == RESTORED for kind, _ in news.seen)  # their bookmarks have ended
-        for waiter in self._waiters if news.seen else ():
+            self._position = summary.position
+        is_restored = any(kind == RESTORED for kind, _ in summary.types_and_owners)  # bookmarks have ended
+        for waiter in self._waiters if summary.types_and_owners else ():
             query = waiter.query
             if is_restored or any(
-                kind in query.entry_types and owner in (None, query.account_id) for kind, owner in news.seen
+                kind in query.entry_types and owner in (None, query.account_id)
+                for kind, owner in summary.types_and_owners
             ):
                 waiter.wake()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import structlog
 
@@ -19,7 +19,7 @@ from petstore.background.trying import Tools, TrySlots
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import BY_ENTRY, Bookmark, News
+from petstore.core.events import BY_ENTRY, Bookmark, EntrySummary
 from petstore.core.sealing import Seal
 from petstore.core.webhooks import Repetition
 from petstore.transactions.deliverers import LEASE_MS, REPETITIONS_READ, Owned
@@ -108,22 +108,22 @@ class Deliverer:
         if self._polled_to is None:
             self._polled_to = await self._store.events.newest()
             self._claimed_at = float("-inf")
-        news = await self._store.events.news(self._polled_to.position)
-        self._is_changed |= any(kind.startswith(_CHANGES) for kind, _ in news.seen)
+        summary = await self._store.events.summary_after(self._polled_to.position)
+        self._is_changed |= any(kind.startswith(_CHANGES) for kind, _ in summary.types_and_owners)
         self._is_changed |= any(each.is_idle for each in self._leaving)
         now = self._clock.monotonic()
         has_rested = now - self._read_at >= self._reading_took * _REST_BY_READ
         if (self._is_changed and has_rested) or now - self._claimed_at >= _CLAIM_SECONDS:
             await self._claim()
-        self._wake(news)
+        self._wake(summary)
         if self._clock.monotonic() - self._moved_at >= _MOVE_SECONDS:
             await self._move()
         return True
 
-    def _wake(self, news: News) -> None:
+    def _wake(self, summary: EntrySummary) -> None:
         assert self._polled_to is not None
         before, now_ms, began = self._polled_to.position, self._clock.now_ms(), self._clock.monotonic()
-        for each in self._interested(news.seen):
+        for each in self._interested(summary):
             each.expect(before)
             self._awake.add(each)
         for each in tuple(self._awake):
@@ -131,13 +131,13 @@ class Deliverer:
                 each.wake()
             elif at_ms is None and each.is_idle:
                 self._awake.remove(each)
-        self._polled_to = Bookmark(self._polled_to.data_set, news.position)
+        self._polled_to = Bookmark(self._polled_to.data_set, summary.position)
         self._visits_took = self._clock.monotonic() - began
 
-    def _interested(self, seen: Iterable[tuple[str, int | None]]) -> Iterator[DeliveryQueue]:
-        """Those that get an event of what was seen."""
+    def _interested(self, summary: EntrySummary) -> Iterator[DeliveryQueue]:
+        """Those that get an event of these entries."""
         kinds: defaultdict[int | None, set[str]] = defaultdict(set)
-        for kind, owner in seen:
+        for kind, owner in summary.types_and_owners:
             kinds[owner].add(kind)
         shared = kinds.pop(None, set())
         if not shared.isdisjoint(BY_ENTRY):

@@ -94,12 +94,12 @@ class Notifier:
         if self._bookmark is None or self._clock.monotonic() - self._gathered_at >= _GATHER_SECONDS:
             return True
         while True:
-            news = await self._store.events.news(self._bookmark.position)
-            if any(entry in BY_ENTRY or entry == RESTORED for entry, _ in news.seen):
+            summary = await self._store.events.summary_after(self._bookmark.position)
+            if any(entry in BY_ENTRY or entry == RESTORED for entry, _ in summary.types_and_owners):
                 return True
-            if news.position == self._bookmark.position:
+            if summary.position == self._bookmark.position:
                 return False
-            self._bookmark = Bookmark(self._bookmark.data_set, news.position)
+            self._bookmark = Bookmark(self._bookmark.data_set, summary.position)
 
     async def _send(self) -> None:
         try:

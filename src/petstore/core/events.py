@@ -266,8 +266,8 @@ class Held(msgspec.Struct, frozen=True):
     by: str
 
 
-class News(msgspec.Struct, frozen=True):
+class EntrySummary(msgspec.Struct, frozen=True):
     """What came after a position: types of entries with the account that sees them (None: every account)."""
 
-    seen: frozenset[tuple[str, int | None]]
+    types_and_owners: frozenset[tuple[str, int | None]]
     position: Position

@@ -14,7 +14,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from petstore.core.errors import EventsGone
-from petstore.core.events import SHARED, Bookmark, Event, EventPage, EventQuery, News, Position, event_of
+from petstore.core.events import (
+    SHARED,
+    Bookmark,
+    EntrySummary,
+    Event,
+    EventPage,
+    EventQuery,
+    Position,
+    event_of,
+)
 from petstore.core.journal import SERVICE, STORE, Entry
 from petstore.transactions.journal import record
 from petstore.transactions.rows import ENTRY, read_entry, select
@@ -90,7 +99,7 @@ READ_GONE = Statement(
     "SELECT is_whole, 0, gone_id FROM data_set",
     "SELECT is_whole, gone_transaction::text, gone_id FROM data_set",
 )
-_NEWS = Statement(
+_SUMMARY = Statement(
     sqlite=f"SELECT 0, id, {_TYPE}, {_IS_SHARED}, {OWNER} {_IN_SQLITE} ORDER BY id LIMIT ?3",
     postgres=f"SELECT transaction::text, id, {_TYPE}, {_IS_SHARED}, {OWNER} {ADDED} {IN_ORDER} LIMIT $3",
 )
@@ -186,11 +195,11 @@ class Events(Repository):
         return EventPage(list(found), page.after, is_behind=False)
 
     @read
-    def news(self, after: Position) -> Script[News]:
+    def summary_after(self, after: Position) -> Script[EntrySummary]:
         """What came after a position of this data set, of at most ENTRIES_SCANNED_MAX entries."""
-        rows = yield _NEWS, (str(after.transaction), after.id, ENTRIES_SCANNED_MAX)
-        seen = frozenset((row[2], None if row[3] else row[4]) for row in rows)
-        return News(seen, Position(int(rows[-1][0]), rows[-1][1]) if rows else after)
+        rows = yield _SUMMARY, (str(after.transaction), after.id, ENTRIES_SCANNED_MAX)
+        types_and_owners = frozenset((row[2], None if row[3] else row[4]) for row in rows)
+        return EntrySummary(types_and_owners, Position(int(rows[-1][0]), rows[-1][1]) if rows else after)
 
     @write(NO_EFFECT)
     def note_restore(self, now_ms: int, actor: str) -> Script[None]:

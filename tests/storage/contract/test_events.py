@@ -236,7 +236,7 @@ async def test_the_latest_events_begin_where_the_journal_does(backend: SharedDat
     assert [event.data["id"] for event in (await store.events.latest(EventQuery(9, None))).events] == [3]
 
 
-async def test_news_name_the_types_and_who_sees_them(store: Store) -> None:
+async def test_a_summary_names_the_types_and_who_sees_them(store: Store) -> None:
     """Those after the position, once each."""
     await store.accounts.add("shop", FREE, ACTOR)
     await store.pets.add(REX, ACTOR)
@@ -244,10 +244,10 @@ async def test_news_name_the_types_and_who_sees_them(store: Store) -> None:
     await store.pets.add(REX, ACTOR)
     await store.orders.place(1, NewOrder(1), ACTOR)
     end = (await settled(store)).position
-    news = await store.events.news(after)
-    assert news.seen == {("pet.added", None), ("order.placed", 1), ("pet.changed", None)}
-    assert news.position == end
-    assert (await store.events.news(end)).seen == frozenset()
+    summary = await store.events.summary_after(after)
+    assert summary.types_and_owners == {("pet.added", None), ("order.placed", 1), ("pet.changed", None)}
+    assert summary.position == end
+    assert (await store.events.summary_after(end)).types_and_owners == frozenset()
 
 
 async def test_a_restored_store_continues_no_bookmark_of_before(store: Store) -> None:

@@ -212,7 +212,7 @@ READS = {
         "events.newest",
         "events.latest",
         "journal.beside",
-        "events.news",
+        "events.summary_after",
         "deliveries.receivers",
         "categories.all",
         "usage.report",
