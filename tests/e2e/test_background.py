@@ -91,7 +91,7 @@ async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Serv
     chance = random.Random(int(os.environ.get("TEST_SEED", "7")))
     upload_id = await keep_list(store, LIST, ANNA)
     upload = await until(store, upload_id, UploadState.CHECKED)
-    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, expected_run=upload.run)
     victims = server.workers()  # one that dies twice within seconds ends the service
     for _ in range(KILLS):
         await wait_for(lambda: bool(background(server.pid)))
@@ -125,7 +125,7 @@ async def test_a_kill_beside_another_replica(victim: str, tmp_path: Path) -> Non
         assert [each.request("GET", first, key=one.key).json() for each in (one, other)] == [[], []]
         idle = await background_of(other)
         os.kill(idle, signal.SIGSTOP)  # so the one that is killed has the job
-        await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+        await store.uploads.ask(upload_id, UploadState.STORING, ANNA, expected_run=upload.run)
         await wait_for(lambda: postgres.run(url, "SELECT 1 FROM jobs WHERE attempts = 0") == [])
         for pid in [one.pid] if victim == "replica" else one.workers():
             os.kill(pid, signal.SIGKILL)
@@ -142,7 +142,7 @@ async def test_a_killed_parent(url: str, server: Server, store: Store, tmp_path:
     """The background process ends with it, and that of the next start goes on where it was."""
     upload_id = await keep_list(store, LIST, ANNA)
     upload = await until(store, upload_id, UploadState.CHECKED)
-    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, seen=upload.run)
+    await store.uploads.ask(upload_id, UploadState.STORING, ANNA, expected_run=upload.run)
     left = server.children()
     os.kill(server.pid, signal.SIGKILL)
     await wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))

@@ -21,7 +21,7 @@ async def carry_out(store: Store) -> None:
 async def work(store: Store, upload_id: int, step: UploadState, actor: str) -> Upload:
     """Ask for a step of a list as it is now, and have it carried out."""
     seen = (await store.uploads.get(upload_id)).run
-    await store.uploads.ask(upload_id, step, actor, seen=seen)
+    await store.uploads.ask(upload_id, step, actor, expected_run=seen)
     await carry_out(store)
     return await store.uploads.get(upload_id)
 

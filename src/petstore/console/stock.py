@@ -176,7 +176,7 @@ async def _ask(visit: Visit, step: UploadState) -> Response:
     """Let the background process carry it out; the page says what prevents it."""
     upload_id, flash = visit.id_of("list"), ""
     try:
-        await visit.store.uploads.ask(upload_id, step, visit.actor, seen=visit.form.get("seen", ""))
+        await visit.store.uploads.ask(upload_id, step, visit.actor, expected_run=visit.form.get("seen", ""))
     except Conflict as conflict:
         flash = conflict.message
     return visit.redirect(f"stock/{upload_id}", flash=flash)

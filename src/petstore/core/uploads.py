@@ -137,8 +137,8 @@ class Upload(msgspec.Struct, frozen=True):
         """Whether its check begins by itself: no check of it failed."""
         return self.state is UploadState.WAITING and not self.message
 
-    def check_step(self, step: UploadState, seen: str) -> None:
-        """Raise Conflict unless CHECKING or STORING may begin. `seen`: the run whose report was agreed to."""
+    def check_step(self, step: UploadState, expected_run: str) -> None:
+        """Raise Conflict unless CHECKING or STORING may begin. `expected_run`: whose report was agreed to."""
         if self.is_running:
             raise Conflict(f"This list is {self.state} already.")
         if self.state is UploadState.STORED:
@@ -149,7 +149,7 @@ class Upload(msgspec.Struct, frozen=True):
             return
         if self.counts is None or self.state is not UploadState.CHECKED:
             raise Conflict("This list is not checked yet.")
-        if seen != self.run:
+        if expected_run != self.run:
             raise Conflict("The list was checked again meanwhile. Look at the new report first.")
 
 

@@ -273,8 +273,8 @@ class Deliverers(Repository):
 
 
 def nearest_bookmark(now_ms: int, after: Bookmark) -> Script[Bookmark]:
-    """At the restore since then, in a copy where it stopped, else with what is kept; never at one before
-    which an event may still appear, which no page continues."""
+    """The bookmark to resume from: the restore's, in a copy its own, else the oldest kept. Never beyond
+    the newest, where an event may still appear: no page continues that."""
     newest = yield from newest_bookmark(now_ms)
     if after.data_set == newest.data_set:
         ((_, transaction, gone_id),) = yield READ_GONE, ()

@@ -114,17 +114,17 @@ class Retention(Repository):
 
     @write(NO_EFFECT)
     def remove_entries(
-        self, now_ms: int, since_ms: int, last: Position, seen: Position | None
+        self, now_ms: int, since_ms: int, last: Position, expected_gone: Position | None
     ) -> Script[Removed | None]:
         """Remove the next entries up to `last`, and none behind one of `since_ms` or later: where a clock was
         wrong, `last` may be younger.
 
-        None: none is left, or another process has removed some since the step that went to `seen`, and goes
-        on.
+        None: none is left, or another process has removed some since the step that went to
+        `expected_gone`, and goes on.
         """
         ((transaction, gone_id, base_id),) = yield _GONE, ()
         gone = Position(int(transaction), gone_id)
-        if gone >= last or seen not in (None, gone):
+        if gone >= last or expected_gone not in (None, gone):
             return None
         if gone.transaction == 0 and gone.id < base_id:
             until = Position(0, base_id if last.transaction else last.id)

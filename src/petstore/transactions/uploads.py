@@ -191,11 +191,11 @@ class Uploads(Repository):
 
     @write(NO_EFFECT)
     def ask(
-        self, _now_ms: int, upload_id: int, step: UploadState, actor: str, *, seen: str = ""
+        self, _now_ms: int, upload_id: int, step: UploadState, actor: str, *, expected_run: str = ""
     ) -> Script[None]:
         """Let it be checked or stored. Raises Conflict by `check_step`."""
         upload = yield from _get(upload_id)
-        upload.check_step(step, seen)
+        upload.check_step(step, expected_run)
         queued = UploadState.WAITING if step is UploadState.CHECKING else step
         yield _ASK, (upload_id, queued.value, actor)
         yield ADD_JOB, (IMPORT, upload_id)

@@ -50,7 +50,7 @@ async def sent_and_checked(store: Store, content: bytes = LIST, **kind: Any) -> 
 async def taken_to_store(store: Store) -> Job:
     """REX, agreed to, and the job of storing it as a process has taken it."""
     upload = await sent_and_checked(store, REX, key_name=None)
-    await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+    await store.uploads.ask(upload.id, STORING, ANNA, expected_run=upload.run)
     job = await store.jobs.take(IMPORT)
     assert job is not None
     return job
@@ -142,7 +142,7 @@ class TestCheck:
         assert (upload.state, message in upload.message) == (UploadState.REFUSED, True)
         assert await content(store, upload.id, FileKind.LIST) == b""
         with pytest.raises(Conflict):
-            await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+            await store.uploads.ask(upload.id, STORING, ANNA, expected_run=upload.run)
 
     async def test_again_after_a_change(self, store: Store) -> None:
         """A second check has the state of its own moment, and its rejects replace the first one's."""
@@ -181,7 +181,7 @@ class TestStore:
         assert await content(store, upload_id, FileKind.LIST) == b""
         assert b"Expected 4 cells" in await content(store, upload_id, FileKind.REJECTS)
         with pytest.raises(Conflict, match="stored already"):
-            await store.uploads.ask(upload_id, STORING, ANNA, seen=upload.run)
+            await store.uploads.ask(upload_id, STORING, ANNA, expected_run=upload.run)
 
     async def test_what_others_write_meanwhile_is_found_in_the_journal(self, store: Store) -> None:
         """Among the entries of its animals, which a page leaves out. Nobody writes meanwhile in SQLite."""
@@ -199,7 +199,7 @@ class TestStore:
         upload = await sent_and_checked(store, REX, key_name=None)
         asked = await asyncio.gather(
             *(
-                each.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+                each.uploads.ask(upload.id, STORING, ANNA, expected_run=upload.run)
                 for each in (store, backend.open())
             ),
             return_exceptions=True,
@@ -285,7 +285,7 @@ class TestStore:
         seen = (await store.uploads.get(upload_id)).run
         await work(store, upload_id, CHECKING, ANNA)
         with pytest.raises(Conflict, match="Look at the new report"):
-            await store.uploads.ask(upload_id, STORING, ANNA, seen=seen)
+            await store.uploads.ask(upload_id, STORING, ANNA, expected_run=seen)
 
     async def test_an_outage_and_an_error(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         """The list is as it was before the step, with the reason; nothing was stored."""
@@ -310,7 +310,7 @@ class TestRoom:
     async def test_what_is_worked_on_stays(self, store: Store) -> None:
         """A list that is about to be stored can't be discarded, nor checked."""
         upload = await sent_and_checked(store)
-        await store.uploads.ask(upload.id, STORING, ANNA, seen=upload.run)
+        await store.uploads.ask(upload.id, STORING, ANNA, expected_run=upload.run)
         with pytest.raises(Conflict, match="being worked on"):
             await store.uploads.discard(upload.id)
         with pytest.raises(Conflict, match="storing already"):
