@@ -65,7 +65,7 @@ CONTACT = ("id", "account_id", "person_id", *Contact.__struct_fields__[3:])
 MAIL = ("id", "contact_id", "kind", "said", "count", "created_at_ms", "due_ms", "tries", "begun")
 PERSON = ("id", "name", "role", "password", "created_at_ms", "disabled_at_ms", "time_zone")
 WEBHOOK = Webhook.__struct_fields__
-# The place where a webhook goes on; how it does is in the rest of WEBHOOK_ROW and `failing_since_ms`.
+# The bookmark at which a webhook goes on; its health is in the rest of WEBHOOK_ROW and `failing_since_ms`.
 BOOKMARK = ("data_set", "after_transaction", "after_id")
 WEBHOOK_ROW = (*WEBHOOK, "secrets", *BOOKMARK, "failures", "paused_until_ms", "removed_at_ms")
 # How far an index of searches is.
