@@ -127,7 +127,7 @@ def credential(value: str) -> Way:
 
 
 def elsewhere(*pairs: tuple[str, str | None], more: str = "") -> Way:
-    """Without the key in its place; with these headers, and `more` in the target."""
+    """A request whose key is not in its header: it has these headers, and `more` in its target."""
     return lambda call: call._replace(level="none", headers=pairs, target=call.target + more)
 
 

@@ -13,10 +13,11 @@ ALL = f"{ORDERS}?scope=all"
 
 
 class Test200:
-    """With a key of the level manage."""
+    """All orders are answered to a key of the level manage."""
 
     async def test_every_order_with_the_name_of_its_account(self, shop: Shop) -> None:
-        """Also by id and status, combined; without it, or as `own`, the account's own, without a name."""
+        """A list of all is found by id and status too, combined; without `all`, or as `own`, it has the
+        account's own, without a name."""
         own = (await shop.store.accounts.find("1")).name
         await three_orders(shop)
         await patch(shop, 2, {"status": "approved"})

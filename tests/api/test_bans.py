@@ -85,7 +85,7 @@ class TestBegin:
 
 
 async def test_it_survives_a_restart(shop: Shop, small: tuple[str, int]) -> None:
-    """With its end and its step on the ladder."""
+    """A ban keeps its end and its step on the ladder."""
     first = await provoke(shop, small[0])
     await shop.restart()
     again = await ask(shop, small[0])

@@ -22,7 +22,7 @@ KNOWN = [
 
 @pytest.fixture
 async def rex(rex: Shop) -> Shop:
-    """And there is a webhook."""
+    """The shop with an animal and a webhook."""
     await rex.send("POST", "/v1/webhooks", {"url": URL})
     return rex
 
@@ -66,7 +66,7 @@ class TestTag:
         assert await tag_of(rex, "/v1/store/orders?scope=all") != await tag_of(rex, "/v1/store/orders")
 
     async def test_a_full_last_page_changes_with_the_next_animal(self, rex: Shop) -> None:
-        """Its body stays, its `Link` gets a next page."""
+        """The body of a full last page stays, and its `Link` gets a next page."""
         before = await rex.ask("GET", "/v1/pets?limit=1")
         await rex.post({"name": "Mia", "categoryId": 2})
         after = await rex.ask("GET", "/v1/pets?limit=1", [("if-none-match", before.headers["etag"])])

@@ -64,7 +64,8 @@ class TestTestWebhook:
         assert (await shop.ask("GET", f"{HOOK}/deliveries")).json() == [answer.json()]
 
     async def test_202_after_twenty_seconds(self, shop: Shop) -> None:
-        """With the event alone. The headers of limits are those of that moment: Shop checks them."""
+        """The answer has the event alone. The headers of limits are those of that moment: Shop checks
+        them."""
         await add(shop)
         asked, event_id = await self.asking(shop)
         shop.clock.advance(19)
@@ -83,7 +84,8 @@ class TestTestWebhook:
         assert (answer.status, answer.json()) == (202, {"eventId": event_id})
 
     async def test_429_for_the_eleventh_within_a_minute(self, shop: Shop) -> None:
-        """Of all webhooks of an account, and of no other; Retry-After says when the next one is possible."""
+        """All webhooks of an account share ten a minute, and no other account's; Retry-After says when the
+        next one is possible."""
         other, _ = await shop.open_account("other")
         for key in (None, None, other):
             await add(shop, key=key)

@@ -111,14 +111,14 @@ class TestRouter:
     """Router = document."""
 
     def test_paths_methods_operations_and_deprecation(self) -> None:
-        """The same operationId at each path and method, and the same ones deprecated."""
+        """Document and router have one operationId at each path and method, and deprecate the same ones."""
         assert {(row.path, row.method): (row.name, row.deprecated) for row in TABLE} == {
             (PREFIX + path, method): (operation["operationId"], operation.get("deprecated", False))
             for (path, method), operation in documented().items()
         }
 
     def test_the_query_parameters_are_those_that_the_router_takes(self) -> None:
-        """The same names, in the same order, also in the example of a refused one."""
+        """Document and router name them in one order, which the example of a refused one has too."""
         for row in TABLE:
             assert row.path is not None
             operation = documented()[row.path.removeprefix(PREFIX), row.method]
@@ -129,7 +129,8 @@ class TestRouter:
                 assert taken == (", ".join(named) or "none"), row.name
 
     def test_levels_of_keys(self) -> None:
-        """The same level, and the description and the example of a refused key say it."""
+        """Document and router ask for one level, and the description and the example of a refused key say
+        it."""
         for row in TABLE:
             assert row.path is not None
             operation = documented()[row.path.removeprefix(PREFIX), row.method]
@@ -186,7 +187,7 @@ class TestRouter:
         assert not any("callbacks" in each for each in documented().values())
 
     def test_what_is_promised_of_webhooks(self) -> None:
-        """Its numbers are those of the code."""
+        """The document's numbers are those of the code."""
         said = " ".join(documented()["/webhooks", "POST"]["description"].split())
         plans = ", ".join(f"{plan.capitalize()} {most}" for plan, most in MOST.items())
         pauses = [ms // 1_000 for ms in REPETITIONS_MS]
@@ -205,7 +206,7 @@ class TestRouter:
         ].replace("\n", " ")
 
     async def test_the_served_document_is_the_contract(self, shop: Shop) -> None:
-        """With the addresses of the default settings."""
+        """The service answers the contract, with the addresses of the default settings."""
         assert (await shop.call("GET", "/openapi.json")).json() == contract.document()
 
 
@@ -274,8 +275,8 @@ class TestForGenerators:
             )
 
     def test_the_guide_renames_what_go_makes_twice(self) -> None:
-        """Its generator makes a function `NewPet` for the type `Pet`: the documented option renames each such
-        schema, to a name that is free."""
+        """Go's generator makes a function `NewPet` for the type `Pet`: the documented option renames each
+        such schema, to a name that is free."""
         names = set(contract.document()["components"]["schemas"])
         text = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
         [option] = re.findall(r"-g go .*\n +--model-name-mappings (\S+)", text)
@@ -474,7 +475,8 @@ class TestNumbers:
             assert f"{number // 1024} KiB" in text
 
     def test_every_window_of_the_limits(self) -> None:
-        """Its limit and its use are members of GET /usage, its policy and its rest stand in the headers."""
+        """The limit and the use of a window are members of GET /usage, its policy and its rest stand in the
+        headers."""
         components = contract.document()["components"]
         members = components["schemas"]["Usage"]["required"]
         assert [name for name in members if name.startswith("per")] == [kind.limit_member for kind in WINDOWS]

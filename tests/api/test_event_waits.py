@@ -120,7 +120,7 @@ class TestClients:
     """Those that go."""
 
     async def test_a_client_that_goes_leaves_nothing(self, shop: Shop) -> None:
-        """Its place is free at once, and no task goes on."""
+        """The slot of a client that goes is free at once, and no task goes on."""
         free, _ = await shop.open_account("free", "free")
         before = asyncio.all_tasks()
         waits = shop.application.service.waits
@@ -147,8 +147,8 @@ class TestClients:
 
 @pytest.mark.parametrize("restored", [False, True])
 async def test_a_wait_is_logged_and_is_no_latency(log: Log, restored: bool) -> None:
-    """Its line in the access log has its whole duration, the histogram only the work; where it ends in an
-    error too."""
+    """A wait's line in the access log has its whole duration, the histogram only the work; where it ends in
+    an error too."""
     async with log.shop() as shop:
         waiting = await begin(shop, f"{await now(shop)}&{LONG}")
         assert (await scrape(shop))["petstore_events_waiting"] == 1
@@ -171,7 +171,7 @@ class TestForms:
     """Other ways to ask."""
 
     async def test_head_waits_as_get_does(self, shop: Shop) -> None:
-        """With the headers of the answer that a GET would get."""
+        """HEAD is answered when GET would be, with the same headers."""
         start = f"{await now(shop)}&{LONG}"
         waits = shop.application.service.waits
         waiting = asyncio.ensure_future(shop.ask("HEAD", start))

@@ -101,7 +101,7 @@ class TestPages:
 
 
 class TestWaits:
-    """With `wait` an empty answer is held back."""
+    """An empty answer is held back if the request has `wait`."""
 
     async def test_a_commit_ends_a_wait(self, store_of_each: Shop) -> None:
         """At once, with the event."""
@@ -159,7 +159,7 @@ class TestWaits:
         assert [types_of(await each) for each in waiting] == [["pet.created"]] * 6
 
     async def test_a_plan_of_a_later_version_has_one_wait(self, shop: Shop) -> None:
-        """Its accounts are served meanwhile, by the limits that the store has."""
+        """Accounts on such a plan are served meanwhile, by the limits that the store has."""
         key, _ = await shop.open_account("later", "free")
         with outsider(shop.path) as connection:
             connection.execute("UPDATE accounts SET plan = 'team' WHERE name = 'later'")

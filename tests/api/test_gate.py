@@ -160,7 +160,7 @@ class TestKeeping:
     async def test_a_kept_key_past_its_end_is_read_afresh(
         self, entrance: Entrance, clock: ManualClock
     ) -> None:
-        """Its refusal is never an old one: an end that was moved meanwhile is seen."""
+        """The refusal of a key is never outdated: an end that was moved meanwhile is seen."""
         entrance.keys.caller = Caller(1, 1, limits_of(60, 1_000), expires_at_ms=clock.now_ms() + 1_000)
         for _ in range(3):
             await entrance.ask()

@@ -50,7 +50,7 @@ class TestGetPet404:
     async def test_an_unknown_id_is_404_and_names_its_successor(
         self, shop: Shop, identifier: str, successor: str
     ) -> None:
-        """Of one that is not canonical that is the list."""
+        """The successor of an identifier that is not canonical is the list."""
         answer = await shop.ask("GET", f"/v1/pets/{identifier}")
         assert (answer.status, answer.code) == (404, "not_found")
         check_kit(answer, successor)
@@ -65,7 +65,7 @@ class TestDeprecationKit:
     """Every response of the operation carries it, whatever its status."""
 
     async def test_refusals_have_the_headers_of_the_deprecation(self, shop: Shop) -> None:
-        """Without a key, on what is refused before authentication, and past the limit."""
+        """The headers stand on refusals without a key, before authentication, and past the limit."""
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
         await shop.ask("GET", "/v1/pets", key=key)
         long = await shop.ask("GET", "/v1/pets/7?" + "x" * 9_000)
@@ -92,7 +92,7 @@ class TestDeprecationKit:
 
 
 class TestGetPet410:
-    """From 5 December 2030, 00:00:00 UTC on."""
+    """The operation is gone from 5 December 2030, 00:00:00 UTC on."""
 
     async def test_at_the_moment_it_is_gone(self, shop: Shop) -> None:
         """410 `gone`, with where to go, for GET and HEAD; the last second before is the operation's, to the
@@ -118,7 +118,7 @@ class TestGetPet410:
         assert (await shop.ask("GET", f"/v1/pets/{identifier}")).code == "gone"
 
     async def test_after_authentication_and_limits(self, shop: Shop) -> None:
-        """Without a key it is still 401, past the limit 429; 410 costs one like any answer."""
+        """It is still 401 without a key and 429 past the limit; 410 costs one like any answer."""
         shop.clock.set_seconds(REMOVAL)
         key, _ = await shop.open_account("small", "enterprise", 1, 1)
         assert (await shop.call("GET", "/v1/pets/1")).status == 401

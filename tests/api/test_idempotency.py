@@ -32,10 +32,10 @@ async def held(shop: Shop) -> AsyncIterator[None]:
 
 
 class TestReplay201:
-    """The same key and the same animal."""
+    """A request repeats the key and the animal."""
 
     async def test_the_same_answer_again(self, shop: Shop) -> None:
-        """The same 201, body and Location, marked as a replay; one animal."""
+        """A replay has the 201, the body and the Location of the first, and a mark; there is one animal."""
         first = await post(shop, REX, "k")
         again = await post(shop, REX, "k")
         assert (first.status, again.status) == (201, 201)
@@ -83,7 +83,7 @@ class TestReplay201:
 
 
 class TestInUse409:
-    """The same key while the first request is still being carried out."""
+    """A request repeats a key while the first one is still being carried out."""
 
     @pytest.mark.parametrize(
         ("target", "document", "other"),

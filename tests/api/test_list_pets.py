@@ -37,7 +37,7 @@ class TestListPets200:
         assert (await shop.ask("GET", "/v1/pets")).json()[0]["name"] == "a\x9b31m"
 
     async def test_twenty_by_default_in_ascending_order(self, shop: Shop) -> None:
-        """Without limit a page holds the 20 lowest identifiers, ascending."""
+        """A page holds the 20 lowest identifiers, ascending."""
         await stock(shop, 22)
         assert await ids(shop, "") == list(range(1, 21))
 

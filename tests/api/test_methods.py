@@ -47,7 +47,7 @@ class TestOptions204:
     async def test_options_names_the_methods_of_each_path(
         self, shop: Shop, authorization: str | None
     ) -> None:
-        """Of each path, whether there is such a thing or not; no key is needed or looked at."""
+        """Each path says its methods, whether there is such a thing or not; no key is needed or looked at."""
         value = f"Bearer {shop.key}" if authorization == "valid" else authorization
         targets = {GOOD[name].target: allow for name, allow in ALLOWED.items()}
         for target, allow in [*targets.items(), ("/v1/pets/abc", ALLOWED["getPet"])]:

@@ -38,7 +38,7 @@ def shown(order_id: int, pet_id: int, status: str = "placed", **more: object) ->
 
 
 async def three_orders(shop: Shop) -> str:
-    """Of the shop's own account, of another one, and of its own again; the other one's key."""
+    """An order of the shop's account, of another one, and of its own again; the other one's key."""
     other, _ = await shop.open_account("other")
     await add_pets(shop, 3)
     for pet_id, key in ((1, None), (2, other), (3, None)):
@@ -115,7 +115,7 @@ class TestPlaceOrder201:
         assert (await shop.ask("GET", answer.headers["location"])).json() == [answer.json()]
 
     async def test_a_replay_shows_the_order_as_it_was_placed(self, shop: Shop) -> None:
-        """The same bytes and Location, marked, although the order has moved on; one order."""
+        """A replay has the first bytes and Location, and a mark, although the order has moved on."""
         await add_pets(shop, 1)
         first = await place(shop, 1, [("idempotency-key", "k")])
         await patch(shop, 1, {"status": "approved"})
@@ -127,7 +127,7 @@ class TestPlaceOrder201:
         assert (await shop.ask("GET", ORDERS)).json() == [shown(1, 1, "approved")]
 
     async def test_a_reference_comes_back_as_it_was_sent(self, shop: Shop) -> None:
-        """From every operation that shows the order, in its event, and after the quantity."""
+        """Every operation that shows the order has it, and its event, after the quantity."""
         reference = " \u202e\u2028 <b>".ljust(255, "\U0001f415")
         await add_pets(shop, 1)
         answer = await shop.send("POST", ORDERS, {"petId": 1, "reference": reference})

@@ -233,7 +233,7 @@ class TestUnexpected500:
     async def test_an_answer_that_fails_ends_the_connection(
         self, shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, method: str
     ) -> None:
-        """Its client does not wait for ever, and the log says what failed."""
+        """The client does not wait for ever, and the log says what failed."""
         await shop.ask("GET", "/v1/pets")  # its key is known from here on
 
         def fail(*_: object) -> bytes:

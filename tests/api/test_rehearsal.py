@@ -78,7 +78,8 @@ def said(answer: Answer, *without: str) -> tuple[int, dict[str, str], bytes]:
 
 
 async def test_every_documented_error(staging: Shop) -> None:
-    """Of each operation: status, code and headers, nothing stored, and the price of one request."""
+    """Each operation's errors are rehearsed: status, code and headers, nothing stored, and the price of one
+    request."""
     assert OF_ADDRESSES | HEADERS.keys() <= BY_CODE.keys()
     was, asked = staging.fingerprint(), 0
     for name in GOOD:
@@ -308,8 +309,8 @@ class TestEvents:
     async def test_each_type_of_event_is_sent_at_once_and_stored_nowhere(
         self, staging: Shop, kind: EventType
     ) -> None:
-        """Its example comes at once, signed as ever, at each webhook that gets such and is enabled; no event,
-        entry or delivery is stored."""
+        """The example of a type comes at once, signed as ever, at each webhook that gets such and is enabled;
+        no event, entry or delivery is stored."""
         staging.clock.advance(60)
         made = []
         with receiving() as receiver:

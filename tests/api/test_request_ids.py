@@ -11,7 +11,7 @@ async def sent_back(shop: Shop, value: str) -> str:
 
 
 class TestRequestId:
-    """Which identifiers are kept."""
+    """Identifiers of requests are kept, or made."""
 
     async def test_made_when_there_is_none(self, shop: Shop) -> None:
         """A new one for each response, also where two were sent; another process does not begin the same

@@ -40,7 +40,7 @@ def headers(shop: Shop, *more: tuple[str, str]) -> list[tuple[str, str]]:
 
 
 def test_nothing_is_kept_of_a_head_that_is_too_large() -> None:
-    """Its refusal comes before any limit: a host in a cache would stay there for nothing."""
+    """It is refused before any limit: a host in a cache would stay there for nothing."""
     host = b"a" * (16 * KIB)
     references = sys.getrefcount(host)
     request = read_request(
@@ -149,7 +149,7 @@ class TestDeadline408:
     )
     @every_case("sent", [[], [b""], [b"{"], [GOOD], [GOOD[:5], GOOD[5:]]])
     async def test_a_body_that_stops(self, hasty: Shop, sent: list[bytes], method: str, path: str) -> None:
-        """Also when everything but the end has come: nothing is stored."""
+        """Nothing is stored, also when everything but the end has come."""
         await hasty.post({"name": "Mia", "categoryId": 2})
         before = hasty.fingerprint()
         answer = await hasty.stall(method, path, headers(hasty), sent)

@@ -86,7 +86,7 @@ async def test_answers_of_staging_say_so(tmp_path: Path, stage: str, said: str |
 
 @pytest.mark.parametrize("stage", ["", "production", "staging"])
 async def test_the_contract_has_both_addresses(tmp_path: Path, stage: str) -> None:
-    """Its own address first (specification, Environments)."""
+    """A service's own address is the first (specification, Environments)."""
     expected = [(PRODUCTION, "Production"), (STAGING, "Staging")]
     if stage == "staging":
         expected.reverse()

@@ -1,4 +1,4 @@
-"""The same requests get the same answers, whatever the service stands on (I9)."""
+"""Equal requests get equal answers, whatever the service stands on (I9)."""
 
 from __future__ import annotations
 

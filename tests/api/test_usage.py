@@ -58,7 +58,7 @@ class TestUsage:
         assert [(day.requests, day.deprecated) for day in await days(shop, 2)] == [(3, 3)]
 
     async def test_the_last_use_is_that_of_the_key_that_was_used(self, shop: Shop) -> None:
-        """Of the key that was used, refused or not, at the time of the request."""
+        """It is the time of the key's last request, refused or not."""
         key, key_id = await shop.open_account("a", "enterprise", 1, 9)
         other = await shop.store.keys.issue("a", "test", ACTOR)
         await shop.ask("GET", "/v1/pets", key=key)
@@ -81,7 +81,7 @@ class TestGetUsage:
     """GET /usage: the plan, the windows with the request itself, the key, and 90 days."""
 
     async def test_the_whole_answer(self, shop: Shop) -> None:
-        """Of a key that expires; a day without requests is there with zeros."""
+        """The answer tells when a key expires, and has a day without requests with zeros."""
         await shop.store.accounts.add("a", FREE, "cli:tests")
         today = shop.clock.now_ms() // DAY_MS
         issued = await shop.store.keys.issue("a", "test", "cli:tests", expires_at_ms=shop.clock.now_ms() + 1)

@@ -14,8 +14,8 @@ from tests.support.valkey import ValkeyServer
 
 
 async def test_late_answers_are_no_outage() -> None:
-    """With the settings of the release every eighth answer comes 250 ms late: a limit of 20 is exact, and the
-    log has no line about it.
+    """Every eighth answer comes 250 ms late, with the settings of the release: a limit of 20 is exact, and
+    the log has no line about it.
 
     The delay and the watchdog share an event loop, so a busy machine holds up both.
     """

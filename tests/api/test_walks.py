@@ -171,7 +171,7 @@ def test_every_operation_is_named(table: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", of(CHANGES))
 @pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 async def test_a_change_has_exactly_its_entries(world: World, change: Change) -> None:
-    """By the caller's actor. What each store writes: tests/storage/contract/test_journal.py."""
+    """The entries have the caller's actor. What each store writes: tests/storage/contract/test_journal.py."""
     before, was = world.entries(), world.fingerprint()
     answer = await world.ask(change.call)
     assert answer.status == change.status, answer.body

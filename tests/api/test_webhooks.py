@@ -113,7 +113,7 @@ class TestCreateWebhook:
                 assert "127.0.0.1, a loopback address" in answer.json()["message"]
 
     async def test_a_url_that_may_not_be_called_is_named_with_the_other_faults(self, shop: Shop) -> None:
-        """Of a new webhook and of a change, so that nobody mends them one by one."""
+        """A new webhook and a change get all faults at once, so that nobody mends them one by one."""
         await add(shop)
         members = {"url": "foo", "types": ["x"], "description": 5}
         for method, path in (("POST", WEBHOOKS), ("PATCH", HOOK)):
@@ -127,7 +127,8 @@ class TestReplay:
     """POST /webhooks with Idempotency-Key."""
 
     async def test_it_shows_the_secret_again(self, shop: Shop) -> None:
-        """The same answer, marked, and one webhook; after a change and a rotation what is true then."""
+        """A replay has the answer and a mark, of one webhook; after a change and a rotation what is true
+        then."""
         named = [("idempotency-key", "k")]
         first = await add(shop, named)
         again = await add(shop, named)
@@ -142,7 +143,7 @@ class TestReplay:
         assert len((await shop.ask("GET", WEBHOOKS)).json()) == 1
 
     async def test_one_that_was_removed_is_a_conflict(self, shop: Shop) -> None:
-        """Its secret is gone, and it is not made again."""
+        """The secret of a removed webhook is gone, and a replay does not make it again."""
         named = [("idempotency-key", "k")]
         await add(shop, named)
         await shop.ask("DELETE", HOOK)
@@ -153,7 +154,7 @@ class TestReplay:
 
 
 class TestSecrets:
-    """Where they are, and where not."""
+    """Secrets stand in few places."""
 
     async def test_a_secret_is_nowhere_else(self, log: Log) -> None:
         """In no answer but those of its making, neither in the journal nor in the events nor in the log."""
