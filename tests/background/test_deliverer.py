@@ -196,7 +196,8 @@ async def test_retry_after_holds_everything(
     told: tuple[int, int, str],
     pause_ms: int,
 ) -> None:
-    """Of 429 and 503, up to a day: newer events too, and they need no other event to go on."""
+    """The header of a 429 or 503 holds up to a day: newer events too, and they need no other event to go
+    on."""
     status, asked_ms, form = told
     moment = datetime.fromtimestamp((clock.ms + asked_ms) / SECOND_MS, UTC)
     text = str(asked_ms // SECOND_MS) if form == "seconds" else format_datetime(moment, usegmt=True)
@@ -370,7 +371,7 @@ async def test_410_disables_and_what_is_under_way_is_noted(
 async def test_the_time_that_a_clock_was_set_by_is_no_failure(
     store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
 ) -> None:
-    """Which has failed since a start in 1970 has not failed for decades once the clock is right."""
+    """A webhook that fails since a start in 1970 has not failed for decades once the clock is right."""
     receiver.answer = answers(500)
     await add(store)
     await process.work()

@@ -142,7 +142,7 @@ class Run:
         return [event.id for event in await all_after(self.store, query)]
 
     async def end(self) -> None:
-        """With a receiver that works everything arrives, and nothing else has."""
+        """Everything arrives once the receiver works, and nothing else has."""
         self.kinds = ["works"]
         self.open(204)
         await asyncio.gather(*(each.work() for each in self.processes))  # a 410 may be noted

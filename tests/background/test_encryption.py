@@ -78,7 +78,7 @@ class TestProxy:
     """PETSTORE_WEBHOOK_PROXY: what it connects to is its decision."""
 
     async def test_everything_goes_through_it(self, speaks: Speaks, names: Names) -> None:
-        """By CONNECT: it gets the name and its password, not the request. It may be a private one."""
+        """The proxy gets the name and its password by CONNECT, not the request. It may be a private one."""
         async with (
             receiving(saying(OK), tls=speaks("shop")) as receiver,
             proxying() as (place, proxy),
@@ -119,7 +119,7 @@ class TestProxy:
         assert proxy.heads == []
 
     async def test_a_refusal_of_the_proxy(self) -> None:
-        """Its status; a password that is wrong is not shown."""
+        """The status is told; a password that is wrong is not shown."""
         refusal = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
         async with (
             proxying(refusal) as (place, _),
@@ -129,7 +129,7 @@ class TestProxy:
         assert got == Answer(None, "The proxy answered 403.")
 
     async def test_a_proxy_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its name and its address stay here."""
+        """The proxy's name and address are not told to the account."""
         Names(monkeypatch, {})
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -104,7 +104,7 @@ class Network:
         self.reached += 1
 
     def place(self, host: str, port: int) -> tuple[str, int]:
-        """Where a connection really goes."""
+        """The address to which a connection really goes."""
         address = ip_address(host)
         if host == PUBLIC:
             return "127.0.0.1", self.outside.port
@@ -173,7 +173,7 @@ async def test_a_name_that_turns_is_not_called_again(network: Network) -> None:
 
 @pytest.mark.parametrize("port", PORTS)
 async def test_a_port_of_a_database_is_not_called(port: int) -> None:
-    """Where loopback may be called; without the guard a listener there is reached."""
+    """It holds where loopback may be called; without the guard a listener there is reached."""
     with suppress(OSError):  # another program has the port
         async with receiving(closing(b""), host="127.77.0.1", port=port) as receiver:
             url = f"http://127.77.0.1:{port}/"

@@ -119,7 +119,7 @@ class TestAnotherJournal:
     async def test_after_a_restore_what_waited_in_the_backup_comes_again_and_no_more(
         self, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock, staff: None, is_new: bool
     ) -> None:
-        """The same process sends it, or another one, then what happens since. Facts that the backup had in no
+        """This process sends it, or another one, then what happens since. Facts that the backup had in no
         mail were told before the restore."""
         await order(post._store)
         await post.after()
@@ -178,7 +178,7 @@ def place_orders(backend: SharedData, first: int, count: int, now_ms: int) -> No
 
 
 class TestTraffic:
-    """Of a busy store."""
+    """The store has much traffic."""
 
     async def test_a_poll_costs_two_reads_where_nothing_is_for_anybody(
         self, backend: SharedData, store: Store, post: Post, monkeypatch: pytest.MonkeyPatch

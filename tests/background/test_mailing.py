@@ -54,7 +54,7 @@ async def test_it_arrives_as_it_was_written(mail: MailServer, mailer: Mailer) ->
 
 @given(st.from_regex(_ADDRESS, fullmatch=True).filter(is_address))
 def test_every_contact_is_a_recipient(address: str) -> None:
-    """Of whatever is an address here a message makes the same recipient."""
+    """A message makes of whatever is an address here the same recipient."""
     (recipient,) = compose_test(address, HEAD, 0)["To"].addresses
     assert recipient.addr_spec == address
 
@@ -152,7 +152,7 @@ async def test_a_server_that_does_not_answer(
 async def test_a_certificate_of_another(
     speaks: Speaks, monkeypatch: pytest.MonkeyPatch, is_implicit: bool
 ) -> None:
-    """With STARTTLS, and TLS from the first byte: neither a password nor a mail goes there."""
+    """Neither a password nor a mail goes there, with STARTTLS or TLS from the first byte."""
     Names(monkeypatch, {"shop.example": ["127.0.0.1"]})
     with serving_mail(
         tls=speaks("elsewhere"), is_implicit=is_implicit, user="petstore", password="secret"

@@ -1,4 +1,4 @@
-"""Which mail comes of what happens, to whom, and what it says: real facts, a real server."""
+"""Mails about what happens, to whom they go, and what they say: real facts, a real server."""
 
 from __future__ import annotations
 
@@ -266,10 +266,10 @@ async def changes_plan(world: World) -> None:
 
 
 class TestNobodyElse:
-    """Of two changes of the plan, or an order."""
+    """Others learn nothing of a change of the plan, or of an order."""
 
     async def test_who_comes_later_gets_later_ones(self, world: World) -> None:
-        """Also while the mail of the first ones waits."""
+        """It holds while the mail of the first ones waits."""
         await changes_plan(world)
         world.clock.advance(0.001)
         await contact(world.store, "shop", "late@example.com")
@@ -336,7 +336,7 @@ class TestOtherReleases:
     async def test_what_it_does_not_know_stops_no_mail(
         self, world: World, backend: SharedData, members: dict[str, object] | None
     ) -> None:
-        """Of each kind: its mail says what the kind is, and all others come."""
+        """An unknown part stops no kind of mail: it says what the kind is, and all others come."""
         for kind in KINDS:
             subject, action = kind.entry.split(".")
             number = 99 if subject == "key" else 2

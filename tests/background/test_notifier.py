@@ -227,7 +227,7 @@ class TestRefused:
 
 
 class TestDeaths:
-    """Of a process that sends."""
+    """A process that sends dies."""
 
     @pytest.mark.e2e
     @pytest.mark.slow
@@ -291,7 +291,7 @@ async def killed_while(is_so: Callable[[], bool], *arguments: object) -> None:
 
 
 class TestStops:
-    """Of the loop."""
+    """The loop stops."""
 
     @pytest.fixture
     async def held(self, store: Store, post: Post, mail: MailServer, clock: ManualClock) -> Held:

@@ -346,7 +346,7 @@ class TestConnections:
         assert (receiver.connections, names.asked) == (connections, ["localhost"] * connections)
 
     async def test_the_next_address_is_called_when_one_is_dead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of a name with several."""
+        """A name has several addresses."""
         Names(monkeypatch, {"localhost": ["127.9.9.9 127.0.0.1"]})
         async with receiving(saying(OK)) as receiver, sender() as sends:
             assert (await sends.send(f"http://localhost:{receiver.port}/", BODY, HEADERS)).is_success

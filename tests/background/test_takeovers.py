@@ -156,7 +156,7 @@ async def test_the_loop_survives_an_outage(
     clock: ManualClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of each call to the store in turn, before its work and after it: all arrives, first tries in order."""
+    """Each call to the store fails once, before its work or after it: all arrives, first tries in order."""
     monkeypatch.setattr(delivery_queue, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "_IDLE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "POLL_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-"""Which tries may be under way at once."""
+"""The tries that may be under way at once."""
 
 from __future__ import annotations
 

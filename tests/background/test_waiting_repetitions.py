@@ -50,7 +50,7 @@ def test_no_repetition_may_begin_sooner_than_the_first(can_sign: bool) -> None:
 
 @every_case("paused_ms", [-1, 1_000_000])
 def test_few_of_those_that_wait_are_looked_at(paused_ms: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 100,000 a look at each took a tenth of a core at rest."""
+    """A look at each of 100,000 took a tenth of a core at rest."""
     clock = ManualClock()
     webhook, asked = trying(clock, paused_ms), list[Repetition]()
     due_ms = webhook.due_ms

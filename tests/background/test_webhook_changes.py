@@ -41,7 +41,7 @@ async def restart_deliveries(store: Store) -> None:
 
 
 class TestChanges:
-    """Of a webhook that a process has."""
+    """A webhook changes that a process has read."""
 
     async def test_a_bookmark_that_is_moved_back_while_tries_run(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver
@@ -102,8 +102,8 @@ class TestChanges:
         hook: Webhook,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """Also of one that is behind an event of the former types, which is read before the process learns of
-        the change."""
+        """It holds for a webhook that is behind an event of the former types, which is read before the
+        process learns of the change."""
         await process.work()
         await add(store)
         await store.categories.name(1, "Dogs", ACTOR)
@@ -123,7 +123,7 @@ class TestChanges:
     async def test_a_slow_one_that_ends_holds_up_nobody(
         self, store: Store, process: Process, receiver: Receiver, hook: Webhook
     ) -> None:
-        """Its last try may take long; enabled again meanwhile it begins after that."""
+        """The last try may take long; enabled again meanwhile the webhook begins after that."""
         await webhook(store, 1, receiver.url("/quick"), "pet.*")
         gate = Gate()
 
@@ -190,7 +190,7 @@ class TestChanges:
 
 
 class TestSlots:
-    """Of a try that waits for its slot, since others are under way."""
+    """A try waits for its slot, since others are under way."""
 
     @pytest.fixture
     async def gate(self, store: Store, hook: Webhook, process: Process, receiver: Receiver) -> Gate:
@@ -213,7 +213,7 @@ class TestSlots:
     async def test_it_is_not_sent_after_the_end(
         self, store: Store, gate: Gate, process: Process, receiver: Receiver, ends: str
     ) -> None:
-        """Of the webhook, its deliveries or its account."""
+        """The end is the webhook's, its deliveries' or its account's."""
         if ends == "removed":
             await store.webhooks.remove(1, ACTOR)
         elif ends == "disabled":
@@ -248,7 +248,7 @@ class TestSlots:
 
 
 class TestReading:
-    """Of events, while others come."""
+    """Events are read while others come."""
 
     @of_each_store
     async def test_what_is_being_read_is_not_passed_by(
