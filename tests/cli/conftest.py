@@ -83,13 +83,13 @@ def cli(tmp_path: Path, clock: ManualClock) -> Cli:
 
 @pytest.fixture
 def empty(cli: Cli) -> Cli:
-    """The same with a database that holds nothing."""
+    """The program on a database that holds nothing."""
     make_file(cli.database)
     return cli
 
 
 @pytest.fixture
 def shop(empty: Cli) -> Cli:
-    """The same with one account, `shop`, on the Pro plan."""
+    """The program on a database with one account, `shop`, on the Pro plan."""
     empty.ok("accounts", "add", "shop", "--plan", "pro")
     return empty

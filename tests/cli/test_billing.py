@@ -33,7 +33,7 @@ def year(empty: Cli) -> Cli:
 
 
 class TestForms:
-    """The same rows as CSV, JSON and a table."""
+    """CSV, JSON and a table have the same rows."""
 
     def test_csv_and_json_are_the_same(self, year: Cli) -> None:
         """A row for each account and day, with the plan that applied; a name like a formula is made safe."""

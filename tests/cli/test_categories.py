@@ -6,8 +6,8 @@ from tests.cli.conftest import Cli
 
 
 def test_a_name_is_given_changed_and_taken_away(empty: Cli) -> None:
-    """By the first command on a new database too; --json has the interface's members. What is not printable
-    is shown as an escape."""
+    """The first command on a new database may do it; --json has the interface's members. What is not
+    printable is shown as an escape."""
     assert empty.ok("categories", "name", "7", "a\u202eb") == "7  a\\u202eb\n"
     assert empty.ok("categories", "name", "7", "Dogs") == "7  Dogs\n"
     assert empty.json("categories", "name", "7", "Big dogs") == {"id": 7, "name": "Big dogs"}

@@ -135,7 +135,7 @@ class TestShow:
         ],
     )
     def test_the_password_of_the_mail_server_is_masked(self, cli: Cli, url: str, shown: str) -> None:
-        """Also where it is not escaped, for which the setting is refused."""
+        """It is masked where it is not escaped too, for which the setting is refused."""
         cli.settings |= {"PETSTORE_SMTP_URL": url, "PETSTORE_MAIL_FROM": "Pet store <petstore@example.com>"}
         result = cli.run("config", "--json")
         rows = {row["name"]: row["value"] for row in json.loads(result.stdout)}

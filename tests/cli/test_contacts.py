@@ -21,7 +21,7 @@ def addresses(cli: Cli, *command: str) -> list[str]:
 
 
 class TestContacts:
-    """Of an account."""
+    """An account has contacts."""
 
     def test_added_and_listed(self, shop: Cli) -> None:
         """In the order of their addition; one that is there is shown by its address alone. The command that
@@ -66,7 +66,7 @@ class TestContacts:
 
 
 def test_why_the_last_mail_did_not_arrive(shop: Cli) -> None:
-    """With its time, in the list and for programs."""
+    """The list says why and when, for people and programs."""
     shop.ok(*CONTACTS, "eva@shop.example", "--add")
 
     async def refuse(store: Store) -> None:

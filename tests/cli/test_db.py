@@ -224,7 +224,7 @@ class TestRestore:
         assert not (shop.folder / "other.db").exists()
 
     def test_on_a_terminal_it_asks(self, shop: Cli, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With both names in the question; anything but yes changes nothing."""
+        """The question has both names; anything but yes changes nothing."""
         monkeypatch.setattr("petstore.cli.db.asks", lambda yes: not yes)
         question = (
             f"Replace {shop.database} (animals: 0, last change: 2027-01-15 08:00:30Z) by {copy}? [y/N]: "

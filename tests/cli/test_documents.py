@@ -37,7 +37,7 @@ class TestCommands:
         assert {group for group, _ in rows} == {path for path in ALL if " " not in path}
 
     def test_every_option_is_explained(self) -> None:
-        """By `--help`, to which the document leads."""
+        """`--help` explains each, and the document leads there."""
         for path, command in LEAVES.items():
             options = [option for option in command.params if isinstance(option, click.Option)]
             assert [option.name for option in options if not option.help] == [], path

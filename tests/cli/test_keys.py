@@ -20,7 +20,7 @@ def test_a_key_of_a_suspended_account_is_said_to_be_refused(shop: Cli) -> None:
 
 
 def test_access_is_chosen_shown_and_kept(shop: Cli) -> None:
-    """Of each level one, in lists and on the key; a successor has its predecessor's."""
+    """Lists and keys show each level; a successor has its predecessor's."""
     for access in ("read", "write", "manage"):
         key, key_id = shop.issue("shop", "--access", access)
         assert shop.json("keys", "check", stdin=key)["access"] == access
@@ -68,7 +68,7 @@ class TestRotate:
         assert second["expiresAt"] == "2027-01-15T09:00:30.000Z"
 
     def test_overlap_of_nothing_ends_the_old_key_at_once(self, shop: Cli) -> None:
-        """Where two working keys are too many."""
+        """It is for whom two working keys are too many."""
         shop.issue("shop")
         for key_id, overlap in (("1", "0"), ("2", "0s")):
             assert "works no longer" in shop.run("keys", "rotate", key_id, "--overlap", overlap).stderr
@@ -111,7 +111,7 @@ class TestForeign:
         assert refused == "petstore: The key would be refused: it is for staging, and this is production.\n"
 
     def test_a_list_without_foreign_keys_says_so(self, shop: Cli) -> None:
-        """Without a stage there can be none."""
+        """There can be none without a stage."""
         assert "--foreign needs a stage" in shop.refused(78, "keys", "list", "--foreign")
         shop.settings["PETSTORE_STAGE"] = "production"
         shop.issue("shop")

@@ -20,7 +20,7 @@ def server() -> Iterator[ValkeyServer]:
 
 @pytest.fixture
 def shared(cli: Cli, server: ValkeyServer) -> Cli:
-    """With the settings of several replicas, and a clock that agrees with the server's."""
+    """The program with the settings of several replicas, and a clock that agrees with the server's."""
     cli.settings["PETSTORE_DATABASE_URL"] = "postgresql://nobody@127.0.0.1:1/none"  # nothing is asked there
     cli.settings["PETSTORE_VALKEY_URL"] = server.url
     cli.clock.ms = int(server.client("TIME")[0]) * 1_000
@@ -53,7 +53,7 @@ class TestCheck:
 
     @every_case(("seconds", "told"), [(60, " s behind this"), (-120, "ahead of")])
     def test_clocks_that_differ_are_warned_of(self, shared: Cli, seconds: int, told: str) -> None:
-        """By more than two seconds, in words."""
+        """Two seconds are the most; the warning is in words."""
         shared.clock.advance(seconds)
         (warning,) = shared.json("limits", "check")["warnings"]
         assert told in warning

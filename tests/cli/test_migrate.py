@@ -147,7 +147,7 @@ class TestMigrate:
         assert store.database.stat().st_mode & 0o777 == 0o600
 
     def test_going_back_is_a_restore_of_the_copy(self, store: Cli, know: Know) -> None:
-        """By the older program, which the newer schema has shut out."""
+        """The older program restores, which the newer schema has shut out."""
         know(EXPAND, CONTRACT)
         kept = store.json("db", "migrate")["backup"]
         know()
@@ -156,7 +156,7 @@ class TestMigrate:
         assert store.json("pets", "list")[0]["name"] == "Rex"
 
     def test_a_damaged_database_is_left_alone(self, store: Cli, know: Know) -> None:
-        """Its copy is not sound, so there would be no way back."""
+        """A copy of it is not sound, so there would be no way back."""
         damage(store, 9)
         know(EXPAND)
         assert "is damaged and was not migrated: api_keys: row 9" in store.refused(1, "db", "migrate")
@@ -229,7 +229,7 @@ class TestNewerSchema:
         assert f"was not copied: the schema has version {NOW + 1}; this program knows {NOW}" in message
 
     def test_commands_are_refused_when_it_has_left_them_behind(self, contracted: Cli) -> None:
-        """With the code of a wrong setting; no byte changes."""
+        """The exit status is that of a wrong setting; no byte changes."""
         before, told = content(contracted), f"has schema version {NOW + 2} and needs a program that knows"
         for line in COMMANDS:
             message = contracted.refused(78, *line.split())

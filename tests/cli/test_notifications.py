@@ -20,7 +20,7 @@ LOGIN: dict[str, Any] = {"user": "petstore", "password": "secret"}
 
 
 def test_every_kind_is_listed_with_its_contacts(cli: Cli) -> None:
-    """With whose contacts take it; neither settings nor a database are needed."""
+    """The list says whose contacts take it; neither settings nor a database are needed."""
     found = cli.json("notifications", "kinds")
     assert [kind["name"] for kind in found] == [kind.name for kind in KINDS]
     assert found[-1] == {
@@ -152,7 +152,7 @@ class TestTest:
     def test_a_mail_is_sent_encrypted_and_with_a_password(
         self, cli: Cli, tls: ssl.SSLContext, is_implicit: bool
     ) -> None:
-        """By STARTTLS, or from the first byte; with a password."""
+        """It is encrypted by STARTTLS or from the first byte, and a password is sent."""
         with serving_mail(tls=tls, is_implicit=is_implicit, **LOGIN) as server:
             sends_by(cli, server)
             cli.ok("notifications", "test", TO)

@@ -6,7 +6,7 @@ from tests.cli.conftest import Cli
 
 
 def test_a_comment_of_staff(shop: Cli) -> None:
-    """With the order or later; an empty one takes it away."""
+    """It comes with the order or later; an empty one takes it away."""
     shop.ok("pets", "add", "Rex", "--category", "1")
     placed = shop.json("orders", "place", "1", "--account", "shop", "--comment", "By phone.")
     assert placed["comment"] == "By phone."

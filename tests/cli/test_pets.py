@@ -95,7 +95,7 @@ class TestSet:
 
 class TestRemove:
     def test_a_program_is_not_asked(self, animals: Cli) -> None:
-        """Without a terminal it removes at once, and prints what the animal was."""
+        """It removes at once where there is no terminal, and prints what the animal was."""
         assert animals.ok("pets", "remove", "2") == "2  Luna  category 1  pending\n"
         removed = animals.json("pets", "remove", "3", "--yes")
         assert (removed["id"], removed["name"], removed["status"]) == (3, "Mia", "sold")

@@ -21,7 +21,7 @@ from tools.servers import petstore
 
 @pytest.fixture
 def key(shop: Cli) -> str:
-    """Of the shop's program."""
+    """A key of `shop`."""
     return shop.issue("shop")[0]
 
 
@@ -83,8 +83,8 @@ def test_the_newest_of_a_database_that_is_served(shop: Cli) -> None:
 
 
 def test_a_database_that_is_not_served(shop: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Its header says that it has a log: SQLite's files beside it go again. Another user of its group would
-    own them, and the service could not start."""
+    """The file's header says that it has a log: SQLite's files beside it go again. Another user of its group
+    would own them, and the service could not start."""
     before = state(shop.database.parent)
     assert f"{shop.database.name}-wal" not in before
     for line in ("pets list", "db check", "db migrate"):
@@ -95,7 +95,7 @@ def test_a_database_that_is_not_served(shop: Cli, tmp_path_factory: pytest.TempP
 
 
 def test_the_service_stops_beside_a_reader(shop: Cli) -> None:
-    """Such as `petstore events --follow`: the file alone has all then, for who copies it."""
+    """A reader is `petstore events --follow`: the file alone has all then, for who copies it."""
     with closing(apsw.Connection(str(shop.database), flags=apsw.SQLITE_OPEN_READONLY)) as reader:
         with shop.hold():
             assert reader.execute("SELECT count(*) FROM pets").get == 0

@@ -136,7 +136,7 @@ class TestErrors:
         assert (result.exit_code, result.output) == (130, "\n")
 
     def test_inside_another_program(self, cli: Cli) -> None:
-        """With standalone mode off errors are raised, as click has it."""
+        """Errors are raised where standalone mode is off, as click has it."""
         with pytest.raises(click.UsageError):
             petstore.main(["nothing"], standalone_mode=False)
 

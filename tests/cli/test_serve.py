@@ -87,7 +87,7 @@ def service(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 @pytest.fixture
 def on_postgresql(service: Service) -> Iterator[Service]:
-    """The same on an empty database of a server."""
+    """The program on an empty database of a server."""
     with fresh_database() as url:
         service.settings["PETSTORE_DATABASE_URL"] = url
         yield service
@@ -217,7 +217,7 @@ class TestChecks:
     """What is said before the first request rather than by the first failure."""
 
     def test_a_clock_that_is_behind(self, service: Service) -> None:
-        """Of the newest record by more than five minutes: both times are told, and the service starts."""
+        """A clock over five minutes behind the newest record: both times are told, and the service starts."""
         service.ok("db", "migrate")
         service.ok("accounts", "add", "shop", "--plan", "free")
         service.clock.advance(-300)
@@ -258,7 +258,7 @@ class TestChecks:
             assert "may not write to it; GRANT SELECT, INSERT" in on_postgresql.refuse(78)
 
     def test_a_database_of_services_that_share_a_valkey(self, on_postgresql: Service) -> None:
-        """Without its address the service counts by itself: the start goes on, and a line says so."""
+        """The service counts by itself without Valkey's address: the start goes on, and a line says so."""
 
         async def note() -> None:
             store = backend_of(config.load(on_postgresql.settings)).open(ManualClock())
@@ -316,7 +316,7 @@ def test_an_answer_waits_for_no_acknowledgement(service: Service, monkeypatch: p
 
 
 def test_an_unexpected_error_is_a_line_of_the_log(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its trace, in the parent as in a worker; exit 1."""
+    """The line has its trace, in the parent as in a worker; exit 1."""
 
     def fail(_supervisor: FakeSupervisor) -> None:
         raise RuntimeError("nobody foresaw it")
@@ -374,7 +374,7 @@ class TestRefused:
     def test_postgresql_database_that_another_service_has(
         self, on_postgresql: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its counters are its own, so both would grant every limit; the message names the remedy."""
+        """Each has counters of its own, so both would grant every limit; the message names the remedy."""
         on_postgresql.start()
         with on_postgresql.hold(), monkeypatch.context() as hasty:
             hasty.setattr(upkeep, "_SERVING_WAIT_MS", 100)
@@ -384,7 +384,7 @@ class TestRefused:
         on_postgresql.start()
 
     def test_postgresql_database_that_is_shared(self, on_postgresql: Service) -> None:
-        """With counters in Valkey any number of services may be there."""
+        """Any number of services may be there that count in Valkey."""
         on_postgresql.settings["PETSTORE_VALKEY_URL"] = emptied_url()
         with on_postgresql.hold():
             on_postgresql.start()
@@ -487,7 +487,7 @@ class TestStage:
         assert "preparing" not in [event["event"] for event in on_postgresql.events]
 
     def test_the_first_start_says_how_many_keys_are_refused(self, service: Service) -> None:
-        """Of a service that had no stage: once, with the command that shows whose they are."""
+        """A service that had no stage says it once, with the command that shows whose they are."""
         service.settings["PETSTORE_ENVIRONMENT"] = "test"
         service.start()
         service.settings |= {"PETSTORE_STAGE": "production", "PETSTORE_ENVIRONMENT": ""}

@@ -79,7 +79,7 @@ class TestRefresh:
         ]
 
     def test_from_a_database_that_is_open(self, staging: Cli, shop: Cli) -> None:
-        """Its newest rows come, though they are in its log alone, and the log stays."""
+        """The newest rows come, though they are in SQLite's log alone, and the log stays."""
         with closing(apsw.Connection(str(shop.database))) as server:
             server.execute("SELECT count(*) FROM pets").fetchall()
             shop.ok("pets", "add", "Mia", "--category", "1")

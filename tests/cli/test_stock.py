@@ -143,7 +143,7 @@ class TestCsv:
         assert [file.name for file in store.folder.glob("rejects*")] == []
 
     def test_the_output_is_bounded(self, store: Cli) -> None:
-        """Of 250 bad rows 100 are shown, and the number of the others."""
+        """100 of 250 bad rows are shown, and the number of the others."""
         lines = bad_lines(store, HEADER + "Rex,x,sold\n" * 250)
         assert len(lines) == 101
         assert lines[-1] == "… and 150 more."
@@ -371,7 +371,7 @@ class TestSourceKey:
 
 class TestExport:
     def test_an_export_is_a_list(self, store: Cli) -> None:
-        """With its keys it changes nothing where it came from; filters choose animals."""
+        """It changes nothing where it came from if it has its keys; filters choose animals."""
         text = 'sku,name,categoryId,status,price,note\nA,Rex,1,sold,7,\n=B,-Mia,-2,,,"=1\nx"\n'
         store.ok("pets", "import", put(store, text), "--source-key", "sku")
         assert store.ok("pets", "export", "--source-key", "sku") == (

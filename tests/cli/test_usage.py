@@ -42,7 +42,7 @@ class TestReport:
         assert left(shop) == [0, 0]
 
     def test_bans_of_its_keys(self, shop: Cli) -> None:
-        """Which key is banned and until when; others are as they are."""
+        """The output says which key is banned and until when; others are as they are."""
         shop.issue("shop")
         shop.issue("shop")
         ban(shop, 2)

@@ -18,7 +18,7 @@ NOW = "2027-01-15T08:00:30.000Z"
 
 @pytest.fixture
 def hooks(shop: Cli) -> Cli:
-    """Of `shop` the webhooks 1 and 2 by key 1, and 3 by key 2; the first one fails."""
+    """The webhooks of `shop`: 1 and 2 by key 1, 3 by key 2; the first one fails."""
     shop.issue("shop")
     shop.issue("shop")
 
@@ -32,7 +32,7 @@ def hooks(shop: Cli) -> Cli:
 
 
 async def event_id(store: Store) -> str:
-    """Of an event that the account sees."""
+    """The identifier of an event that the account sees."""
     return (await store.events.page(EventQuery(1, 1))).events[0].id
 
 
@@ -48,7 +48,7 @@ def lines_of(cli: Cli, about: str) -> list[str]:
 
 class TestList:
     def test_of_all_or_of_one_account(self, hooks: Cli) -> None:
-        """By id; standard error says how to go on."""
+        """The list goes by id; standard error says how to go on."""
         assert [each["id"] for each in hooks.json("webhooks", "list")] == [1, 2, 3]
         result = hooks.run("webhooks", "list", "--account", "shop", "--limit", "2")
         heading, first, second = result.stdout.splitlines()
@@ -95,7 +95,7 @@ def test_a_webhook_with_its_tries(hooks: Cli) -> None:
 
 class TestDisable:
     def test_by_the_operator(self, hooks: Cli) -> None:
-        """With an entry; the second time changes nothing."""
+        """The journal gets an entry; the second time changes nothing."""
         assert "state          disabled (operator)" in hooks.ok("webhooks", "disable", "2")
         assert hooks.json("webhooks", "disable", "2")["disabledReason"] == "operator"
         assert lines_of(hooks, "webhook:2") == ["webhook.added webhook:2", "webhook.disabled webhook:2"]
@@ -111,7 +111,7 @@ class TestEnable:
 
     @pytest.mark.parametrize("after", ["now", "bookmark"])
     def test_one_goes_on_from_another_place_if_told_so(self, hooks: Cli, after: str) -> None:
-        """Also one that is enabled."""
+        """It holds for an enabled one too."""
         if after == "bookmark":
             after = hooks.run("events").stderr.split()[-1]
         hooks.ok("webhooks", "enable", "2", "--after", after)
