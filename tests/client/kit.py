@@ -49,7 +49,7 @@ class Pace:
             self.callers -= 1
 
     def wait(self, event: threading.Event, seconds: float) -> None:
-        """Until the event is set or the time has come."""
+        """Wait until the event is set or the time has come."""
         until = self._begin(event, seconds)
         while not event.is_set() and not self._come(until):
             event.wait(0.001)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def test_a_result_has_status_headers_and_request_id(service: Served, kind: str) -> None:
-    """Of its own answer, although the client is shared: nothing is kept between calls."""
+    """They are those of its own answer, although the client is shared: nothing is kept between calls."""
     petstore = service.client(kind)
     made = petstore.with_response(lambda each: each.pets.create(name="Rex", category_id=1))
     assert made.value == petstore.pets.get(made.value.id)
@@ -39,7 +39,7 @@ def test_the_answer_is_that_of_the_last_try(scripted: Scripted) -> None:
 
 
 def test_an_iterator_has_no_answer() -> None:
-    """Its calls are made later."""
+    """An iterator's calls are made later."""
     petstore = Petstore("http://localhost", "pets_test_" + "k" * 38)
     with pytest.raises(ValueError, match="page"):
         petstore.with_response(lambda each: each.pets.list())

@@ -113,7 +113,7 @@ def test_no_proxy_sees_a_key_that_is_for_this_machine(
 def test_an_environment_that_cannot_be_used_is_told(
     client: Any, name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the names of its variables: the error of the file or the address alone says nothing of them."""
+    """The message names its variables: the error of the file or the address alone says nothing of them."""
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigurationError, match=name):
         client("https://localhost", KEY)._runner.pool._opened()
@@ -148,7 +148,7 @@ def petstore() -> Iterator[AsyncPetstore]:
 
 
 async def test_a_cancelled_wait_ends() -> None:
-    """Also when its turn comes at the same moment: a program that ends would hang else."""
+    """It ends even when its turn comes at the same moment: a program that ends would hang else."""
     for turns in range(6):
         event = asyncio.Event()
         waiting = asyncio.ensure_future(PROCESS.wait_async(event, 60))

@@ -164,7 +164,7 @@ def test_every_step_of_a_request_has_its_time(scripted: Scripted, call: Any, mor
 
 
 def test_seconds_are_a_deadline_too(scripted: Scripted) -> None:
-    """Where they are less than the timeout."""
+    """They are one where they are less than the timeout."""
     petstore, script = scripted(answer(200, []), seconds=7)
     petstore.categories.list()
     assert set(script.requests[0].extensions["timeout"].values()) == {7}
@@ -203,7 +203,7 @@ def test_an_endless_answer_is_cut(kind: str, status: bytes, error: type[Exceptio
 
 @pytest.mark.parametrize("kind", ["async"])
 def test_a_small_answer_does_not_fill_the_memory(kind: str) -> None:
-    """Its bound holds after decompression, piece by piece: 64 KB stand for 64 MiB."""
+    """The bound of an answer holds after decompression, piece by piece: 64 KB stand for 64 MiB."""
     packing = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packing.compress(bytes(2**20)) for _ in range(64)) + packing.flush()
     head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)

@@ -47,7 +47,8 @@ def test_the_version_is_that_of_the_distribution() -> None:
 
 
 def test_the_service_serves_this_client(tmp_path: Path) -> None:
-    """Its package is what these sources build. After a change: `make clients`, and commit what is new."""
+    """The service's package is what these sources build. After a change: `make clients`, and commit what is
+    new."""
     made = next(release.build_clients(ROOT, tmp_path))
     served = ROOT / release.SERVED / made.name
     assert not release.differs(made, served), f"{served.name} is stale: make clients"

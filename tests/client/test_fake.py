@@ -236,7 +236,7 @@ def run(*command: str, cwd: Path) -> str:
 
 @pytest.mark.slow
 def test_the_sample_of_the_readme_is_typed_and_passes(tmp_path: Path) -> None:
-    """With the plugin that the distribution names, which imports nothing of the client by itself."""
+    """The distribution names the plugin, which imports nothing of the client by itself."""
     readme = (PYTHON_CLIENT / "README.md").read_text(encoding="utf-8")
     [sample] = re.findall(r"## Test against it\n.*?```python\n(.*?)```", readme, re.DOTALL)
     (tmp_path / "test_sample.py").write_text(sample, encoding="utf-8")

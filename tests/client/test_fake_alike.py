@@ -45,7 +45,7 @@ class FakeShop:
 
 
 class Twins:
-    """The same store in the service and in a fake, at the same time."""
+    """One store in the service and in a fake, at the same time."""
 
     def __init__(self, real: World, fake: FakePetstore) -> None:
         self.real = real
@@ -109,7 +109,7 @@ async def twins(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Twins
 
 @pytest.fixture
 def minute(twins: Twins) -> Twins:
-    """In a minute without requests."""
+    """A minute passes without requests."""
     twins.advance(60)
     return twins
 
@@ -283,7 +283,7 @@ async def test_a_day_of_an_idempotency_key(minute: Twins) -> None:
 
 
 async def test_the_fake_removes_the_deprecated_operation_too(twins: Twins) -> None:
-    """From its date on GET /pets/{petId} is gone in both, and a new animal is elsewhere."""
+    """GET /pets/{petId} is gone in both from its date on, and a new animal has another Location."""
     twins.advance(1_922_659_200 - twins.real.shop.clock.ms // 1_000)
     for call in (Call("GET", f"{PETS}/1"), Call("GET", f"{PETS}/x?y=1"), GOOD["createPet"]):
         await twins.ask(call)

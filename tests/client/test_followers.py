@@ -154,7 +154,7 @@ def test_a_follower_ends_with_its_client(server: Server, kind: str) -> None:
 
 
 def test_a_cancelled_follower_closes_its_connection(server: Server) -> None:
-    """Its waiting place is free at once."""
+    """The slot of its wait is free at once."""
     consumer = Consumer("async", server, server.key)
     consumer.cancel()
     assert isinstance(consumer.error, asyncio.CancelledError)

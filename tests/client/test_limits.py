@@ -350,7 +350,8 @@ def test_an_interrupt_in_any_line_holds_up_no_other_call(place: str, monkeypatch
 def test_the_log_has_a_line_for_each_wait_of_a_call(
     scripted: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With its own length. A quarter of a second is added to a reset that other processes wait for too."""
+    """The line has the wait's length. A quarter of a second is added to a reset that other processes wait for
+    too."""
     caplog.set_level("INFO", logger="petstore_client")
     used_up = [answer(200, [], left=0, reset=seconds) for seconds in (1, 40, 7)]
     petstore, _ = scripted(*used_up, answer(200, []))

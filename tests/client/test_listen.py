@@ -48,7 +48,7 @@ class Listening(Child):
         self.wait_until(lambda: text in self.said)
 
     def end(self, number: int) -> str:
-        """Its last line, after a signal at which it ends well."""
+        """End it by a signal, at which it ends well; its last line."""
         self.process.send_signal(number)
         assert self.process.wait(20) == 0, self.said
         return self.said.splitlines()[-1]
@@ -108,7 +108,7 @@ def _waits(server: Server) -> bool:
 
 @pytest.mark.e2e
 def test_what_the_service_refuses_ends_it(server: Server, tmp_path: Path) -> None:
-    """With the service's sentence, and without a traceback."""
+    """It ends with the service's sentence, and without a traceback."""
     for arguments, said in ((("--after", "x"), "bookmark"), (("--type", "Pet"), "type")):
         with listening(tmp_path, server, "--forward", "http://localhost:9/", *arguments) as program:
             assert program.process.wait(20) == 1

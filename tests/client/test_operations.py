@@ -29,7 +29,7 @@ from tests.client.kit import Scripted, Served, answer
 
 
 def test_the_client_has_every_operation_of_the_contract() -> None:
-    """By operationId, with method and path."""
+    """Each operationId has its method and path."""
     contract = {
         operation["operationId"]: (method.upper(), re.sub(r"\{(pet|order|webhook)Id\}", "{id}", path))
         for path, methods in OpenApiDocument([]).read()["paths"].items()

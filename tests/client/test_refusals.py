@@ -1,4 +1,4 @@
-"""Where the key goes: to the given address only, and into no text."""
+"""The key goes to the given address only, and into no text."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
     ],
 )
 def test_what_is_no_address_is_refused(address: Any, says: str) -> None:
-    """With what to do. Plain http is for this machine."""
+    """The refusal says what to do. Plain http is for this machine."""
     with pytest.raises(ConfigurationError, match=says) as caught:
         Petstore(address, KEY)
     assert "secret" not in str(caught.value)
@@ -101,7 +101,7 @@ def test_addresses_with_and_without_version(address: str) -> None:
     [{"tries": 0}, {"seconds": -1}, {"timeout": 0}, {"seconds": float("nan")}, {"timeout": float("inf")}],
 )
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
-    """Also in a copy with other options."""
+    """A copy with other options refuses them too."""
     with pytest.raises(ConfigurationError, match="at least 1"):
         Petstore(ADDRESS, KEY, **options)  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="at least 1"):
@@ -257,7 +257,7 @@ def test_a_servers_text_forges_no_line_of_a_log(scripted: Scripted, text: str) -
 
 
 def test_a_printable_text_stays(scripted: Scripted) -> None:
-    """Also in another script, and a backslash."""
+    """Another script stays, and a backslash."""
     message = "Für \N{DOG FACE} gibt es keinen Preis: \\n."
     petstore, _ = scripted(failure(400, "x", message))
     with pytest.raises(ApiError) as caught:
@@ -266,7 +266,7 @@ def test_a_printable_text_stays(scripted: Scripted) -> None:
 
 
 def test_the_client_names_itself(scripted: Scripted) -> None:
-    """With its version, for the operator's logs."""
+    """The operator's logs have its name and version."""
     petstore, script = scripted(answer(200, []))
     petstore.categories.list()
     assert script.requests[0].headers["user-agent"] == "petstore-client/1.1.0"

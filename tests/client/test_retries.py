@@ -127,7 +127,7 @@ def unavailable(retry_after: str, **date: str) -> httpx2.Response:
 
 
 def used_up(date: str) -> httpx2.Response:
-    """By the older headers, which end at the beginning of 2027."""
+    """An answer whose older headers say that all is used up until the beginning of 2027."""
     headers = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1798761600"}
     return httpx2.Response(200, headers={**headers, "Date": date}, content=b"[]")
 
@@ -245,7 +245,8 @@ def test_a_change_that_surely_did_not_happen_is_repeated(scripted: Scripted, ref
 
 
 def test_the_last_error_is_raised_when_the_tries_are_used_up(scripted: Scripted) -> None:
-    """With the address, the key under which the creation may be repeated, and that its outcome is unknown."""
+    """It tells the address, the key by which the creation may be repeated, and that its outcome is
+    unknown."""
     petstore, script = scripted(DROPPED, UNREACHABLE, tries=2)
     with pytest.raises(NotSent, match=rf"from {ADDRESS}/v1.*nobody listens") as caught:
         create(petstore)

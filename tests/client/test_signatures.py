@@ -73,7 +73,7 @@ def test_standardwebhooks_verifies_what_is_signed(secret: str, body: bytes) -> N
 
 @given(st.data())
 def test_a_changed_bit_is_refused(data: st.DataObject) -> None:
-    """Of the body, the id or the signature."""
+    """The bit is one of the body, the id or the signature."""
     parts = [bytearray(part) for part in (BODY, *(value.encode() for value in SIGNED.values()))]
     part = data.draw(st.sampled_from([0, 1, 3]))  # the time is signed too, and has a test of its own
     bit = data.draw(st.integers(0, 8 * len(parts[part]) - 1))
