@@ -18,7 +18,7 @@ NOTHING = "Nothing is refused now."
 
 @pytest.fixture(autouse=True)
 def saved_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By `page` alone: a round that is under way would save what the page is about to show."""
+    """Only `page` saves: a round that is under way would save what the page is about to show."""
     monkeypatch.setattr("petstore.ops.flusher.INTERVAL_SECONDS", 3_600)
 
 

@@ -50,7 +50,7 @@ class TestList:
     async def test_each_account_is_on_one_page_of_the_list(
         self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """By name or, in a search for any part of it, the newest first; each account is on one, and filters
+        """Pages go by name or, in a search for any part of it, the newest first; filters
         stay. The account whose number is sought is on the first alone."""
         monkeypatch.setattr("petstore.console.account_pages._ROWS", 2)
         for name in ("delta-2", "alpha-2", "gamma-2", "beta-2"):
@@ -73,7 +73,7 @@ class TestList:
 
 
 async def test_an_account_is_added(shop: Shop, operator: Visitor) -> None:
-    """By the person, with the agreed numbers."""
+    """The person adds it with the agreed numbers."""
     shown = await operator.fill(
         "accounts/new",
         "accounts/new",

@@ -25,7 +25,7 @@ async def dogs(shop: Shop) -> None:
 
 
 async def test_everybody_sees_them(viewer: Visitor) -> None:
-    """With a link to the animals of each; its number leads to what happened to it. A viewer has no form."""
+    """Each has a link to its animals; its number leads to what happened to it. A viewer has no form."""
     shown = await viewer.get("categories")
     assert "Number Name Animals 1 Dogs" in shown.text
     assert shown.links["Dogs"].endswith("pets?category=1")
@@ -66,7 +66,7 @@ async def test_no_more_than_there_is_room_for(shop: Shop, staff: Visitor) -> Non
 
 
 async def test_each_has_its_number_of_animals(shop: Shop, viewer: Visitor) -> None:
-    """Also those without a name, which the list of animals can be narrowed down to."""
+    """Categories without a name have it too: the list of animals can be narrowed down to them."""
     for category in (1, 7, 7):
         await shop.store.pets.add(NewPet("Rex", category), ACTOR)
     async with asyncio.timeout(PATIENCE_SECONDS):

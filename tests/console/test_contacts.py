@@ -61,7 +61,7 @@ class TestContacts:
     """Added, switched and removed, in the journal under the name of who did it."""
 
     async def test_an_address_is_added_and_removed(self, shop: Shop, at: At) -> None:
-        """With the time; it gets every kind."""
+        """The block tells the time; a new address gets every kind."""
         anna = await at.visitor(shop)
         assert "No address gets mail." in (await anna.get(at.page)).text
         shown = await anna.fill(at.page, "/contacts", address=f" {ANNA} ")
@@ -106,7 +106,7 @@ class TestContacts:
         assert (await at.contacts(shop))[0].off == (first,)
 
     async def test_the_last_fault_and_its_time(self, shop: Shop, staff: Visitor, viewer: Visitor) -> None:
-        """Of a mail that the server refused."""
+        """The mail server refused a mail."""
         await shop.store.contacts.add("person", "a-staff", ANNA, ACTOR)
         await shop.store.notifications.gather()
         await shop.store.pets.add(NewPet("Rex", 1), ACTOR)
@@ -177,7 +177,7 @@ async def test_an_account_is_added_with_or_without_an_address(shop: Shop, operat
 async def test_without_a_mail_server_the_block_says_so(
     shop: Shop, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With the setting; with a server it says nothing of it."""
+    """It names the setting; it says nothing where there is a server."""
     assert _NO_SERVER in (await (await Visitor(shop).sign_in_as("viewer")).get("me")).text
     folder, server = tmp_path_factory.mktemp("mail"), "smtps://mail.example"
     async with open_shop(folder, smtp_url=server, mail_from="petstore@example.com") as sending:

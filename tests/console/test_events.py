@@ -35,7 +35,7 @@ async def test_an_event_says_what_clients_see_and_leads_on(shop: Shop, viewer: V
 
 
 async def test_filters_show_what_an_account_sees(shop: Shop, viewer: Visitor) -> None:
-    """By a type or a group of them; the block that refreshes itself has the same filters."""
+    """A filter is a type or a group of them; the block that refreshes itself keeps it."""
     owner = await shop.store.accounts.add("farm", FREE, ACTOR)
     await shop.store.accounts.add("other", FREE, ACTOR)
     await shop.store.pets.add(REX, ACTOR)
@@ -51,7 +51,7 @@ async def test_filters_show_what_an_account_sees(shop: Shop, viewer: Visitor) ->
 
 
 async def test_a_faulty_filter_is_named_beside_it(viewer: Visitor) -> None:
-    """Such a page asks for nothing more."""
+    """A page with a faulty filter does not refresh itself."""
     unknown = await viewer.get("events?account=nobody")
     assert_refused(unknown, 404, "There is no account 'nobody'.")
     wrong = await viewer.get("events?type=pets")

@@ -52,7 +52,7 @@ async def test_a_cookie_without_a_name_is_none_of_ours(shop: Shop, staff: Visito
 
 
 async def test_no_answer_is_kept_or_loads_anything_from_elsewhere(shop: Shop, staff: Visitor) -> None:
-    """By the headers of pages, of refusals and of what leads on to another page."""
+    """The headers say so: of pages, of refusals and of what leads on to another page."""
     category = {"csrf": (await staff.get("me")).forms[0].fields["csrf"], "id": "2", "name": "Cats"}
     for shown, status in (
         (await staff.get(), 200),

@@ -56,7 +56,8 @@ async def test_each_kind_of_subject_has_its_page(shop: Shop, viewer: Visitor) ->
 
 
 async def test_older_entries_about_one_thing_are_in_the_journal(shop: Shop, staff: Visitor) -> None:
-    """From the twenty-first on: an animal's, an order's, an account's and a category's page leads there."""
+    """The twenty-first and older ones are there: an animal's, an order's, an account's and a category's page
+    leads there."""
     store = shop.store
     owner = await store.accounts.add("farm", FREE, ACTOR)
     for _ in range(2):
@@ -82,7 +83,7 @@ async def test_older_entries_about_one_thing_are_in_the_journal(shop: Shop, staf
 async def test_a_person_has_a_name_and_for_operators_a_page(
     shop: Shop, viewer: Visitor, operator: Visitor
 ) -> None:
-    """Also in a search by their number."""
+    """A search by their number shows it too."""
     await shop.store.people.set_role("a-viewer", Role.STAFF, "cli:bob")
     for path in ("", "journal", "journal?about=person:1", "journal?about=person:a-viewer"):
         shown = await operator.get(path)
@@ -95,8 +96,8 @@ async def test_a_person_has_a_name_and_for_operators_a_page(
 async def test_many_entries_of_one_change_are_one_line_that_opens(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its newest objects, here and on the overview; a page has all. A few entries stay lines of their
-    own. Pages go on behind them."""
+    """The line has the newest objects, here and on the overview; a page has all. A few entries stay lines of
+    their own. Pages go on behind them."""
     monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 6)
     for count in (4, 4, 30):
         shop.clock.advance(1)
@@ -123,7 +124,7 @@ async def test_many_entries_of_one_change_are_one_line_that_opens(
 
 
 async def test_a_change_is_whole_from_each_of_its_lines(shop: Shop, viewer: Visitor) -> None:
-    """Also from one that begins within it, on a later page, and without what others did at that time."""
+    """It is whole from a line within it, on a later page, and without what others did at that time."""
     for _ in range(20):
         await shop.store.pets.add(REX, ACTOR)
     await shop.store.pets.add(REX, f"{ACTOR}/key 3")
@@ -200,7 +201,7 @@ def test_an_entry_is_in_words(
 async def test_filters_combine_and_stay_on_the_next_page(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By object, actor and days, the last one included; and a page further they still hold."""
+    """Filters are object, actor and days, the last one included; they hold a page further."""
     monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 1)
     await shop.store.accounts.add("farm", FREE, "cli:bob")
     await shop.store.accounts.set_plan("farm", PRO, "cli:anna")

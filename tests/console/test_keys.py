@@ -177,7 +177,7 @@ class TestBans:
     """`/console/bans`."""
 
     async def test_a_ban_is_shown_and_lifted(self, shop: Shop, operator: Visitor) -> None:
-        """Also on the account's page; the way back is where one came from."""
+        """The account's page shows and lifts it too; the way back is where one came from."""
         await ban(shop, 1)
         page = await operator.get("accounts/1")
         assert "banned until" in page.text
@@ -194,7 +194,7 @@ class TestBans:
     async def test_each_ban_is_on_one_page_of_the_list(
         self, shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """By the end of the ban; a viewer sees no button."""
+        """Pages go by the end of the ban; a viewer sees no button."""
         monkeypatch.setattr("petstore.console.bans._ROWS", 2)
         for _ in range(2):
             await shop.store.keys.issue("1", "live", ACTOR)

@@ -86,7 +86,7 @@ class TestPages:
     async def test_how_many_there_are(
         self, staff: Visitor, shop: Shop, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """With the filters, on each page; above a bound it is not counted further."""
+        """Each page counts what its filters leave; above a bound it is not counted further."""
         assert "50 of 120" in (await staff.get("pets?before=30")).text
         assert "30 of 30" in (await staff.get("pets?category=1&status=available")).text
         await shop.store.accounts.add("zoo", FREE, ACTOR)
@@ -96,7 +96,7 @@ class TestPages:
         assert "50 of 100+" in (await staff.get("pets")).text
 
     async def test_the_head_turns_the_order(self, staff: Visitor) -> None:
-        """With the filters, and says which one it is."""
+        """It keeps the filters, and says which order it is."""
         for list_, title in (("pets?status=available", "Number"), ("orders?account=1", "Order")):
             shown = await staff.get(list_)
             turned = await follow(staff, shown, title)
@@ -108,7 +108,7 @@ class TestPages:
             assert numbers(await follow(staff, turned, title)) == numbers(shown)
 
     async def test_filters_are_cleared(self, staff: Visitor) -> None:
-        """Where one is set; the state of orders is a list of its own."""
+        """A link clears them where one is set; the state of orders is a list of its own."""
         for list_, cleared in (
             ("pets?status=sold", "pets"),
             ("orders?state=placed&account=1", "orders?state=placed"),
@@ -124,7 +124,7 @@ class TestCsv:
     """A list as it is filtered, whole."""
 
     async def test_each_list_can_be_taken_as_csv(self, shop: Shop, viewer: Visitor) -> None:
-        """By its link, for everybody who sees the list. No spreadsheet runs a name."""
+        """A link gives it to everybody who sees the list. No spreadsheet runs a name."""
         await shop.store.pets.add(NewPet("=Rex", 1), ACTOR)
         await shop.store.pets.add(NewPet("Mia", 1, PetStatus.SOLD), ACTOR)
         await shop.store.categories.name(1, "Dogs", ACTOR)
@@ -169,7 +169,7 @@ class TestCsv:
         ]
 
     async def test_a_wrong_filter_leads_to_the_list(self, viewer: Visitor) -> None:
-        """Which says what is wrong with it."""
+        """The list says what is wrong with the filter."""
         for list_, told in (
             ("pets.csv?status=eaten", "Choose one of"),
             ("orders.csv?account=nobody", "nobody"),

@@ -45,7 +45,7 @@ def listed(shown: Shown) -> list[str]:
 
 
 class TestList:
-    """By state, account and number, in pages."""
+    """Orders are found by state, account and number, in pages."""
 
     async def test_what_waits_comes_first(self, stocked: Shop, viewer: Visitor) -> None:
         """Placed and approved ones, the oldest first, with the names of their accounts and animals."""
@@ -201,7 +201,7 @@ class TestComment:
     """What staff write about an order."""
 
     async def test_it_is_written_and_taken_away(self, stocked: Shop, staff: Visitor) -> None:
-        """With the order, which shows it, or later; the journal has both. Customers get no event."""
+        """It comes with the order, which shows it, or later; the journal has both. Customers get no event."""
         asked = stocked.store.events.newest
         shown = await staff.fill("orders/new?account=zoo", "orders/new", pet=3, comment="By\r\nphone")
         assert "Comment By phone Placed" in shown.text
@@ -229,7 +229,7 @@ class TestPlace:
     """A new order for an account."""
 
     async def test_it_reserves_the_animal(self, stocked: Shop, staff: Visitor) -> None:
-        """From the animal's page, for an account by its name."""
+        """The form is on the animal's page; it takes the account's name."""
         found = (await staff.get("pets/3")).links["Order"]
         form = await staff.get(found.rpartition("console/")[2])
         assert "Kim available" in form.text

@@ -95,7 +95,7 @@ async def test_no_page_waits_for_a_count(
 
 @pytest.mark.usefixtures("counted")
 async def test_it_refreshes_itself(viewer: Visitor) -> None:
-    """By the part of the page that changes, every ten seconds; charts come again each hour."""
+    """The part of the page that changes comes every ten seconds; charts come again each hour."""
     shown = await viewer.get()
     assert b'hx-get="./console" hx-trigger="every 10s"' in shown.body
     assert b'hx-headers=\'{"x-charts": "500000"}\'' in shown.body
@@ -209,7 +209,7 @@ def test_what_the_count_has_found(totals: Totals, days: int, what: str, about: d
 
 
 def test_a_notice_names_a_few() -> None:
-    """Of more than five accounts the fullest five, and that there are others; of none, nothing."""
+    """It names the fullest five of more accounts, and says that there are others; of none, nothing."""
     (notice,) = notices_of(of(near=6), 9)
     assert [page for page, _ in notice.about] == [f"accounts/{number}" for number in range(1, 6)]
     assert notice.has_more
@@ -251,7 +251,8 @@ async def test_mail_that_waits(shop: Shop, viewer: Visitor) -> None:
 async def test_operators_see_who_is_signed_in(
     shop: Shop, viewer: Visitor, operator: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With role, since when, and when last seen; a person leads to where their sessions are ended."""
+    """The list has the role, since when, and when last seen; a person leads to where their sessions are
+    ended."""
     sign_ins = shop.store.sign_ins
     shop.clock.advance(60)
     await sign_ins.accept(await sign_ins.take_try("a-viewer", "::1"), "::1")

@@ -24,7 +24,7 @@ class TestAdding:
     async def test_a_person_comes_in_by_the_link_that_is_shown_once(
         self, shop: Shop, operator: Visitor
     ) -> None:
-        """With the role that was chosen; the list shows them, never the link."""
+        """They have the role that was chosen; the list shows them, never the link."""
         shown = await operator.fill("people/add", "people/add", name="ben", role="viewer")
         ben = Visitor(shop)
         link = link_of(shown)
@@ -39,7 +39,7 @@ class TestAdding:
     async def test_the_list_has_pages(
         self, shop: Shop, operator: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """By name, with how many there are, until the last."""
+        """Pages go by name until the last, and say how many there are."""
         monkeypatch.setattr("petstore.console.people._PAGE_LIMIT", 2)
         for name in ("ben", "cora", "dan"):
             await shop.store.people.add(name, Role.VIEWER, "cli:tests")
@@ -159,7 +159,7 @@ class TestMyself:
         assert shown.headers["retry-after"] == "900"
 
     async def test_sessions_are_listed_and_ended(self, shop: Shop, anna: Visitor) -> None:
-        """With address and times: one of them, or all; nobody ends another person's."""
+        """The list has address and times; one ends, or all; nobody ends another person's."""
         phone = Visitor(shop, address="198.51.100.9")
         await signs_in(phone)
         shown = await anna.get("me")

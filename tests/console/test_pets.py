@@ -180,8 +180,8 @@ class TestTwoEditors:
     """The second is told what the first one did."""
 
     async def test_the_second_sees_it_beside_what_they_typed(self, shop: Shop, staff: Visitor) -> None:
-        """By whom and when, and not what happened before they began. Nothing of theirs is saved until they
-        save it over that: only what they changed themselves, the rest stays as the first one left it."""
+        """It says by whom and when, and not what happened before they began. Nothing of theirs is saved until
+        they save it over that: only what they changed themselves, the rest stays as the first one left it."""
         shown = await staff.get("pets/1")
         shop.clock.advance(60)
         await shop.store.pets.change(1, PetChange("Max", 7, SOLD), "console:ben")
@@ -234,7 +234,7 @@ class TestTwoEditors:
         assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 1, PENDING)
 
     async def test_an_animal_that_was_removed(self, shop: Shop, staff: Visitor) -> None:
-        """By whom and when; its history stays, whatever was wrong with the form."""
+        """The page says by whom and when; the history stays, whatever was wrong with the form."""
         shown = await staff.get("pets/1")
         asked = await staff.get("pets/1/remove")
         await shop.store.pets.remove(1, "console:ben")
@@ -413,7 +413,7 @@ def names(shown: Shown) -> list[str]:
 
 
 class TestFinding:
-    """Which animals, in which order."""
+    """Animals are found, in an order."""
 
     async def test_by_number_name_category_and_status(self, filled: Shop, viewer: Visitor) -> None:
         """All combine; digits are a number, whose animal comes first, and a part of a name."""
@@ -461,7 +461,7 @@ class TestLive:
     """What htmx asks for while somebody types."""
 
     async def test_it_gets_the_rows_alone(self, filled: Shop, viewer: Visitor) -> None:
-        """The same rows as the whole page has."""
+        """They are the rows that the whole page has."""
         asked = [("hx-request", "true")]
         shown = await viewer.get("pets?q=re", headers=asked)
         assert names(shown) == ["rexa", "Rex"]

@@ -177,7 +177,7 @@ async def anna(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Visito
 async def test_a_fault_stands_in_the_form(
     anna: Visitor, page: str, action: str, typed: dict[str, Any], status: int, told: str
 ) -> None:
-    """With what was typed, but for passwords, and the same mark: mended, it acts once. Nothing is changed.
+    """The form has what was typed, but for passwords, and its mark: mended, it acts once. Nothing is changed.
 
     A form that no page sends is refused as a whole.
     """

@@ -40,7 +40,7 @@ FOUND = [
 
 
 async def test_everything_is_found_by_what_people_write(filled: Shop, viewer: Visitor) -> None:
-    """From any page, under an address that can be sent to somebody."""
+    """Any page has the search; its address can be sent to somebody."""
     for text, name, page in FOUND:
         shown = await sent(viewer, text)
         assert shown.links[name].endswith(page), text

@@ -103,7 +103,7 @@ class TestAnimals:
         assert await statuses(pets) == ["sold", "available", "sold", "pending"]
 
     async def test_sent_again_nothing_is_done_twice(self, pets: Shop, staff: Visitor) -> None:
-        """By the back button or a second click."""
+        """The back button or a second click sends it again."""
         shown = await staff.get("pets")
         await choose(staff, shown, "1 2", "sold")
         before = await written(pets.store)
@@ -240,7 +240,7 @@ class TestUndo:
         assert (await entries(pets.store, "pet:1"))[-1] == entry
 
     async def test_one_undo_for_several(self, pets: Shop, staff: Visitor) -> None:
-        """Of those that were changed, also beside a report; one that has changed since stays."""
+        """It takes back those that were changed, also beside a report; one that has changed since stays."""
         report = await choose(staff, await staff.get("pets?status=available"), "1 2 3", "sold")
         await pets.store.pets.change(2, PetChange("Tim"), ACTOR)
         shown = await staff.submit(report, "undo")

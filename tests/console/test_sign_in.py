@@ -140,7 +140,7 @@ class TestSignIn:
     async def test_it_leads_to_a_page_of_the_console_alone(
         self, shop: Shop, anna: Visitor, wanted: str, comes_to: str
     ) -> None:
-        """Where the person wanted to go, never another site."""
+        """It leads where the person wanted to go, never to another site."""
         assert (await signs_in(Visitor(shop), path=f"sign-in?next={wanted}")).address == comes_to
 
     async def test_it_leads_back_to_what_was_searched_for(self, shop: Shop, anna: Visitor) -> None:
@@ -226,7 +226,7 @@ class TestCookies:
         assert (shown.status, list(visitor.cookies)) == (403, ["petstore-form"])
 
     async def test_a_proxy_may_leave_the_port_out(self, shop: Shop, anna: Visitor) -> None:
-        """Of Host, as deploy/nginx does. Without Sec-Fetch-Site another port is another site."""
+        """deploy/nginx leaves it out of Host. Another port is another site if there is no Sec-Fetch-Site."""
         visitor, host, origin = Visitor(shop), ("host", "localhost"), ("origin", "http://localhost:9090")
         fields = await sign_in_form(visitor)
         shown = await visitor.post("sign-in", fields, headers=[host, origin], follow=False)

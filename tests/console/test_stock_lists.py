@@ -69,7 +69,7 @@ async def send_parts(
 
 
 def headers_of(visitor: Visitor, boundary: str = "X") -> list[tuple[str, str]]:
-    """Of a form with a file."""
+    """The headers of a form with a file."""
     cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
     return [("cookie", cookies), ("content-type", f"multipart/form-data; boundary={boundary}")]
 
@@ -195,7 +195,7 @@ class TestDay:
         assert await names(shop) == []
 
     async def test_the_files_name(self, staff: Visitor) -> None:
-        """Without its folders; a character that turns the text around is seen, and turns nothing."""
+        """It is shown without folders; a character that turns the text around is seen, and turns nothing."""
         shown = await check(staff, file="C:/lists/a\u202eb.csv")
         assert "a\\u202eb.csv" in shown.text
         shown = await check(
@@ -289,7 +289,7 @@ class TestRefusals:
     async def test_a_list_that_is_too_large_is_refused_unread(
         self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """By its announced length or by what has arrived: refused before the whole of it was read."""
+        """The announced length, or what has arrived, refuses it before the whole of it is read."""
         monkeypatch.setattr(stock, "UPLOAD_BYTES_MAX", 1_000)
         monkeypatch.setattr(stock, "_FORM_BYTES_MAX", 1_000)
         shown = await send(staff, b"x" * 1_001)
@@ -364,7 +364,7 @@ class TestRefusals:
         assert "ZeroDivisionError: why" in found["asyncio"]["exception"]
 
     async def test_no_token_and_no_form(self, shop: Shop, staff: Visitor) -> None:
-        """Without the page's token, or as another kind of body, nothing is read or kept."""
+        """Nothing is read or kept that comes without the page's token, or as another kind of body."""
         assert (await send(staff, csrf="")).status == 403
         assert (await staff.post("stock", {"list": "x"})).status == 403
         kind = ("content-type", f"multipart/form-data; boundary={'b' * 300}")
@@ -409,7 +409,7 @@ class TestMeanwhile:
     async def test_one_after_the_other(
         self, shop: Shop, staff: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Without JavaScript the page loads itself again, with it at first after half a second; who waits
+        """The page loads itself again without JavaScript, with it at first after half a second; who waits
         sees whose list is worked on."""
         other = await Visitor(shop).sign_in_as("staff", "otto")
         shown = await send(staff)

@@ -141,7 +141,7 @@ LEAST = {
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    """With one of each thing."""
+    """A shop with one of each thing."""
     async with open_shop(tmp_path) as opened:
         await opened.store.pets.add(NewPet("Rex", 1), ACTOR)
         await opened.store.pets.add(NewPet("Mia", 1), ACTOR)
@@ -186,7 +186,7 @@ async def test_the_table_is_what_is_served(shop: Shop) -> None:
 
 
 async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(shop: Shop) -> None:
-    """From the depth where it is, whatever the page; only signing in and one-time links need no session. A
+    """It holds for each page, at any depth; only signing in and one-time links need no session. A
     key is no session."""
     stranger = Visitor(shop)
     pages = {address_of(view) for view in VIEWS if view.method == "GET"}
@@ -264,7 +264,7 @@ async def assert_nothing_changes(
 
 
 async def test_another_sites_form_is_refused_with_the_right_token(shop: Shop) -> None:
-    """By Sec-Fetch-Site, and by Origin of older browsers: 403 for each action, and nothing changes."""
+    """Sec-Fetch-Site tells, and Origin of older browsers: 403 for each action, and nothing changes."""
     visitor = await Visitor(shop).sign_in_as("operator", "crossed")
     token = await token_of(visitor)
     before = shop.fingerprint()

@@ -41,8 +41,8 @@ class TestPage:
     async def test_what_it_is_and_what_came_back(
         self, failing: str, viewer: Visitor, operator: Visitor
     ) -> None:
-        """With the account, the key, since when it fails, and each try; the answer is text. A viewer has no
-        button; an operator has them, at failed tries alone."""
+        """The page has the account, the key, since when it fails, and each try; the answer is text. A viewer
+        has no button; an operator has them, at failed tries alone."""
         shown = await viewer.get("webhooks/1")
         assert (
             f"URL{URL} Types* Descriptionmirror Statefailing Failing since2027-01-15 08:00:30 UTC"
@@ -81,7 +81,7 @@ class TestPage:
 
 
 class TestActions:
-    """By operators, in the journal under their names."""
+    """Operators act, and the journal has their names."""
 
     async def test_an_end_and_a_beginning(self, shop: Shop, failing: str, operator: Visitor) -> None:
         """It goes on where it stopped."""
@@ -131,7 +131,7 @@ class TestActions:
 
 
 async def test_an_account_has_its_webhooks(shop: Shop, failing: str, viewer: Visitor) -> None:
-    """With a link to each; an account without any has no such list."""
+    """The page links to each; an account without any has no such list."""
     shown = await viewer.get("accounts/1")
     assert f"1 {URL} failing 1 hour ago 1" in shown.text
     await shop.store.webhooks.remove(1, ACTOR)

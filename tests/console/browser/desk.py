@@ -116,7 +116,7 @@ class Desk(WatchedPage):
         return self.page
 
     def wait_for(self, text: str) -> None:
-        """Until the page, which asks anew by itself, has this text."""
+        """Wait until the page, which asks anew by itself, has this text."""
         expect(self.page.locator("main")).to_contain_text(text)
 
     def row(self, text: str) -> Locator:

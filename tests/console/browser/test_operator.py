@@ -107,7 +107,7 @@ def _unban(desk: Desk, account: str, key: str) -> None:
 
 
 def _is_banned(desk: Desk, key: str) -> bool:
-    """Of a request, which is admitted where a new minute has just begun."""
+    """Whether a request meets a ban. It is admitted where a new minute has just begun."""
     answer = desk.shop.ask(key)
     return answer.status != 200 and answer.json()["code"] == "key_banned"
 

@@ -212,7 +212,7 @@ def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: O
 
 
 def test_a_new_key_is_copied(open_page: Open) -> None:
-    """By a button, into the clipboard."""
+    """A button puts it into the clipboard."""
     watched = open_page()
     page = watched.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -30,7 +30,7 @@ _LONG_TEXTS = """
 
 
 def test_nothing_of_a_staff_members_day_is_shown_after_the_sign_out(open_desk: OpenDesk) -> None:
-    """From the link to the sign-out: animals, an order, a stock list, a category. Then nothing of it is shown
+    """The day has animals, an order, a stock list and a category. Then nothing of it is shown
     again, by the server or from the browser's memory."""
     desk = open_desk(timezone_id="Asia/Tokyo")
     name = "anna"
@@ -61,7 +61,7 @@ def _show_from_memory(desk: Desk) -> None:
 
 
 def _unanswered(desk: Desk) -> None:
-    """Without a network, and without the database, a form stays as it is; sent again, it acts once."""
+    """A form stays as it is without a network, or without the database; sent again, it acts once."""
     page, form = desk.page, "**/console/pets/new"
     desk.go("Animals")
     desk.follow("Add an animal")
