@@ -63,7 +63,7 @@ def actor_of(monkeypatch: pytest.MonkeyPatch, entry: tuple[str, int, str] | None
 def test_the_journal_names_the_person(
     monkeypatch: pytest.MonkeyPatch, entry: tuple[str, int, str] | None, sudo: str, named: str, actor: str
 ) -> None:
-    """Where people share a user, the caller of sudo, then PETSTORE_ACTOR; else the user alone."""
+    """It names the caller of sudo where people share a user, then PETSTORE_ACTOR; else the user alone."""
     assert actor_of(monkeypatch, entry, SUDO_USER=sudo, PETSTORE_ACTOR=named) == actor
 
 

@@ -19,7 +19,7 @@ from tests.support.cases import every_case
 def test_an_amount_is_read_with_point_or_comma_and_written_alike(
     text: str, hundredths: int, written: str
 ) -> None:
-    """With a point or a comma, and what is written is read again."""
+    """Both are read, and what is written is read again."""
     assert amount_fault(text) is None
     assert (read_amount(text), write_amount(hundredths)) == (hundredths, written)
     assert read_amount(written) == hundredths

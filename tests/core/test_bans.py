@@ -126,7 +126,7 @@ def test_a_pardon_forgets_everything() -> None:
 
 
 def test_the_first_refusal_is_noted_but_is_no_strike() -> None:
-    """With its window's reset, its time, and the pardon before it."""
+    """The note has its window's reset, its time, and the pardon before it."""
     caller = Caller(key_id=1, account_id=1, limits=limits_of(0, 1_000), pardoned_at_ms=7)
     refused = decide(AccountWindows(), None, caller, POLICY, START)
     assert first_refusal(caller, refused) == BanState(refused.binding.reset_at, START, pardoned_ms=7)

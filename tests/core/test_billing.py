@@ -74,7 +74,7 @@ class TestPlans:
 
 
 class TestDays:
-    """From the day on which the account was added to the one on which it was closed, or the bill's."""
+    """A bill's days: from the one on which the account was added to the one on which it was closed."""
 
     @every_case(
         ("created", "closed", "expected"),

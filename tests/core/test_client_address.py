@@ -79,7 +79,7 @@ def test_what_counts_as_one_client(one: str, other: str, same: bool) -> None:
     ],
 )  # fmt: skip
 def test_hops_as_proxies_write_them(hop: str, client: str) -> None:
-    """With a port or without; what can't be read is somebody unknown, and never the proxy itself."""
+    """They have a port or none; what can't be read is somebody unknown, and never the proxy itself."""
     assert client_address("10.0.0.1", hop, TRUSTED) == client
     assert client_address("10.0.0.1", f"{hop}, 10.0.0.2", TRUSTED) == client
     assert client_address("203.0.113.9", hop, TRUSTED) == "203.0.113.9"

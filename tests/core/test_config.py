@@ -276,7 +276,7 @@ def refusal(**settings: str) -> str:
 
 
 def load_file(folder: Path, content: str | bytes, **settings: str) -> config.Settings:
-    """With the content as the file that PETSTORE_CONFIG names."""
+    """The settings of a file with this content, which PETSTORE_CONFIG names."""
     file = folder / "settings.toml"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     return load(config=str(file), **settings)
@@ -428,7 +428,7 @@ class TestSecrets:
         assert settings.database_url == "sqlite:///b.db"
 
     def test_both_at_once_contradict(self, tmp_path: Path) -> None:
-        """Which one was meant nobody can know."""
+        """Nobody can know which one was meant."""
         with pytest.raises(ConfigurationError, match="contradict; set one"):
             load(database_url="sqlite:///a.db", database_url_file=str(tmp_path / "url"))
 
@@ -442,7 +442,7 @@ class TestSecrets:
         )
 
     def test_another_encoding_is_refused(self, tmp_path: Path) -> None:
-        """Without a byte of the secret in the message."""
+        """The message has no byte of the secret."""
         (tmp_path / "url").write_bytes(b"postgresql://u:hush\xe9@h/d")
         with pytest.raises(ConfigurationError, match="it is not UTF-8") as refused:
             load(database_url_file=str(tmp_path / "url"))
@@ -461,7 +461,7 @@ class TestSharing:
 
     @pytest.mark.parametrize("name", ["workers", "replicas"])
     def test_several_processes_without_are_refused(self, name: str) -> None:
-        """With the reason and the remedy: each would grant the whole limit."""
+        """The refusal has the reason and the remedy: each would grant the whole limit."""
         with pytest.raises(ConfigurationError, match=r"needs shared counters.*PETSTORE_VALKEY_URL"):
             load(**{name: "2"})
 

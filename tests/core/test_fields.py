@@ -43,7 +43,7 @@ BIRD = Bird(7, PetStatus.SOLD, "limps")
 
 
 def test_a_type_says_all_of_its_field() -> None:
-    """Its column, its name in JSON, its kind, its rule and its audience."""
+    """It says the column, the name in JSON, the kind, the rule and the audience."""
     ring, status, note = fields_of(Bird)
     assert [field.name for field in (ring, status, note)] == ["ring_number", "status", "note"]
     assert (ring.member, ring.kind, ring.is_required, ring.text) == ("ringNumber", int, True, None)

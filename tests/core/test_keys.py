@@ -109,7 +109,7 @@ class TestDigestAndDisplay:
     """What is kept of a key."""
 
     def test_the_digest_is_sha_256(self) -> None:
-        """Of any bytes, since the work must not say how close a guess was."""
+        """Any bytes have one, since the work must not say how close a guess was."""
         for token in (b"", b"abc", b"\xff\x00", mint("live").encode()):
             assert digest(token) == hashlib.sha256(token).digest()
 

@@ -172,7 +172,7 @@ class TestFields:
         assert max(map(len, lines)) <= 998
 
     def test_a_service_whose_address_no_line_holds_does_not_start(self) -> None:
-        """Where it sends mail; elsewhere it may be longer."""
+        """It does not where it sends mail; else the address may be longer."""
         settings = {"PETSTORE_BASE_URL": f"https://shop.example/{'s' * (BASE_MAX - 20)}/v1"}
         config.load(settings)
         settings |= {"PETSTORE_SMTP_URL": "smtp://127.0.0.1", "PETSTORE_MAIL_FROM": "mail@shop.example"}
@@ -185,7 +185,7 @@ class TestFields:
         [("https://shop.example/pets/v1", BASE), ("https://shop.example/v1", "https://shop.example")],
     )
     def test_links_lead_below_the_base_address(self, kind: Kind, base_url: str, base: str) -> None:
-        """Also below a proxy's prefix: pages are beside /v1."""
+        """They do below a proxy's prefix too: pages are beside /v1."""
         reached_at = config.load({"PETSTORE_BASE_URL": base_url}).reached_at
         text = part_of(read(sent(mail_of(kind), base=reached_at)), "plain")
         links = dict(line.split(": ") for line in text.splitlines() if ": https://" in line)
@@ -206,7 +206,7 @@ class TestFields:
     @example("-" * 64)
     @example("..")
     def test_a_name_changes_its_own_field_alone(self, name: str) -> None:
-        """Of each account, however odd, as it is written."""
+        """It does, however odd the account's name is, and stands as it is written."""
         message = read(sent(mail_of(of=name)))
         assert message.keys() == NAMES
         assert str(message["Subject"]) == f"{name}: a key expires soon"
@@ -227,7 +227,7 @@ class TestFields:
 
 
 class TestAddresses:
-    """Of a contact."""
+    """A contact has an address."""
 
     @given(st.from_regex(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]{1,9}\.[a-z]{2}", fullmatch=True))
     @example("a" * 64 + "@" + ".".join(["b" * 61] * 3) + ".com")

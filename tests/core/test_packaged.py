@@ -1,4 +1,4 @@
-"""Which files of the program a process looks at."""
+"""The files of the program that a process looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passwords are taken: by their length and how soon they are guessed, not by kinds of characters."""
+"""Passwords are taken by their length and how soon they are guessed, not by kinds of characters."""
 
 from __future__ import annotations
 

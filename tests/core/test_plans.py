@@ -20,7 +20,7 @@ def test_a_standard_plan_has_the_published_numbers(name: str, per_minute: int, p
 
 @pytest.mark.parametrize(("per_minute", "per_day"), [(1, 1), (5_000, 2_000_000), (QUOTA_MAX, QUOTA_MAX)])
 def test_enterprise_takes_the_agreed_numbers(per_minute: int, per_day: int) -> None:
-    """From one request to a thousand million."""
+    """A number is one request to a thousand million."""
     assert resolve_plan("enterprise", per_minute, per_day) == Plan("enterprise", (per_minute, per_day))
 
 

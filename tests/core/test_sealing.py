@@ -39,7 +39,7 @@ def test_a_key_takes_the_place_of_another() -> None:
     ("keys", "message"), [([OLD], "PETSTORE_SECRETS_KEY does not have"), ([], "is not set")]
 )
 def test_what_another_key_has_sealed_is_refused(keys: list[str], message: str) -> None:
-    """With words for the operator: a try that can't be signed is a failure, and is repeated."""
+    """The words are for the operator: a try that can't be signed is a failure, and is repeated."""
     with pytest.raises(Unavailable, match=message):
         Seal(keys).open(Seal([NEW]).close([mint()]))
 

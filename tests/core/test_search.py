@@ -74,7 +74,7 @@ def test_the_grams_of_words_are_among_those_of_every_text_that_they_match() -> N
     [("340", 340), (" #0340 ", 340), ("# 7", 7), *dict.fromkeys(("34a", "", "-4", "0", "9" * 19)).items()],
 )
 def test_a_number_is_read_as_people_write_it(text: str, number: int | None) -> None:
-    """With a # or without."""
+    """It is read with a # or without."""
     assert id_in(text) == number
 
 

@@ -193,7 +193,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 @every_case("kind", REFUSED)
 def test_what_is_no_list_is_refused(kind: str) -> None:
-    """With what to do about it."""
+    """The refusal says what to do about it."""
     content, said = REFUSED[kind]
     message = refusal(content)
     assert said in message
@@ -228,7 +228,8 @@ def test_a_line_of_500_mb_is_refused_at_its_beginning() -> None:
 
 
 def test_a_heading_of_any_length_costs_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its accents are sorted while nothing else of the process runs: a long one would hold it for minutes."""
+    """A heading's accents are sorted while nothing else of the process runs: a long one would hold it for
+    minutes."""
     sorted_at_once = []
 
     def normalize(form: str, text: str) -> str:
@@ -276,7 +277,7 @@ class TestRemembered:
     """What staff have said of columns counts for every list with these headings."""
 
     def test_it_is_used_in_any_order(self) -> None:
-        """Also the column of keys, and it is part of what was agreed to."""
+        """The column of keys may stand anywhere, and it is part of what was agreed to."""
         with pytest.raises(ColumnsUnclear) as asked:
             read(b"Art-Nr;Bezeichnung;Tierart\n7;Rex;Dogs\n")
         assert asked.value.reading.rows == [["Art-Nr", "Bezeichnung", "Tierart"], ["7", "Rex", "Dogs"]]
@@ -312,7 +313,7 @@ class TestExcel:
         ]  # fmt: skip
 
     def test_a_workbook_called_csv_is_known_by_its_bytes(self) -> None:
-        """Of several sheets the first one with rows is read, which the report says."""
+        """The first one of several sheets that has rows is read, which the report says."""
         listed, records = read(workbook(rows(["name", "category"], ["Rex", "Dogs"]), others=2))
         check(records, [("Rex", 1, None)])
         assert listed.reading().notes == ["Of 3 sheets the first one with rows was read, 'Stock'."]
@@ -395,7 +396,7 @@ class TestExcel:
         check(read(workbook(fill))[1], REX)
 
     def test_a_bomb_is_refused_before_it_is_expanded(self) -> None:
-        """By what the archive's directory says: nothing of it is read."""
+        """The archive's directory says how large it is: nothing of it is read."""
         content = workbook(rows(["name", "category"]))
         bomb = expanded(content, lambda xml: xml + b" " * (8 << 20))
         tracemalloc.start()
@@ -481,7 +482,7 @@ class TestExcel:
         tracemalloc.stop()
 
     def test_a_sheet_may_be_any_part(self) -> None:
-        """Its formulas are seen whatever its name."""
+        """A sheet's formulas are seen whatever its part's name is."""
         content = renamed(
             workbook(rows(["name", "category"], ["=A9", "Dogs"])), "xl/worksheets/sheet1.xml", "xl/one.xml"
         )
@@ -497,7 +498,7 @@ class TestExcel:
         assert "The cells of row 3 are not in the order of their columns." in refusal(mixed)
 
     def test_a_workbook_has_bounds_of_rows_columns_and_sheets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of rows, columns and sheets; what a sheet says of its own size does not count."""
+        """What a sheet says of its own size does not count."""
         many = workbook(rows(["name", "category"], *[["Rex", 1]] * 20))
         check(read(expanded(many, lambda xml: xml.replace(b'ref="A1:B21"', b'ref="A1:XFD1048576"')))[1],
               [("Rex", 1, None)] * 20)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which URLs and addresses webhooks may call."""
+"""URLs and addresses that webhooks may call."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_key_is_banned(made: Made) -> None:
 
 
 def test_usage_of_every_day(made: Made) -> None:
-    """Of each day until yesterday, with refusals and calls of the deprecated operation."""
+    """Each day until yesterday has some, with refusals and calls of the deprecated operation."""
     days = made.ask(("kitty-blog", "blog"), "/v1/usage")["days"]
     assert all(day["requests"] > 0 for day in days[1 : _DAYS + 1])
     assert all(day["requests"] == 0 for day in days[_DAYS + 1 :])
