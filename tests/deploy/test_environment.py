@@ -87,7 +87,7 @@ class Project:
         return folder / "pip.py.log"
 
     def install_again(self) -> None:
-        """With the real pip, which is not in the environment."""
+        """Install by the real pip, which is not in the environment."""
         self._variables = {}
 
     def make(self, kind: str, python: str = "", status: int = 0) -> str:
@@ -137,7 +137,7 @@ def test_what_only_installs_does_not_stay_where_the_service_runs(project: Projec
 
 
 def test_pip_stays_for_work_on_the_code(project: Project) -> None:
-    """Also when the environment was one that serves, and when the lock of that one changes afterwards."""
+    """It stays when the environment was one that serves, and when the lock of that one changes afterwards."""
     told = project.stand_in()
     project.make("serve", BASE)
     removed = told.read_text().count("uninstall")

@@ -93,7 +93,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("name", ["PETSTORE_TRUSTED_PROXIES", "PETSTORE_OPS_NETWORKS"])
     def test_no_network_of_a_cluster_is_guessed(self, name: str, tmp_path: Path) -> None:
-        """With the file as it is a pod does not start, and says which setting has to be written."""
+        """A pod does not start with the file as it is, and says which setting has to be written."""
         environment = settings_of_pods()
         with pytest.raises(ConfigurationError, match=f"{name}=.*NETWORK-OF-THE-"):
             settings_of(corrected(environment) | {name: environment[name]}, tmp_path)
@@ -216,7 +216,7 @@ class TestWebhooks:
         ],
     )
     def test_pods_reach_public_addresses_alone(self, address: str, allowed: bool) -> None:
-        """Where the service could reach more than a webhook may, the network says no as well."""
+        """The network says no where the service could reach more than a webhook may."""
         *_, rule = manifest("NetworkPolicy")["spec"]["egress"]
         assert {"port": 443} in rule["ports"]
         blocks = [each["ipBlock"] for each in rule["to"]]
@@ -323,7 +323,7 @@ class TestNumbers:
         assert brought == {f"/etc/nginx/{name}": f"nginx/{name}" for name in ("nginx.conf", *included)}
 
     def test_the_image_is_made_from_the_lock(self) -> None:
-        """With checksums, and from what the build may see."""
+        """The lock has checksums, and the build sees what it may."""
         text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
         ignored = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").split()
         copied = {name for line in re.findall(r"^COPY (?!--)(.*) \S+$", text, re.M) for name in line.split()}

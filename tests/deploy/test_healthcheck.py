@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 
 
 def check(port: int, *words: str) -> int:
-    """Its exit code."""
+    """The exit code of the check."""
     machine.program("bash")
     shell = {"PATH": os.environ["PATH"], "PETSTORE_PORT": str(port)}
     command: list[str | Path] = [DEPLOY / "healthcheck", *words]

@@ -24,7 +24,7 @@ CALLERS = ["root", PERSON]
 
 @pytest.fixture
 async def installed(tmp_path: Path) -> Installed:
-    """With the database that the drill of operations.md shows, and a backup of it."""
+    """A machine with the database that the drill of operations.md shows, and a backup of it."""
     installed = Installed(tmp_path)
     backend = backend_for(f"sqlite:///{installed.database}")
     store = backend.open(SystemClock())

@@ -50,7 +50,7 @@ class TestOnceOrTwice:
 
     @pytest.mark.parametrize("value", ["0", '"8e03978e-40d5-43dd-bc93-6894a57f9324"'])
     def test_a_post_with_an_idempotency_key_goes_to_the_other_replica(self, front: Front, value: str) -> None:
-        """Which recognises it, should the first one have carried it out; the body is sent whole again."""
+        """That one recognises it, should the first have carried it out; the body is sent whole again."""
         front.replicas[0].ends_early = True
         for _ in range(2):  # whichever is asked first
             answer = front.ask("POST", "/v1/pets", b"{12}", POST_HEADERS | {"Idempotency-Key": value})
@@ -185,7 +185,7 @@ class TestWhatArrives:
         assert front.seen == []
 
     def test_staging_has_names_of_its_own(self, front: Front) -> None:
-        """Where it does not run the answer is 503; production never sees the request."""
+        """The answer is 503 where it does not run; production never sees the request."""
         answer = front.ask("GET", "/v1/pets", None, {"Host": "staging.example.com"})
         assert (answer.status, answer.json()["code"]) == (503, "unavailable")
         assert front.seen == []
@@ -369,7 +369,7 @@ class TestOnAHost:
         assert (status, headers.get("strict-transport-security")) == (503, "max-age=31536000")
 
     def test_a_request_without_tls_is_a_documented_error(self, site: Front) -> None:
-        """Which says what is wrong; the service never sees it."""
+        """The error says what is wrong; the service never sees the request."""
         answer = exchange(site.port, b"GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n")
         assert (answer.status, answer.json()["code"]) == (400, "invalid_request")
         assert "HTTPS" in answer.json()["message"]

@@ -107,7 +107,7 @@ def of_one(series: dict[str, str]) -> dict[str, str]:
 
 
 def fires(series: dict[str, str], alert: str | None) -> dict[str, object]:
-    """Of all alerts this one alone fires within two hours of these series; None: no one."""
+    """Only this alert fires within two hours of these series; None: no one."""
     fired = 'count by (alertname) (count_over_time(ALERTS{alertstate="firing"}[2h]))'
     alone = [{"labels": f'{{alertname="{alert}"}}', "value": 1}] if alert else []
     return {"name": alert or "none"} | expected(series, fired, {"120m": alone})
@@ -116,7 +116,7 @@ def fires(series: dict[str, str], alert: str | None) -> dict[str, object]:
 def expected(
     series: dict[str, str], query: str, samples: dict[str, list[dict[str, object]]], interval: str = "1m"
 ) -> dict[str, object]:
-    """With these series, a step of `interval` apart, the query has these samples at these times."""
+    """A test of promtool: the query has these samples at these times, of series with steps of `interval`."""
     return {
         "interval": interval,
         "input_series": [{"series": labelled(name), "values": values} for name, values in series.items()],
@@ -227,7 +227,7 @@ def test_a_total_outage_pages_within_90_seconds(outage: str, tmp_path: Path) -> 
 
 
 def test_one_target_of_several_vanishes(tmp_path: Path) -> None:
-    """From discovery too, so that it is not even down: a ticket within a quarter of an hour."""
+    """It vanishes from discovery, so that it is not even down: a ticket within a quarter of an hour."""
     shown = ("petstore_build_info", "up")
     targets = {f'{name}{{instance="{of}",job="shop"}}': "1x90" for name in shown for of in "ab"}
     lost = {'petstore_build_info{instance="c",job="shop"}': "1x50 stale"}

@@ -54,7 +54,7 @@ def refused(checkout: Path) -> str:
 
 
 def refusal_of(checkout: Path) -> str:
-    """Without the building of what is not refused."""
+    """Why a release is refused, if it is. Nothing is built."""
     command = [sys.executable, "-c", "from tools import release; print(release.refusal())"]
     return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -50,7 +50,7 @@ class TestUnits:
         assert (done.returncode, done.stderr) == (0, "")
 
     def test_staging_is_a_copy_of_production(self, installed: Path, tmp_path: Path) -> None:
-        """With settings, a port and a directory of its own, as closed to others: an empty `StateDirectory`
+        """It has settings, a port and a directory of its own, as closed to others: an empty `StateDirectory`
         makes its mode 0755. Each settings file names the other's address."""
         done = analyze("verify", installed / STAGING)
         assert (done.returncode, done.stderr) == (0, "")

@@ -177,7 +177,7 @@ def test_the_page_leads_to_it() -> None:
 
 
 def test_each_choice_of_groups_stands_once() -> None:
-    """With its command and commit."""
+    """A section has its command and commit."""
     text = text_of(ROOT / "verification" / "benchmarks" / "RESULTS.md")
     titles = re.findall(r"^## (.+)$", text, re.M)
     assert len(titles) == len(set(titles))

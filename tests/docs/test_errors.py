@@ -29,7 +29,7 @@ RETRIED = {
 
 
 def test_each_code_has_an_entry() -> None:
-    """With its status, what to do, and whether a retry helps; there is no entry for anything else."""
+    """It has the status, what to do, and whether a retry helps; there is no entry for anything else."""
     assert {code: int(entry["status"]) for code, entry in _ENTRIES.items()} == {
         code: error.status for code, error in BY_CODE.items()
     }
@@ -62,7 +62,7 @@ def test_the_anchor_of_an_entry_is_its_code() -> None:
 
 
 def requests_of_the_page() -> dict[str, str]:
-    """Of each code the request that has it: the page's command is `POST /pets`, the list names the others."""
+    """The request that has a code, by code: the page's command is `POST /pets`, the list names the others."""
     others = re.findall(r"^\* `(\w+ /\S+)`: (.+)$", _TEXT, re.M)
     named = {code: request for request, codes in others for code in re.findall(r"`(\w+)`", codes)}
     return {code: named.get(code, "POST /pets") for code in BY_CODE}

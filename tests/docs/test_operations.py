@@ -132,7 +132,7 @@ def test_every_directory_is_made() -> None:
 
 
 def test_the_settings_of_mail_are_all_that_it_needs(tmp_path: Path) -> None:
-    """Where the service listens for others, too."""
+    """They are where the service listens for others, too."""
     ((_, lines),) = [block for block in fences(section(DOCUMENT, "Send mail")) if block[0] == "toml"]
     (tmp_path / "petstore.toml").write_text(lines, encoding="utf-8")
     settings = config.load({"PETSTORE_CONFIG": str(tmp_path / "petstore.toml"), "PETSTORE_HOST": "0.0.0.0"})

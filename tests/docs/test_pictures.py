@@ -15,7 +15,7 @@ _MOST_BYTES = 80_000
 
 
 def test_each_picture_is_used_and_small() -> None:
-    """By one of the documents beside it, with a text for those who don't see it."""
+    """One of the documents beside it uses it, with a text for those who don't see it."""
     used = set()
     for document in FOLDER.parent.glob("*.md"):
         used |= set(re.findall(r"!\[[^\]]{10,}\]\(pictures/([a-z]+)\.webp\)", text_of(document)))

@@ -41,7 +41,7 @@ class Started:
 
 @pytest.fixture
 def started(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Started]:
-    """Of the stage that the test names alone, else of both. It stops by Ctrl+C, and leaves its database."""
+    """The service of the stage that the test names, else of both. Ctrl+C stops it; its database stays."""
     log = tmp_path / "server.log"
     with terminal_of(log) as screen:
         server = Server(tmp_path, port=free_port(), log=log, how={"stderr": screen})
@@ -111,5 +111,5 @@ def filled(text: str, server: Server) -> str:
 
 
 def quiet(command: str) -> str:
-    """Without the progress that curl shows where its output is no terminal."""
+    """The output without the progress that curl shows where it has no terminal."""
     return command.replace("curl -i ", "curl -si ")
