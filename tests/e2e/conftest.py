@@ -15,7 +15,7 @@ __all__ = ["url"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the module's server has its database and its output."""
+    """The folder of the module's server, with its database and its output."""
     return tmp_path_factory.mktemp("server")
 
 

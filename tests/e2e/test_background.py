@@ -233,8 +233,8 @@ async def test_sent_to_one_and_stored_on_the_other(shops: list[Shop]) -> None:
 async def test_a_worker_does_not_wait_for_what_sends_webhooks(
     tmp_path: Path, stage: str, sends: bool
 ) -> None:
-    """Its import takes a quarter of the start. Staging's workers send webhooks, so they begin with it: the
-    program on the disk may be another one by then."""
+    """The import of that takes a quarter of the start. Staging's workers send webhooks, so they begin with
+    it: the program on the disk may be another one by then."""
 
     def has_loaded(pid: int) -> bool:
         return "/aiohttp/" in Path(f"/proc/{pid}/maps").read_text()

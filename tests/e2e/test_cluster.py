@@ -108,7 +108,7 @@ class TestEveryReplica:
     """What one replica was told, every other knows with its next request."""
 
     def test_a_key_that_lost_access_is_refused_by_the_next_request(self, cluster: Cluster) -> None:
-        """By every worker of both replicas, which all have kept the key, and through nginx."""
+        """Every worker of both replicas refuses it, which all have kept the key, and through nginx."""
         secret = issue_key(cluster, "leaked")
         for made in connected(cluster, secret):
             made.append(Client(cluster.ports.front, secret))
@@ -121,7 +121,7 @@ class TestEveryReplica:
             assert [client("GET", "/v1/pets?limit=1").status for client in made] == [401] * len(made)
 
     def test_an_added_animal_is_in_the_next_list(self, clients: list[Client]) -> None:
-        """Of every worker of both replicas, which all have kept that page."""
+        """Every worker of both replicas lists it, which all have kept that page."""
         for turn, client in enumerate(clients):
             number = client.add(f"seen-{turn}").json()["id"]
             for other in clients:

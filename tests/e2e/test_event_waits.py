@@ -36,7 +36,7 @@ def serving(folder: Path) -> Iterator[tuple[Server, list[str]]]:
 
 
 def keys_in(database: Path) -> list[str]:
-    """Of as many new accounts as all waiters need."""
+    """Keys of as many new accounts as all waiters need."""
     return [issue_key(database, f"account-{number}") for number in range(max(1, WAITERS // OF_ONE_ACCOUNT))]
 
 
@@ -98,7 +98,7 @@ class TestStops:
             assert complaints(server) == ""
 
     def test_a_killed_parent(self, tmp_path: Path) -> None:
-        """Its worker ends by itself, and answers before."""
+        """The worker of a killed parent ends by itself, and answers before."""
         with serving(tmp_path) as (server, keys):
             waiters = begin(server, keys)
             (orphan,) = server.workers()
@@ -136,7 +136,7 @@ class TestClientsThatGo:
         assert complaints(server) == ""
 
     def test_the_next_one_may_wait(self, tmp_path: Path) -> None:
-        """Of an account that has one place."""
+        """The account has one slot."""
         with running_server(tmp_path) as server:
             for how in ("close", "end", "reset"):
                 with RawConnection(server.port) as first:

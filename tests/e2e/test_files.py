@@ -84,7 +84,7 @@ class TestOneServer:
         self.refused(first, place / "petstore.db", prefix=prefix)
 
     def test_a_file_that_is_mounted_elsewhere(self, first: Server) -> None:
-        """With a directory of its own around it."""
+        """It has a directory of its own around it."""
         place = first.database.parent.parent / "file.db"
         place.touch()
         self.refused(first, place, prefix=with_mount("--bind", first.database, place))
@@ -155,7 +155,7 @@ class TestUnwritable:
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Iterator[Path]:
-        """With a database in it, which is whole in the end."""
+        """A folder with a database, which is whole in the end."""
         database = tmp_path / "petstore.db"
         migrate(str(database), 1_000)
         yield tmp_path
@@ -243,7 +243,7 @@ class TestRoom:
     """A disk without room passes: the service starts, reads, and is ready when it can write again."""
 
     def test_a_disk_without_room_is_told_until_there_is_room(self, tmp_path: Path) -> None:
-        """By a line, and by /readyz."""
+        """A line tells it, and /readyz."""
         with on_small_disk(tmp_path, "1m") as (server, place):
             key = server.key
             fill(place)
@@ -259,7 +259,8 @@ class TestRoom:
             assert server.post({"name": "Rex", "categoryId": 1}, key=key).status == 201
 
     def test_access_is_ended_all_the_same(self, tmp_path: Path) -> None:
-        """With the room that the server has kept back; it keeps some back again when there is plenty."""
+        """The room that the server has kept back is for that; it keeps some back again when there is
+        plenty."""
         with on_small_disk(tmp_path, "48m") as (server, place):
             reserve = place / "petstore.db.reserve"
             beside = ["nsenter", f"--mount=/proc/{server.pid}/ns/mnt"]

@@ -37,8 +37,8 @@ class TestAccessLog:
     """JSON when standard error is not a terminal."""
 
     def test_one_line_for_each_request(self, tmp_path: Path) -> None:
-        """With the documented fields, and nothing else; none for health checks. It is written within a
-        moment, not at the end."""
+        """The line has the documented fields, and nothing else; health checks have none. It is written within
+        a moment, not at the end."""
         with running_server(tmp_path) as server:
             server.post({"name": "Rex", "categoryId": 1})
             wait_for(lambda: len(requests_in(server.log)) == 1, "the line, while the server runs")

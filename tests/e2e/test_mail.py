@@ -32,8 +32,8 @@ def end_gathering(url: str) -> None:
 
 
 def test_a_plan_that_changes_is_mailed_and_a_stop_waits_for_the_answer(tmp_path: Path) -> None:
-    """By the background process; what the mail server takes during the stop is noted, so nothing is left that
-    would come again."""
+    """The background process mails it; what the mail server takes during the stop is noted, so nothing is
+    left that would come again."""
     url = f"sqlite:///{tmp_path}/petstore.db"
     sender = {"mail_from": "Pet store <petstore@example.com>"}
     with serving_mail() as mail, running_server(tmp_path, smtp_url=mail.url, **sender) as server:

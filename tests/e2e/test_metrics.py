@@ -115,7 +115,7 @@ def left_by(worker: int) -> Path:
 
 
 def test_the_process_is_the_worker(server: Server) -> None:
-    """Its memory and its start as the system has them."""
+    """The metrics have the worker's memory and start as the system has them."""
     (worker,) = server.workers()
     pages = int(Path(f"/proc/{worker}/statm").read_text().split()[1])
     resident = sample(server, "process_resident_memory_bytes")
@@ -126,7 +126,8 @@ def test_the_process_is_the_worker(server: Server) -> None:
 
 @pytest.mark.slow
 def test_deliveries_of_the_background_process_are_shown(server: Server) -> None:
-    """By what came of them, with how the webhooks do; the counts go on when that process is another one."""
+    """They are shown by what came of them, with how the webhooks do; the counts go on when that process is
+    another one."""
 
     def deliveries(outcome: str) -> float:
         return sample(server, f'petstore_webhook_deliveries_total{{outcome="{outcome}"}}')

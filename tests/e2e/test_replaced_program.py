@@ -29,7 +29,7 @@ _NEWER = {
 
 
 def replace(package: Path) -> None:
-    """By a newer program, of which nothing works with what runs."""
+    """Put a newer program in its place, of which nothing works with what runs."""
     for path in package.rglob("*"):
         if path.is_file() and path.suffix != ".pyc":
             path.write_text(_NEWER.get(path.suffix, "newer"))

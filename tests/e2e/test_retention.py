@@ -38,7 +38,7 @@ def animals(url: str) -> list[str]:
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_older_changes_leave_only_where_it_is_set(url: str, tmp_path: Path) -> None:
-    """Without the setting the journal is kept whole."""
+    """The journal is kept whole where the setting is not made."""
     asyncio.run(fill(url))
     with running_server(tmp_path, database_url=url) as server:
         wait_for(lambda: b"petstore_background_up 1" in server.request("GET", "/metrics").body, "a process")

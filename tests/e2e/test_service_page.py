@@ -21,7 +21,7 @@ WORKERS = 2
 
 
 def with_password(url: str) -> str:
-    """The same address for a server that asks for none."""
+    """The address with a password, for a server that asks for none."""
     assert "petstore@" in url
     return url.replace("petstore@", f"petstore:{PASSWORD}@", 1)
 

@@ -49,7 +49,7 @@ class Both(Child):
         self.start(environment({"port": str(self.first.port), "drain": "0s"}) | variables)
 
     def stopped(self, number: signal.Signals) -> int:
-        """Its exit code after a signal to it alone."""
+        """The exit code of a server after a signal to it alone."""
         self.process.send_signal(number)
         return self.process.wait(20)
 
@@ -157,7 +157,7 @@ class TestOne:
     """What becomes of one when the other can't go on."""
 
     def test_staging_that_can_not_start(self, tmp_path: Path) -> None:
-        """Its port is taken: the reason is a line, and production goes on until SIGTERM."""
+        """Staging's port is taken: the reason is a line, and production goes on until SIGTERM."""
         with serving(tmp_path) as both, socket.create_server(("127.0.0.1", both.second.port)):
             both.wait_until(lambda: "production goes on without it.\n" in both.said)
             assert f"Can't listen on 127.0.0.1:{both.second.port}: Address already in use" in both.said

@@ -37,7 +37,7 @@ def descriptors(server: Server) -> int:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """With 62 slots."""
+    """A server that has 62 slots."""
     folder = tmp_path_factory.mktemp("small")
     with running_server(folder, prefix=FEW_DESCRIPTORS, answer_timeout="5s") as running:
         yield running
@@ -54,7 +54,7 @@ class TestSlots:
         assert "Too many open files" not in small.log
 
     def test_pages_need_no_descriptor(self, small: Server) -> None:
-        """With all slots but a few taken by clients of a file, each holds one, and pages are served."""
+        """Clients of a file take all slots but a few, and one descriptor each; pages are still served."""
         wait_for(lambda: not held_connections(small.port), "the end of other clients")
         before = descriptors(small)
         with stalled_clients(small.port, 58) as clients:

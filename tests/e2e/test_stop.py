@@ -41,7 +41,7 @@ class TestSigterm:
     """An orderly stop."""
 
     def test_a_request_in_flight_is_finished(self, tmp_path: Path) -> None:
-        """Its body comes after the signal; it is stored and answered, new connections are refused."""
+        """The body comes after the signal; it is stored and answered, new connections are refused."""
         with running_server(tmp_path) as server:
             connection = begin_post(server)
             os.kill(server.pid, signal.SIGTERM)

@@ -67,7 +67,7 @@ def test_signals_of_other_programs_are_ignored(tmp_path: Path) -> None:
 
 
 def test_signals_of_other_programs_are_ignored_during_a_start(tmp_path: Path) -> None:
-    """Which takes minutes where it migrates. Here it waits for another writer."""
+    """A start takes minutes where it migrates. Here it waits for another writer."""
     server = Server(tmp_path, ops_networks="0.0.0.0/0")
     run("db", "migrate", settings=server.settings)
     with closing(apsw.Connection(str(server.database))) as other:
@@ -130,7 +130,8 @@ class TestSighup:
             wait_for(lambda: server.workers() not in ([], before), "the new worker")
 
     def test_a_user_that_the_database_refuses_replaces_nothing(self, tmp_path: Path) -> None:
-        """Without Valkey the next worker starts after the end of this one, and would not come back."""
+        """The next worker starts after the end of this one where there is no Valkey, and would not come
+        back."""
         with fresh_database() as database:
             secret = tmp_path / "url"
             secret.write_text(database)
@@ -265,8 +266,8 @@ class TestEnds:
 
     @pytest.mark.measured
     def test_a_killed_parent_leaves_its_port_to_the_next_one(self, tmp_path: Path) -> None:
-        """Its workers end without the drain, since nobody would balance load to them, and without waiting for
-        who does not read; a start that follows at once waits for that moment."""
+        """The workers of a killed parent end without the drain, since nobody would balance load to them, and
+        without waiting for who does not read; a start that follows at once waits for that moment."""
         with fresh_database() as database:
             shared = {"database_url": database, "valkey_url": emptied_url(), "workers": "2"}
             with (

@@ -58,7 +58,7 @@ class TestExchange:
         assert peer.written == HEAD + b"content-length: 3\r\n\r\nabc"
 
     async def test_head_has_the_length_and_no_body(self, application: Later, peer: Peer) -> None:
-        """Of a whole answer, and of one in pieces."""
+        """It holds for a whole answer, and for one in pieces."""
         peer.send(get(b"/12", method=b"HEAD"))
         application.answer()
         assert peer.written == HEAD + TEXT + b"content-length: 3\r\n\r\n"

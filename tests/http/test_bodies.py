@@ -147,7 +147,7 @@ class TestRead:
     )
     @pytest.mark.parametrize("how", ["end", "lose"])
     async def test_a_body_that_never_becomes_whole(self, framing: bytes, arrived: bytes, how: str) -> None:
-        """Its pieces can be taken; then EOFError, though the client may still read."""
+        """The pieces of the body can be taken; then EOFError, though the client may still read."""
         application = Later()
         peer = Peer(application)
         peer.send(post(framing, b"/1"))

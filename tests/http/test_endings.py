@@ -91,7 +91,7 @@ class TestLinger:
         assert peer.check(0.2) == "close"
 
     async def test_for_all_of_it(self) -> None:
-        """Also after an answer just before the check: `now` is a second old then."""
+        """It holds after an answer just before the check: `now` is a second old then."""
         peer = Peer()
         peer.late = 0.99
         peer.send(post(b"Content-Length: 1000000\r\n"))
@@ -159,7 +159,7 @@ class TestClient:
         await patient
 
     async def test_an_idle_client_that_ends_is_closed(self) -> None:
-        """Also in the middle of a head."""
+        """It holds in the middle of a head too."""
         for sent in (b"", get(), b"GET / HT"):
             peer = Peer()
             peer.send(*([sent] if sent else []))
@@ -217,7 +217,7 @@ async def test_a_stop_closes_idle_connections_and_others_after_their_answers() -
 
 @pytest.mark.parametrize("further", [b"", get(b"/2")])
 async def test_a_stop_closes_what_began_before_it(further: bytes) -> None:
-    """Its head said nothing of an end; a request that has come meanwhile is answered."""
+    """The answer's head said nothing of an end; a request that has come meanwhile is answered."""
     application = Later()
     peer = Peer(application)
     peer.send(get() + further)

@@ -50,7 +50,7 @@ async def test_a_head_has_no_more_bytes_than_it_says(application: Later, peer: P
 
 
 async def test_the_body_of_a_request_that_waited_is_read(application: Later, peer: Peer) -> None:
-    """Its head came with the request before it, its body comes later."""
+    """The head came with the request before it, the body comes later."""
     peer.send(get(b"/1") + post(b"Content-Length: 4\r\n", b"/2"))
     application.answer()
     await peer.answers()
@@ -63,7 +63,7 @@ async def test_the_body_of_a_request_that_waited_is_read(application: Later, pee
 
 
 async def test_a_client_that_reads_no_answer_gets_no_further_one(application: Later, peer: Peer) -> None:
-    """Its answers would fill the memory. It goes on once the client has read most of them."""
+    """Answers would fill the memory. They go on once the client has read most of them."""
     peer.connection.pause_writing()
     peer.send(get(b"/1") + get(b"/2"))
     assert await peer.answers() == b""
@@ -108,7 +108,7 @@ async def test_a_stop_answers_one_more(application: Later, peer: Peer) -> None:
 
 
 async def test_an_application_that_fails_ends_the_connection() -> None:
-    """By an exception: the client learns that no answer comes."""
+    """An exception ends it: the client learns that no answer comes."""
 
     def fail(_: object) -> None:
         raise RuntimeError
@@ -124,7 +124,7 @@ class TestUnknownMethods:
 
     @pytest.mark.parametrize("method", [b"FOO", b"get", b"BREW", b"GETX", b"M-SEARCHES", b"!#$%&'*+.^_`|~9"])
     async def test_reach_the_application_by_their_name(self, method: bytes) -> None:
-        """Also after another request, and before one."""
+        """Unknown methods do so after another request, and before one."""
         application = Later()
         peer = Peer(application)
         for _ in range(2):

@@ -23,7 +23,7 @@ class Kernel:
 
 
 class Client:
-    """Of one connection whose server looks once a second, and has 10 s of patience."""
+    """The client of a connection whose server looks once a second, and has 10 s of patience."""
 
     def __init__(self) -> None:
         self.kernel = Kernel()

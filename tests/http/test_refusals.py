@@ -170,7 +170,7 @@ async def test_never_two_requests_out_of_one(framing: bytes, method: bytes, arou
 @every_case("framing", [LENGTH, CHUNKED, b"Content-Length:%d \r\n" % len(EVIL)])
 @every_case("method", [b"GET", b"HEAD", b"DELETE", b"OPTIONS", b"FOO", b"CONNECT"])
 async def test_a_body_of_any_method_is_a_body(framing: bytes, method: bytes) -> None:
-    """Also one that looks like a request; the next is read where it ends."""
+    """A body that looks like a request is one too; the next request is read where it ends."""
     body = b"%x\r\n%b\r\n%b" % (len(EVIL), EVIL, LAST) if framing == CHUNKED else EVIL
     application = Later()
     peer = Peer(application)

@@ -93,8 +93,8 @@ async def test_keeping_the_lines_of_a_request_changes_no_answer(requests: list[t
 
 
 async def test_gives_the_same_head_to_the_application() -> None:
-    """With what it has kept in it, whatever the targets and the connections are; from the second one on,
-    since the lines of most that come once never come again."""
+    """The head has what the application has kept in it, whatever the targets and the connections are; from
+    the second one on, since the lines of most that come once never come again."""
     application, repeats = Later(), Repeats()
     for target in (b"/1", b"/2", b"/3?a=b", b"/3?a=b"):
         peer = Peer(application, repeats)
@@ -127,7 +127,7 @@ async def test_large_ones_are_not_kept(lines: bytes) -> None:
 
 
 async def test_other_lines_are_others() -> None:
-    """Of another key, and of the same one after it."""
+    """They are another key's, and the first one's after it."""
     application = Later()
     peer = Peer(application, kept(get(b"/", ONE), get(b"/", OTHER)))
     for line in (ONE, OTHER, ONE):
@@ -160,7 +160,7 @@ async def test_a_body_is_no_request() -> None:
 
 
 async def test_a_body_and_a_request_are_no_request() -> None:
-    """Which arrive together, and look like two requests; then two come."""
+    """They arrive together, and look like two requests; then two come."""
     application = Later()
     peer = Peer(application, kept(get()))
     body = get(b"/body")

@@ -68,7 +68,7 @@ class TestBound:
 
 
 async def next_check(server: HttpServer) -> None:
-    """Until the server has looked at its connections once more."""
+    """Wait until the server has looked at its connections once more."""
     last = server.now
     await until(lambda: server.now > last)
 

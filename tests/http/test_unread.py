@@ -58,7 +58,7 @@ async def test_the_body_of_any_answer_is_read_away(
 async def test_an_answer_announces_that_an_unread_body_ends_the_connection(
     shared_shop: Shop, target: str, framing: str
 ) -> None:
-    """Its client sends no further request on it."""
+    """The client sends no further request on it."""
     lines = f"authorization: Bearer {shared_shop.key}\r\nhost: a\r\n{framing}\r\n"
     async with serving(shared_shop.application) as service, await service.connect() as client:
         answer = await client.ask(f"POST {target} HTTP/1.1\r\n{lines}\r\n".encode())

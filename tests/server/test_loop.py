@@ -62,7 +62,7 @@ async def _address(loop: asyncio.AbstractEventLoop, host: str, port: int) -> Any
 
 class TestNames:
     def test_one_that_hangs_holds_up_neither_another_nor_the_end(self, names: Names, port: int) -> None:
-        """Such as the name of Valkey, PostgreSQL's, and a stop."""
+        """One is the name of Valkey; the others are PostgreSQL's, and a stop."""
 
         async def connect() -> None:
             loop = asyncio.get_running_loop()

@@ -55,7 +55,7 @@ def test_what_waits_for_a_restart_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unexpected_error_is_told_without_its_text() -> None:
-    """Which may quote a secret: the kind and the place lead a developer to the fault."""
+    """The text may quote a secret: the kind and the place lead a developer to the fault."""
     with socket.socket() as listener:
         serving = Serving(config.load(PLACES), listener, 1, None, config.load(PLACES))
     try:

@@ -52,7 +52,7 @@ def test_signals_that_were_blocked_before_the_start() -> None:
 
 
 def test_waiting_needs_no_descriptor() -> None:
-    """Where none is left, in this process or on the machine, the parent goes on."""
+    """The parent goes on where none is left, in this process or on the machine."""
     signals = SignalPipe()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (signals.fileno(), before[1]))

@@ -162,13 +162,13 @@ def started(stop_seconds: float, heartbeat_seconds: float, *, overlap: bool) -> 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """With two workers that have started and do not serve yet."""
+    """A service with two workers that have started and do not serve yet."""
     yield from started(1, 30, overlap=True)
 
 
 @pytest.fixture
 def alone() -> Iterator[Service]:
-    """The same without overlap, where a worker may take two minutes to stop."""
+    """A service without overlap, where a worker may take two minutes to stop."""
     yield from started(120, 300, overlap=False)
 
 
@@ -389,7 +389,7 @@ class TestBackground:
     def test_killing_it_at_a_stop_cuts_nothing_off(
         self, service: Service, worker: int, background: int, is_clean: bool
     ) -> None:
-        """Its job is free again when its lease ends; a worker that is killed cuts responses off."""
+        """The job is free again when its lease ends; a worker that is killed cuts responses off."""
         service.serve(1, 2)
         for process, code in zip(service.processes, (worker, 0, background), strict=True):
             process.exit_code = code

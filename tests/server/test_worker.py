@@ -163,7 +163,8 @@ class TestStop:
     async def test_a_replaced_worker_waits_for_first_requests_alone(
         self, monkeypatch: pytest.MonkeyPatch, newcomers: int, looks: int
     ) -> None:
-        """Without overlap nobody is served meanwhile. Who sends nothing holds it up no longer than a stop."""
+        """Nobody is served meanwhile where there is no overlap. Who sends nothing holds it up no longer than
+        a stop."""
         with socket.socket() as client, socket.create_server(("127.0.0.1", 0)) as listener:
             server = AcceptingServer(listener, client)
             server.newcomers = newcomers
@@ -172,7 +173,7 @@ class TestStop:
 
 
 class StalledServer(AcceptingServer):
-    """With a connection that ends only when it is cut off."""
+    """A server with a connection that ends only when it is cut off."""
 
     at_stop: signal.Signals | None = None  # arrives while the worker finishes
     is_finishing = False
