@@ -1,4 +1,4 @@
-"""Which commit a program is: from real checkouts, and from what `git archive` packs."""
+"""The commit of a program: from real checkouts, and from what `git archive` packs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def test_the_commit_of_a_checkout_is_as_git_says(tmp_path: Path) -> None:
-    """Of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
+    """It is of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
     branch is noted in the repository that it belongs to, and of a tag, say, which is no branch."""
     checkout, other = tmp_path / "checkout", tmp_path / "other"
     checkout.mkdir()

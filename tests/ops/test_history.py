@@ -106,7 +106,7 @@ def test_a_late_sample_is_spread_and_an_early_one_waits(service: Service) -> Non
 
 
 def test_a_look_reads_the_present_state(service: Service) -> None:
-    """Also within a step, which it does not end."""
+    """It does within a step, which it does not end."""
     service.gauges = Gauges(writes_waiting=3)
     service.history.refresh()
     assert service.history.latest.gauges.writes_waiting == 3

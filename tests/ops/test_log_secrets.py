@@ -34,7 +34,7 @@ BROKEN = (  # the limiter first: it may have granted the next requests with one 
 
 
 def with_password(url: str, user: str, password: str) -> str:
-    """The same server, which asks nobody for a password, and takes any."""
+    """The address with a password: the server asks nobody for one, and takes any."""
     parts = urlsplit(url)
     return parts._replace(netloc=f"{user}:{password}@{parts.netloc.rpartition('@')[2]}").geturl()
 
@@ -56,7 +56,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
 @pytest.fixture
 def settings() -> Iterator[dict[str, Any]]:
-    """Of a service whose database and counters have passwords."""
+    """The settings of a service whose database and counters have passwords."""
     user = os.environ.get("PGUSER", "petstore")
     with fresh_database(migrated=True) as database:
         yield {
@@ -142,8 +142,8 @@ writer.close()
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_a_fault_without_descriptors_is_told(log_format: str) -> None:
-    """Also the first one of a process, which can open no file for it: neither a module nor a source. Here
-    structlog has rich, which shows variables."""
+    """It holds for the first one of a process, which can open no file for it: neither a module nor a source.
+    Here structlog has rich, which shows variables."""
     command = [sys.executable, "-c", _WITHOUT_DESCRIPTORS, log_format, "secret"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout) == (0, "")

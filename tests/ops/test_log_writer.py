@@ -38,7 +38,7 @@ class Pipe:
         self.reader, self.writer = os.pipe()
 
     def fill(self) -> None:
-        """Until not a byte more goes in; whoever writes now waits."""
+        """Write until not a byte more goes in; whoever writes now waits."""
         os.set_blocking(self.writer, False)
         try:
             while True:

@@ -113,7 +113,7 @@ class TestGauges:
         assert (shown["petstore_requests_in_flight"], shown["petstore_store_writes_waiting"]) == (0, 0)
 
     async def test_a_request_whose_client_leaves_is_not_in_flight(self, shop: Shop) -> None:
-        """Its body never comes; it is over for the metrics, too."""
+        """The body never comes; the request is over for the metrics, too."""
         await shop.call(
             "POST", "/v1/pets", [("authorization", f"Bearer {shop.key}")], arriving([], leaves=True)
         )

@@ -68,7 +68,7 @@ async def test_mail_of_the_store_is_that_of_the_last_refresh() -> None:
 async def test_a_service_that_has_a_mail_server_shows_what_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the looks of its health at the store."""
+    """The metric comes from the store, which the service's health looks at."""
     monkeypatch.setattr(health, "INTERVAL_SECONDS", 0)
     async with open_shop(tmp_path, smtp_url="smtp://127.0.0.1:1", mail_from="petstore@example.com") as shop:
         await shop.store.contacts.add("account", "tests", "ops@shop.example", ACTOR)

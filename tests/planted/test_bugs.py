@@ -19,7 +19,7 @@ def in_file(file: str) -> set[str]:
 
 
 def test_each_can_be_planted_and_its_test_exists() -> None:
-    """Its text stands once in its file, so each change of that code carries the bug along."""
+    """A bug's text stands once in its file, so each change of that code carries the bug along."""
     assert [fault for name, bug in load().items() if (fault := fault_of(name, bug))] == []
 
 

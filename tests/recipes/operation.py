@@ -9,7 +9,7 @@ pytest_plugins = ["tests.client.conftest"]
 
 
 async def test_it_counts_the_animals(shop: Shop) -> None:
-    """Of every status, also where there is none; an unchanged answer is not sent again."""
+    """Every status has its count, also where there is none; an unchanged answer is not sent again."""
     for status in ("available", "sold", "available"):
         assert (await shop.post({"name": "Rex", "categoryId": 1, "status": status})).status == 201
     answer = await shop.ask("GET", "/v1/counts")
@@ -38,7 +38,7 @@ async def test_it_is_documented(shop: Shop) -> None:
 
 
 def test_the_client_calls_it(service: Served) -> None:
-    """By a method of the noun."""
+    """The noun has a method for it."""
     client = service.client("sync")
     client.pets.create(name="Rex", category_id=1)
     assert client.pets.count() == {"available": 1, "pending": 0, "sold": 0}

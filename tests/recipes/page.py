@@ -6,7 +6,7 @@ from tests.support.service import Shop
 
 
 async def test_the_page_is_served_and_found(shop: Shop) -> None:
-    """With its title; the overview leads to it."""
+    """It has its title; the overview leads to it."""
     page = await shop.call("GET", "/docs/welcome")
     assert page.status == 200
     assert "<h1" in page.body.decode()

@@ -26,7 +26,7 @@ from tests.support.windows import limits_of
 
 @asynccontextmanager
 async def limiter_of_histories(kind: str, folder: Path, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
-    """In whose store the accounts and keys of the histories exist, with their ids."""
+    """A limiter in whose store the accounts and keys of the histories exist, with their ids."""
     path = folder / f"{secrets.token_hex(8)}.db"
     make_file(path)
     store = backend_for(f"sqlite:///{path}").open(clock)
@@ -44,7 +44,7 @@ async def limiter_of_histories(kind: str, folder: Path, clock: ManualClock) -> A
 
 @pytest.fixture
 async def limiter(limiter_kind: str, store: Store, clock: ManualClock) -> AsyncIterator[LimiterBackend]:
-    """With the default rule of bans, and two accounts in its store."""
+    """A limiter with the default rule of bans, and two accounts in its store."""
     for name in ("a", "b"):
         await store.accounts.add(name, resolve_plan("free"), ACTOR)
         await store.keys.issue(name, "test", ACTOR)

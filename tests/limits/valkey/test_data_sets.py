@@ -80,7 +80,7 @@ class TestASnapshot:
     async def test_what_the_process_itself_saw_needs_no_flush(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """Its last batches are known to it."""
+        """The process knows its last batches."""
         replica = await replicas.open()
         await admitted(replica, 50)
         server.client("SAVE")
@@ -91,7 +91,8 @@ class TestASnapshot:
     async def test_what_the_counter_store_has_refused_so_far_is_known_too(
         self, server: ValkeyServer, replicas: Replicas, clock: ManualClock
     ) -> None:
-        """Its disk is full for many rounds of the flusher; and once it takes all of them, that stands."""
+        """The store's disk is full for many rounds of the flusher; and once it takes all of them, that
+        stands."""
         replica = await replicas.open()
         full = True
 
@@ -292,7 +293,7 @@ class TestAReplica:
     """It was behind when it became the primary, or it gave its older data to a primary."""
 
     async def test_one_that_lagged_and_was_promoted(self, pair: Pair, clock: ManualClock) -> None:
-        """The same address leads to it; what the counter store has was not lost."""
+        """One address leads to both; what the counter store has was not lost."""
         async with serving(pair, clock) as replicas, open_proxy(("127.0.0.1", pair.ports[0])) as proxy:
             replica = await replicas.open()
             await admitted(replica, 50)
@@ -346,7 +347,7 @@ class TestTheEpoch:
         assert replicas.counters.loads == 1
 
     async def test_another_data_set_is_told_once(self, server: ValkeyServer, replicas: Replicas) -> None:
-        """By the first process that comes back."""
+        """The first process that comes back tells it."""
         opened = [await replicas.open() for _ in range(3)]
         server.client("SAVE")
         await restart(server, *opened)
@@ -391,7 +392,7 @@ class TestTheEpoch:
     async def test_a_server_that_may_not_say_is_doubted_at_each_connection(
         self, server: ValkeyServer, replicas: Replicas
     ) -> None:
-        """Its user has no INFO: an older data set is found out all the same."""
+        """The user has no INFO: an older data set is found out all the same."""
         server.client("ACL", "SETUSER", "default", "-info")
         replica = await replicas.open()
         await admitted(replica, 50)

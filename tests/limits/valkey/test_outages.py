@@ -115,7 +115,7 @@ async def admitted(replica: Replica, caller: Caller, times: int) -> int:
 
 
 async def lost(replica: Replica) -> None:
-    """Until a request has met the fault."""
+    """Wait until a request has met the fault."""
     await replica.take(Caller(9, 9, limits_of(100, 1_000)))
     await until(lambda: bool(replica.watch.reasons))
 
@@ -183,7 +183,7 @@ class TestTheBound:
     async def test_two_outages_in_a_window_give_one_share(
         self, server: ValkeyServer, clock: NowClock, processes: int
     ) -> None:
-        """Also where the first one began before that window did: at most twice the limit in all."""
+        """It holds where the first one began before that window did: at most twice the limit in all."""
         free, last = Caller(1, 1, limits_of(60, 1_000)), 0.0
 
         def move_to(seconds: float) -> None:

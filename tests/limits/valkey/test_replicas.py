@@ -34,7 +34,7 @@ from tests.support.waiting import until
 
 
 class Killed(BaseException):
-    """In a process that is killed nothing further is done."""
+    """A process that is killed does nothing further."""
 
 
 class Pair:
@@ -142,7 +142,7 @@ class TestReadYourWrite:
                 assert names(await shop.ask("GET", "/v1/pets")) == ["Rex", "Mia"]
 
     async def test_what_is_kept_is_used(self, pair: Pair) -> None:
-        """Without a change a page is read once in a lease, and a key too, on each replica."""
+        """A page is read once in a lease, and a key too, on each replica, unless something changes."""
         await pair.one.post({"name": "Rex", "categoryId": 1})
         await pair.settled()
         before = pair.reads

@@ -23,7 +23,7 @@ CALLER = Caller(1, 1, limits_of(100, 1_000))
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ValkeyServer]:
-    """With a user who may do what the service does, and no more."""
+    """A server with a user who may do what the service does, and no more."""
     with ValkeyServer().start() as opened:
         opened.client("ACL", "SETUSER", "shop", "on", ">p@ss word", "~{petstore}:*", *_COMMANDS)
         yield opened
