@@ -118,7 +118,7 @@ class TestSearch:
     """The field in the bar of every page."""
 
     def test_without_a_script_it_leads_to_a_page(self, open_page: OpenPage) -> None:
-        """Of results, which lead to their sections."""
+        """The page has results, which lead to their sections."""
         page = open_page(java_script_enabled=False, viewport=PHONE).open("/docs/guide")
         page.get_by_role("searchbox").fill("key_banned")
         page.get_by_role("searchbox").press("Enter")
@@ -152,7 +152,7 @@ class TestSearch:
 
 
 class TestWays:
-    """With the keyboard, with the script, on paper."""
+    """The pages work by keyboard, with the script and on paper."""
 
     def test_the_keyboard_comes_to_the_content_at_once(self, open_page: OpenPage) -> None:
         """The first stop is a visible link past the navigation."""

@@ -93,7 +93,7 @@ class TestFeed:
         assert _texts(feed, "updated") == [max(_texts(entry, "updated")[0] for entry in entries)]
 
     async def test_each_release_is_an_entry(self, shop: Shop) -> None:
-        """With its changes of the interface as HTML, at an anchor of the page; only what is released."""
+        """It has its changes of the interface as HTML, at an anchor of the page; only what is released."""
         entries = (await self.read(shop)).findall(f"{_ATOM}entry")
         page = (await shop.call("GET", "/docs/changelog")).body.decode()
         released = re.findall(r"^## \[(.+)\] - ", TEXT, re.M)

@@ -34,8 +34,8 @@ class TestFile:
     """A client's package."""
 
     async def test_it_arrives_as_it_is(self, shared_shop: Shop) -> None:
-        """Also for a client that takes gzip: it is compressed already. Who has it asks each time, and gets
-        304: an unreleased version may change under its name."""
+        """A client that takes gzip gets it so too: it is compressed already. Who has it asks each time, and
+        gets 304: an unreleased version may change under its name."""
         body = (FOLDER.parent / Path(WHEEL).relative_to("/docs")).read_bytes()
         for headers in ([], [("accept-encoding", "gzip")]):
             answer = await shared_shop.call("GET", WHEEL, headers)

@@ -217,7 +217,7 @@ class TestRedirects:
         [("/docs/", "../docs"), ("/docs/guide/", "../guide"), ("/docs/errors/", "../errors")],
     )
     async def test_leads_to_the_page(self, shop: Shop, path: str, target: str) -> None:
-        """By a relative reference, which holds behind a proxy's prefix too."""
+        """It is a relative reference, which holds behind a proxy's prefix too."""
         answer = await shop.call("GET", path)
         assert (answer.status, answer.headers["location"]) == (308, target)
 
@@ -255,7 +255,7 @@ class TestAddress:
 
 @pytest.fixture
 def source() -> Mock:
-    """In the place of the templates."""
+    """It stands for the templates."""
     templates = Mock()
     templates.page.side_effect = lambda path: f"{path} at {EXAMPLE}"
     templates.search.side_effect = str
@@ -289,7 +289,7 @@ class TestCost:
         source.page.assert_called_once()
 
     async def test_other_pages_do_not_wait_for_the_index(self, source: Mock, clock: ManualClock) -> None:
-        """Which the first search of a process makes."""
+        """The first search of a process makes it."""
         may_go_on = threading.Event()
         source.search.side_effect = lambda _: str(may_go_on.wait(PATIENCE_SECONDS))
         source.error.return_value = "Nothing"
@@ -395,7 +395,7 @@ class TestErrors:
 @pytest.mark.e2e
 @pytest.mark.xdist_group("browser")
 class TestOverTheWire:
-    """With the HTTP server in between."""
+    """The HTTP server is in between."""
 
     def test_head_has_the_length_of_get_compressed_or_not(self, server: Server) -> None:
         """A program that asks for the size gets the true one."""

@@ -47,7 +47,7 @@ async def off(shop: Shop, contact: Contact) -> tuple[str, ...]:
 
 
 def buttons(answer: Answer) -> list[tuple[str, str]]:
-    """Where the page's forms go, and what their buttons say."""
+    """The targets of the page's forms, and what their buttons say."""
     return re.findall(
         r'<form method="post" action="([^"]*)">\s*<button[^>]*>([^<]*)</button>\s*</form>',
         answer.body.decode(),
@@ -204,7 +204,7 @@ class TestSwitched:
         assert (answer.status, await off(shop, contact)) == (200, ("key.expiring",))
 
     async def test_by_every_process(self, tmp_path: Path, clock: ManualClock) -> None:
-        """Without the console; what another process switched meanwhile is shown, also after a restart."""
+        """It needs no console; what another process switched meanwhile is shown, also after a restart."""
         async with open_shop(tmp_path, clock, console="off") as shop:
             contact = await contact_of(shop)
             assert (await shop.call("POST", page_of(contact, "?off=key.banned"))).status == 200
@@ -249,7 +249,7 @@ class TestRefused:
         assert token == "x" or token not in answer.body.decode()
 
     async def test_404_once_the_contact_is_removed(self, shop: Shop, contact: Contact) -> None:
-        """Its links are in old mail."""
+        """The contact's links are in old mail."""
         await shop.store.contacts.remove("account", "tests", ADDRESS, ACTOR)
         for method, query in (("GET", ""), ("POST", "?off=key.banned")):
             await self.refused(shop, method, page_of(contact, query), 404)

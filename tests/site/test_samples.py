@@ -116,7 +116,7 @@ def _number(sample: str) -> int:
 def test_a_refusal_ends_a_sample_with_its_code(
     language: str, server: Server, tmp_path: Path, operation: str
 ) -> None:
-    """With an unknown key a sample fails, and says `unauthorized`: no program goes on as if all were well."""
+    """A sample fails with an unknown key, and says `unauthorized`: no program goes on as if all were well."""
     run, _, _ = LANGUAGES[language]
     done = run(shown(server, language)[operation], {"PETSTORE_KEY": mint("test")}, folder=tmp_path)
     assert done.code != 0

@@ -86,14 +86,14 @@ class TestFirst:
             assert re.search(f"<mark>[^<]*{name}[^<]*</mark>", f"{title} {text}", re.I)
 
     async def test_all_words_are_wanted(self, shop: Shop) -> None:
-        """Where some section has them all; else those come that have most."""
+        """They are where some section has them all; else those come that have most."""
         for _, title, text in await _found(shop, "signature verify"):
             marked = {word.lower() for word in re.findall("<mark>(.*?)</mark>", f"{title} {text}")}
             assert marked
         assert (await _found(shop, "nonsenseword paging"))[0][0] == "/docs/guide#paging"
 
     async def test_each_result_leads_to_its_section(self, shop: Shop) -> None:
-        """Of every page: the anchor exists, and the page has the title."""
+        """It does on every page: the anchor exists, and the page has the title."""
         seen = set()
         for query in ("animal", "webhook", "key", "list", "error", "deprecated", "limit"):
             for address, title, _ in await _found(shop, query):

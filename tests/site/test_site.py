@@ -217,7 +217,7 @@ class TestErrors:
 
     @every_case("path", _NOTHING)
     async def test_an_unknown_path_is_404_and_no_redirect(self, shop: Shop, path: str) -> None:
-        """With or without a slash at its end."""
+        """It may have a slash at its end."""
         answer = await shop.call("GET", path)
         assert (answer.status, answer.code) == (404, "not_found")
         check_error(answer)

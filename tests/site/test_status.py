@@ -18,7 +18,7 @@ _FIGURES = {"withoutFaultPercent", "p50Milliseconds", "p95Milliseconds"}
 
 
 async def test_it_tells_how_requests_were_answered(shop: Shop) -> None:
-    """Without a key, and nothing else: no counts, accounts, addresses, versions or reasons."""
+    """It needs no key, and tells nothing else: no counts, accounts, addresses, versions or reasons."""
     told: dict[str, Any] = {"last24Hours": {"withoutFaultPercent": None}}
     async with asyncio.timeout(PATIENCE_SECONDS):
         while told["last24Hours"]["withoutFaultPercent"] is None:
@@ -37,7 +37,7 @@ async def test_it_tells_how_requests_were_answered(shop: Shop) -> None:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    """In the place of what the history tells."""
+    """It stands for what the history tells."""
     told = Mock(return_value=status())
     monkeypatch.setattr("petstore.ops.status.ServiceStatus", told)
     return told

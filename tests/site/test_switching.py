@@ -18,7 +18,7 @@ from tests.support.server import Server
 
 @pytest.fixture(scope="session")
 def token(server: Server) -> str:
-    """Of a contact of the running server."""
+    """The token of a contact of the running server."""
 
     async def add(store: Store) -> str:
         return (await store.contacts.add("account", "large", "anna@example.com", ACTOR)).token
@@ -32,7 +32,7 @@ class TestOverTheWire:
     """As a provider of mail asks: with the address of List-Unsubscribe, and nothing of the page."""
 
     def test_one_click_is_200_at_once(self, server: Server, token: str) -> None:
-        """The same connection takes the next request, or says that it ends."""
+        """The connection takes the next request, or says that it ends."""
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
         try:
             path, body = f"{SWITCHES}/{token}", iter([b"List-Unsubscribe=", b"One-Click"])
@@ -53,7 +53,7 @@ class TestOverTheWire:
 @pytest.mark.slow
 @pytest.mark.xdist_group("browser")
 class TestInABrowser:
-    """In a real Chromium."""
+    """A real Chromium asks."""
 
     @pytest.mark.parametrize("java_script_enabled", [True, False])
     def test_it_switches_off_and_on(self, token: str, open_page: OpenPage, java_script_enabled: bool) -> None:

@@ -56,7 +56,7 @@ def sent_by(page: Page) -> list[str]:
 
 
 def test_an_animal_is_added_and_listed(reference: WatchedPage, server: Server) -> None:
-    """From the examples alone: 201 with the limits, then 200 with the animal; neither meets the policy."""
+    """The examples alone do it: 201 with the limits, then 200 with the animal; neither meets the policy."""
     page = reference.page
     created = send(form(page, "createPet", server.key))
     expect(created.locator(".outcome")).to_contain_text("201 Created in")
@@ -86,7 +86,7 @@ def test_a_change_is_asked_about_first(reference: WatchedPage, server: Server) -
 
 
 def test_an_error_leads_to_its_advice(reference: WatchedPage) -> None:
-    """Without a key: 401, and a link to the advice for its code."""
+    """A request without a key gets 401, and a link to the advice for its code."""
     answer = send(form(reference.page, "listPets"))
     expect(answer.locator(".outcome")).to_contain_text("401 Unauthorized")
     expect(answer.get_by_role("link", name="unauthorized")).to_have_attribute("href", "errors#unauthorized")
