@@ -68,7 +68,7 @@ class TestFilters:
     async def test_a_text_finds_the_accounts_whose_names_begin_with_it(
         self, store: Store, clock: ManualClock
     ) -> None:
-        """By pages; what can't begin a name finds nothing."""
+        """It finds them in pages; what can't begin a name finds nothing."""
         for query, found in (
             (AccountQuery(2, "sho"), ["Shop", "shop", "shop-2"]),
             (AccountQuery(2, "SHOP-"), ["shop-2"]),

@@ -44,7 +44,7 @@ async def whos(store: Store) -> list[tuple[object, ...]]:
 
 
 async def test_a_suspension_is_on_the_next_caller_and_goes_again(store: Store, clock: ManualClock) -> None:
-    """Also on that of keys of meanwhile, which work after it is resumed. Each change has one entry."""
+    """Keys of meanwhile have it too, and work after it is resumed. Each change has one entry."""
     suspended = await store.accounts.suspend("1", WHO)
     issued = await another_key(store)
     rotated = await store.keys.rotate(issued.record.id, "test", 1_000, ACTOR)
@@ -62,7 +62,7 @@ async def test_a_suspension_is_on_the_next_caller_and_goes_again(store: Store, c
 
 
 class TestClosing:
-    """For good: no key of the account works ever again."""
+    """It is for good: no key of the account works ever again."""
 
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_all_keys_are_revoked_in_the_same_transaction(
@@ -124,7 +124,7 @@ class TestNaming:
     """The rules of names hold for the second one too."""
 
     async def test_the_account_is_found_by_its_new_name_alone(self, store: Store) -> None:
-        """Its keys act for it under the new name."""
+        """The account's keys act for it under the new name."""
         issued = await another_key(store)
         renamed = await store.accounts.rename("shop", "zoo", WHO)
         assert await store.accounts.find("zoo") == await store.accounts.find("1") == renamed
@@ -134,7 +134,7 @@ class TestNaming:
         assert await whos(store) == [("account.renamed", 1, {"name": "shop"}, {"name": "zoo"})]
 
     async def test_a_name_is_taken_once(self, backend: SharedData, store: Store) -> None:
-        """Of renamings and an addition that want one name at once, through several stores, one gets it."""
+        """Renamings and an addition want one name at once, through several stores, and one gets it."""
         for number in range(6):
             await store.accounts.add(f"a{number}", FREE, ACTOR)
         stores = [store, backend.open(), backend.open()]

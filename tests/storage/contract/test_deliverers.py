@@ -61,7 +61,7 @@ def settles(hook: OwnedWebhook, **members: object) -> Settled:
 class TestLeases:
     @through_pgbouncer_too
     async def test_shares_are_fair_and_only_idle_ones_are_given_back(self, store: Store) -> None:
-        """Of one, two and three deliverers; a busy one stays where it is until it is idle."""
+        """One, two and three deliverers share; a busy webhook stays where it is until it is idle."""
         await hooks(store, 9)
         assert await claim(store, "a") == [*range(1, 10)]
         assert await claim(store, "b") == []
@@ -183,7 +183,7 @@ class TestNotes:
         assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
 
     async def test_of_very_many_the_next_ones_are_read(self, store: Store) -> None:
-        """Of each webhook for itself: who asks for any number takes no memory, and nothing from others."""
+        """Each webhook has its own: who asks for any number takes no memory, and nothing from others."""
         await hooks(store, 2)
         await claim(store, "a")
         first, second = (await store.deliverers.owned("a")).webhooks
@@ -220,7 +220,7 @@ class TestNotes:
     async def test_they_are_void_for_what_somebody_else_had(
         self, store: Store, backend: SharedData, clock: ManualClock, what: str
     ) -> None:
-        """Also when the same deliverer has it again; nothing of them is there."""
+        """They are void when the first deliverer has it again; nothing of them is there."""
         await hooks(store)
         hook = await mine(store)
         await add(store)
@@ -286,7 +286,7 @@ class TestGoingOn:
     """After a bookmark that the store can't continue."""
 
     async def test_one_goes_on_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
-        """Its bookmark is older than what is kept, which comes from the first on."""
+        """The webhook's bookmark is older than what is kept, which comes from the first on."""
         await hooks(store)
         hook = await mine(store)
         await add(store, 3)

@@ -36,7 +36,7 @@ async def settled(store: Store) -> Bookmark:
 
 
 async def all_after(store: Store, query: EventQuery) -> list[Event]:
-    """In pages, to the end."""
+    """All events after a bookmark, read in pages."""
     await settled(store)
     found: list[Event] = []
     while True:
@@ -170,7 +170,7 @@ async def test_a_search_for_rare_events_goes_on_where_it_stopped(
 
 
 async def test_the_end_is_where_there_is_no_more(backend: SharedData) -> None:
-    """Also of what was there before the first bookmark: nobody is asked to come again for nothing."""
+    """It is so for what was there before the first bookmark: nobody is asked to come again for nothing."""
     store = backend.open()
     await store.pets.add(REX, ACTOR)
     first = await store.events.page(EventQuery(100, None))
@@ -213,7 +213,8 @@ async def test_a_search_for_the_latest_events_ends(store: Store) -> None:
 
 
 async def test_no_more_events_are_made_than_are_latest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each read of the journal: a page that made nine hundred to show a hundred held up every request."""
+    """It holds for each read of the journal: a page that made nine hundred to show a hundred held up every
+    request."""
     for _ in range(20):
         await store.pets.add(REX, ACTOR)
     for name in ("one", "two"):
@@ -227,7 +228,7 @@ async def test_no_more_events_are_made_than_are_latest(store: Store, monkeypatch
 
 
 async def test_the_latest_events_begin_where_the_journal_does(backend: SharedData) -> None:
-    """Where the first entries are not kept, and where those before were recorded nowhere."""
+    """The first entries are not kept, or those before were recorded nowhere."""
     store = backend.open()
     for _ in range(3):
         await store.pets.add(REX, ACTOR)
@@ -251,7 +252,7 @@ async def test_a_summary_names_the_types_and_who_sees_them(store: Store) -> None
 
 
 async def test_a_restored_store_continues_no_bookmark_of_before(store: Store) -> None:
-    """Its identities are new, and everybody is told."""
+    """A restored store's identities are new, and everybody is told."""
     await store.pets.add(REX, ACTOR)
     before = await settled(store)
     [first] = (await followed(store)).events
@@ -292,7 +293,7 @@ async def test_a_bookmark_of_what_is_not_kept_is_gone(backend: SharedData) -> No
 
 
 async def test_another_data_set_has_other_bookmarks(store: Store) -> None:
-    """Also one that looks as if it were of this store's future."""
+    """So has one that looks as if it were of this store's future."""
     with pytest.raises(EventsGone, match="another store"):
         await followed(store, Bookmark("0" * 12, Position(2**62, 2**62)))
 
@@ -370,7 +371,8 @@ async def test_a_mirror_that_follows_shows_what_the_store_shows(backend: SharedD
 
 
 def test_every_type_of_entry_is_an_event_or_is_not_on_purpose() -> None:
-    """Of the objects that clients see: a new type of entry about one has to say here whether it is hidden."""
+    """It holds for the objects that clients see: a new type of entry about one has to say here whether it is
+    hidden."""
     from tests.storage.contract.test_journal import WALK
 
     written = {kind for _, _, kinds in WALK for kind in kinds}

@@ -94,7 +94,7 @@ async def seen(store: Store, account_id: int) -> list[tuple[str, dict[str, Any]]
 async def test_each_is_told_once_whoever_looks_and_however_often(
     backend: SharedData, service: Service, clock: ManualClock
 ) -> None:
-    """By two processes at once, again and again, and by those that start later; others learn nothing."""
+    """Two processes look at once, again and again, and those that start later; the others learn nothing."""
     stores = service.store, backend.open()
     free = await service.issue("free")
     expires_at_ms = clock.ms + 20 * DAY_MS
@@ -147,7 +147,7 @@ async def test_a_day_is_told_at_its_80th_hundredth_and_at_the_first_refusal(
 
 
 async def test_a_refusal_by_the_minute_is_none_of_the_day(service: Service, clock: ManualClock) -> None:
-    """Also where the day is used up to its end, and where the minute ends on the next day."""
+    """It is none where the day is used up to its end, or where the minute ends on the next day."""
     await service.store.accounts.set_plan("small", resolve_plan("enterprise", PER_DAY // 2, PER_DAY), ACTOR)
     key = await service.issue("small")
     await service.ask(key, PER_DAY)
@@ -329,7 +329,8 @@ async def test_the_counters_are_read_after_a_write_only(
 
 
 async def test_a_week_that_ends_with_its_month_is_recorded_too(store: Store, clock: ManualClock) -> None:
-    """Of the deprecated operation: August 2031 was recorded before its last month, and ends with a Sunday."""
+    """The week is one of the deprecated operation: August 2031 was recorded before its last month, and ends
+    with a Sunday."""
     await store.accounts.add("shop", FREE, ACTOR)
     first_ms, removal_ms = (1_000 * int(datetime.fromisoformat(text).timestamp()) for text in MONTH_AND_END)
     for day in (0, 1, 25, 26):

@@ -38,10 +38,10 @@ async def count(store: Store) -> int:
 
 @by_the_system_clock
 class TestReplay:
-    """The same key and the same animal: the same answer."""
+    """A repeated key and animal get the first answer."""
 
     async def test_it_is_the_answer_of_then(self, store: Store) -> None:
-        """Also when the animal was sold or removed in the meantime. Nothing is added."""
+        """It is, even if the animal was sold or removed in the meantime. Nothing is added."""
         first = await store.pets.add(REX, ACTOR, KEY)
         assert await store.pets.add(REX, ACTOR, KEY) == Created(first.pet, True)
         assert (await count(store), first.replayed) == (1, False)
@@ -92,7 +92,7 @@ class TestAge:
     async def test_a_purge_removes_what_is_older_and_nothing_else(
         self, backend: SharedData, store: Store, clock: ManualClock
     ) -> None:
-        """Also a large heap of them, bit by bit. What is a millisecond short of its day stays."""
+        """A large heap goes bit by bit. What is a millisecond short of its day stays."""
         for number in range(3):
             await store.pets.add(REX, ACTOR, Idempotency(1, f"old-{number}"))
         clock.advance(0.001)
@@ -141,7 +141,7 @@ class TestRace:
         assert await count(store) == 1
 
     async def test_a_client_that_goes_away_does_not_free_a_second_animal(self, store: Store) -> None:
-        """Its request is cancelled on the way; the retry finds what was carried out all the same."""
+        """The request is cancelled on the way; the retry finds what was carried out all the same."""
         first = asyncio.create_task(store.pets.add(REX, ACTOR, KEY))
         await asyncio.sleep(0)
         first.cancel()

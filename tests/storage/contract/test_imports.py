@@ -231,7 +231,7 @@ class TestStore:
         assert await names(store) == ["Rex"]
 
     async def test_a_process_that_died_after_it_stored(self, store: Store, clock: ManualClock) -> None:
-        """Its job is taken once more, and nothing is left to do."""
+        """The job is taken once more, and nothing is left to do."""
         job = await taken_to_store(store)
         await Imports(store).carry_out(job, Progress())
         clock.advance(LEASE_MS / 1_000)

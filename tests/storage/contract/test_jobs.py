@@ -191,7 +191,7 @@ class TestLoop:
         assert backend.execute("SELECT owner, deadline_ms, attempts FROM jobs") == [("", 0, 0)]
 
     async def test_a_stop_waits_for_what_comes_to_its_end(self, store: Store, backend: SharedData) -> None:
-        """Such as a commit: then the job is done, and its row gone."""
+        """One is a commit: then the job is done, and its row gone."""
         begun = asyncio.Event()
 
         async def commit(_job: Job, _progress: Progress) -> None:

@@ -363,7 +363,8 @@ class TestPage:
     async def test_a_search_reads_so_many_entries_and_says_where_it_stopped(
         self, store: Store, clock: ManualClock
     ) -> None:
-        """By an actor: the bound, the place and its time, the end, and a full page, which needs no place."""
+        """A search by an actor: the bound, the position and its time, the end, and a full page, which needs
+        none."""
         for turn in range(7):
             await store.pets.add(REX, "cli:anna" if turn in {0, 3} else ACTOR)
             clock.advance(1)
@@ -401,7 +402,7 @@ class TestPage:
     async def test_an_account_of_many_keys_is_searched_with_the_bound(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The same entries as by its keys, and by its name as by its id; of a journal without bound not all
+        """The entries are those of the account's keys, by name as by id; of a journal without bound not all
         are read."""
         await store.accounts.add("shop", FREE, ACTOR)
         await store.accounts.add("other", FREE, ACTOR)

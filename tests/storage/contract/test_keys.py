@@ -138,8 +138,8 @@ class TestRotate:
             assert caller.access is stored.access is issued.record.access is access
 
     async def test_a_key_is_rotated_once(self, store: Store, backend: SharedData, clock: ManualClock) -> None:
-        """By one of six operators at once, through two processes; the others learn of the successor, and
-        later ones of the key that works now, or that none does."""
+        """Six operators try at once, through two processes, and one does; the others learn of the successor,
+        and later ones of the key that works now, or that none does."""
         await store.keys.issue("shop", "live", ACTOR)
         stores = [store, backend.open()]
         # With open connections they meet.
@@ -230,7 +230,7 @@ class TestRevokeAndPardon:
         assert [ban.key_id for ban in (await store.usage.report(clock.now_ms(), 1)).bans] == [2]
 
     async def test_each_pardon_is_later_than_the_one_before(self, store: Store, clock: ManualClock) -> None:
-        """Also when the clock was set back: else the limiter would take it for one that it knows."""
+        """It is when the clock was set back: else the limiter would take it for one that it knows."""
         await store.accounts.add("shop", FREE, ACTOR)
         secret = (await store.keys.issue("shop", "live", ACTOR)).secret
         pardons = []

@@ -14,7 +14,7 @@ from tests.support.journal import ACTOR
 
 
 async def _mail(store: Store, address: str) -> None:
-    """Of a suspension, to each contact that takes it; this one is added before."""
+    """Mail a suspension to each contact that takes it; this one is added before."""
     await store.contacts.add("account", "shop", address, ACTOR)
     await store.notifications.gather()
     await store.accounts.suspend("shop", ACTOR)

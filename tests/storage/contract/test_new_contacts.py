@@ -18,7 +18,7 @@ TEN = [f"a{number}@zoo" for number in range(CONTACTS_MAX)]
 
 
 async def addresses(store: Store) -> list[str]:
-    """Of the account and the person 1."""
+    """The addresses of the account and the person 1."""
     found = [*await store.contacts.of("account", 1), *await store.contacts.of("person", 1)]
     return [contact.address for contact in found]
 
@@ -75,7 +75,7 @@ class TestAdd:
         assert await addresses(store) == []
 
     async def test_with_kinds_switched_off(self, store: Store) -> None:
-        """From the beginning: no fact comes between. Kinds of people are none of accounts."""
+        """They are off from the beginning: no fact comes between. Kinds of people are none of accounts."""
         await store.accounts.add("zoo", FREE, ACTOR)
         with pytest.raises(Invalid):
             await store.contacts.add("account", "zoo", "a@zoo", ACTOR, off=["order.created"])

@@ -43,7 +43,7 @@ FOLLOWS = {PLACED: "pending", APPROVED: "pending", DELIVERED: "sold", CANCELLED:
 
 @pytest.fixture
 async def store(backend: SharedData) -> Store:
-    """With two accounts."""
+    """A store with two accounts."""
     opened = backend.open()
     await open_accounts(opened)
     return opened
@@ -110,7 +110,7 @@ class TestPlace:
         assert entries(backend) == entries(backend, "pet") == []
 
     async def test_the_index_refuses_a_second_open_order(self, backend: SharedData, store: Store) -> None:
-        """Also after an old program has made the animal available by hand: a conflict, not a failure."""
+        """An old program has made the animal available by hand: it is a conflict, not a failure."""
         await order_one(store)
         backend.execute("UPDATE pets SET status = 'available'")
         with pytest.raises(Conflict):
@@ -149,7 +149,7 @@ class TestPlace:
             await store.pets.add(NewPet("Rex", 1), "test", key)
 
     async def test_a_reference_is_kept_as_it_came(self, backend: SharedData, store: Store) -> None:
-        """With the order and its entry of the journal, whatever becomes of the order."""
+        """The order and its entry of the journal have it, whatever becomes of the order."""
         await add_pets(store, 2)
         for pet_id, reference in ((1, REFERENCE), (2, "\U0001f415" * 255)):
             new = NewOrder(pet_id, reference=reference)
@@ -164,7 +164,7 @@ class TestPlace:
         assert entries(backend)[-1][3:] == ({"status": "placed"}, {"status": "approved"})
 
     async def test_a_key_is_of_one_reference(self, store: Store) -> None:
-        """The same order with another one, or with one where there was none, is another request."""
+        """An order with another reference, or with one where there was none, is another request."""
         await add_pets(store, 2)
         others: set[str | UnsetType] = {REFERENCE, "other", UNSET}
         for pet_id, given in ((1, REFERENCE), (2, UNSET)):
@@ -177,7 +177,7 @@ class TestPlace:
                     await store.orders.place(1, NewOrder(pet_id, reference=other), "test", key)
 
     async def test_a_refused_order_leaves_its_key_free(self, store: Store) -> None:
-        """The same request succeeds once the animal is available."""
+        """The request succeeds once the animal is available."""
         await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), "test")
         with pytest.raises(Conflict):
             await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))
@@ -237,7 +237,8 @@ class TestChange:
             assert (await store.orders.change(order.id, "test", status=DELIVERED)).ship_date_ms == expected
 
     async def test_a_ship_date_is_taken_back(self, backend: SharedData, store: Store) -> None:
-        """With None, of an order that is not delivered: once is one entry of the journal, twice too."""
+        """None takes it back of an order that is not delivered: once is one entry of the journal, twice
+        too."""
         await order_one(store)
         await store.orders.change(1, "a", ship_date_ms=1_000)
         for _ in range(2):

@@ -104,7 +104,7 @@ async def test_an_operator_remains(store: Store, anna: str) -> None:
 
 
 async def test_two_operators_cannot_remove_each_other_at_once(backend: SharedData) -> None:
-    """Of all who try at the same time on two replicas, the last one fails."""
+    """The last one fails of all who try at once on two replicas."""
     stores = [backend.open(), backend.open()]
     names = ["anna", "ben", "carl", "dora"]
     for name in names:

@@ -156,7 +156,7 @@ class TestOrders:
     async def test_an_open_order_holds_its_animal(
         self, backend: SharedData, store: Store, status: OrderStatus
     ) -> None:
-        """Its status stays and so does the animal; name and category can change. The order is named."""
+        """The status stays and so does the animal; name and category can change. The order is named."""
         await fill(store, 4)
         await order(store, status)
         before = await store.pets.get_or_none(3), entries(backend)
@@ -175,7 +175,7 @@ class TestOrders:
 
     @pytest.mark.parametrize("status", [OrderStatus.DELIVERED, OrderStatus.CANCELLED])
     async def test_an_order_that_has_ended_does_not(self, store: Store, status: OrderStatus) -> None:
-        """Its animal can be changed and removed; the order stays."""
+        """The animal can be changed and removed; the order stays."""
         await fill(store, 3)
         await order(store, status)
         for changed in (SOLD, AVAILABLE):

@@ -109,7 +109,7 @@ async def test_a_clock_that_was_wrong_once_takes_no_younger_entry_away(
 
 
 async def test_the_newest_entry_always_stays(store: Store, clock: ManualClock) -> None:
-    """Its identifier is not used again, and a bookmark of now goes on from there."""
+    """The identifier of the newest entry is not used again, and a bookmark of now goes on from there."""
     await add(store, 5)
     newest = (await entries(store))[-1]
     clock.advance(365 * DAY)

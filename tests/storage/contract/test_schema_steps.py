@@ -35,7 +35,7 @@ def know(monkeypatch: pytest.MonkeyPatch) -> Know:
 
 
 def version_for_the_first_release(url: str) -> int:
-    """Where 1.0.0 looks for the schema's version."""
+    """The schema's version where 1.0.0 looks for it."""
     sql = "PRAGMA user_version" if url.startswith("sqlite") else "SELECT max(number) FROM schema_migrations"
     return int(execute_at(url, sql)[0][0])
 

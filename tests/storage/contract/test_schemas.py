@@ -50,8 +50,8 @@ def test_both_databases_have_the_same_tables_and_columns(sqlite: apsw.Connection
 
 
 def test_they_have_the_same_indexes(sqlite: apsw.Connection, postgres: str) -> None:
-    """By name; an index of one database alone is forgotten in the other, or nobody walks along it. Those of
-    primary keys and of unique columns belong to the columns."""
+    """Names are compared; an index of one database alone is forgotten in the other, or nobody walks along it.
+    Those of primary keys and of unique columns belong to the columns."""
     of_sqlite = sqlite.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
     of_postgres = run(
         postgres,

@@ -84,7 +84,7 @@ async def test_names_are_found_by_any_part_in_any_script(store: Store) -> None:
 
 
 async def test_the_index_follows_changes_and_removals(backend: SharedData, store: Store) -> None:
-    """Also where another process makes the index; a reader that has none open yet sees it."""
+    """It follows where another process makes the index; a reader that has none open yet sees it."""
     other = backend.open()
     pets = [(await store.pets.add(NewPet(name, 1), ACTOR)).pet for name in ("Rex", "Rexa", "Sam")]
     await index(other)

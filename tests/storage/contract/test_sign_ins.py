@@ -45,7 +45,7 @@ class TestLinks:
     async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
         self, backend: SharedData, store: Store
     ) -> None:
-        """Of all who use it at once, on two replicas, one comes in."""
+        """One comes in of all who use it at once, on two replicas."""
         link = await store.people.add("anna", Role.STAFF, ACTOR)
         stores = [store, backend.open()]
         for each in stores * 2:
@@ -299,7 +299,7 @@ class TestTries:
     async def test_a_name_that_nobody_has_is_limited_the_same(
         self, backend: SharedData, store: Store
     ) -> None:
-        """Also text that can be no name, such as a password in the wrong field; no table has it."""
+        """So is text that can be no name, such as a password in the wrong field; no table has it."""
         for name in ("nobody", "no\x00body", "my secret password"):
             await wrong(store, 5, name)
             with pytest.raises(TooManyTries):
@@ -311,7 +311,7 @@ class TestTries:
     async def test_a_bound_holds_exactly_on_two_replicas(
         self, backend: SharedData, store: Store, anna: str, names: int
     ) -> None:
-        """Of 60 that have all read their windows five are counted, for each bound; a refused one counts in no
+        """Five of 60 that have all read their windows are counted, for each bound; a refused one counts in no
         window."""
         for at in range(19):
             await wrong(store, 5, address=f"198.51.100.{at}")

@@ -25,7 +25,7 @@ async def issue(store: Store, environment: str) -> int:
 
 
 def open_as(stage: Stage | None, backend: SharedData, clock: ManualClock) -> Store:
-    """The same data, for a service of this stage."""
+    """The data opened for a service of this stage."""
     options = SqliteOptions(stage=stage), PostgresOptions(stage=stage)
     return backend_for(backend.url, *options).open(clock)
 

@@ -152,7 +152,7 @@ class TestSourceKeys:
         assert await run_import(store, ("A1", "Max", 1, "pending")) == StockPlan(0, 1, 0, 0)
 
     async def test_a_removed_animal_is_added_anew(self, store: Store) -> None:
-        """Its key went with it."""
+        """The key of a removed animal went with it."""
         await run_import(store, ("A1", "Rex", 1, None))
         ((pet_id, *_),) = await animals(store)
         await store.pets.remove(pet_id, ACTOR)
@@ -210,7 +210,7 @@ class TestOthersMeanwhile:
         assert [pet[1] for pet in await animals(store)] == ["Max", "Mia", "New"]
 
     async def test_imports_at_once_add_each_animal_once(self, backend: SharedData) -> None:
-        """Of one list through several stores; the others find it unchanged."""
+        """One list comes through several stores; the others find it unchanged."""
         stores = [backend.open() for _ in range(3)]
 
         async def load_until_stored(store: Store) -> StockPlan:
@@ -226,7 +226,7 @@ class TestOthersMeanwhile:
         assert len(await animals(stores[0])) == 50
 
     async def test_an_animal_that_was_ordered_since_is_planned_again(self, backend: SharedData) -> None:
-        """Also where it looks as it did: an open order decides its status."""
+        """It is, even if it looks as it did: an open order decides its status."""
         store, other = backend.open(), backend.open()
         await run_import(store, ("A1", "Rex", 1, "pending"))
         ((pet_id, *_),) = await animals(store)

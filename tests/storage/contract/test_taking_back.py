@@ -82,7 +82,7 @@ async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:
 
 
 async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, clock: ManualClock) -> None:
-    """Also that of a list which a machine took whose clock is minutes ahead of the one that stores it."""
+    """So is a list which a machine took whose clock is minutes ahead of the one that stores it."""
     upload_id = await keep_list(store, FIRST, ANNA, key_name="sku")
     clock.set_by(-600)
     await carry_out(store)
@@ -189,7 +189,7 @@ async def test_a_failure_at_the_end_undoes_all(
 
 
 async def test_what_the_journal_does_not_have(store: Store, backend: SharedData) -> None:
-    """Without all entries of its animals nothing is taken back; what ended in three processes may be tried
+    """Nothing is taken back without all entries of its animals; what ended in three processes may be tried
     again; an entry that is no import's end is none."""
     finished = await imported(store, FIRST)
     await store.takings_back.ask(finished.id, OTTO)

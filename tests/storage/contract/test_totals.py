@@ -124,7 +124,8 @@ async def test_usage_of_today_and_who_calls_the_deprecated_operation(
 
 
 async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> None:
-    """From nine tenths of today's limit on, the fullest first, a few; no closed one, nobody of yesterday."""
+    """They have used nine tenths of today's limit, the fullest first, a few; no closed one, nobody of
+    yesterday."""
     await add_accounts(store, NAMED_MAX + 5)
     await store.accounts.add("tiny", Plan("enterprise", limits_of(1, 1)), ACTOR)
     await store.accounts.close("a4", ACTOR)

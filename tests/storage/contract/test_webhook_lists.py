@@ -17,7 +17,7 @@ OFF = WebhookChange(enabled=False)
 
 @pytest.fixture
 async def made(store: Store) -> list[Webhook]:
-    """Of `shop` the webhooks 1 and 3 by key 1, and 4 by key 3; of `zoo` 2 by key 2."""
+    """The webhooks of `shop`: 1 and 3 by key 1, 4 by key 3; of `zoo` 2 by key 2."""
     for name in ("shop", "zoo"):
         await account(store, name)
     await store.keys.issue("shop", "test", ACTOR)
@@ -25,7 +25,7 @@ async def made(store: Store) -> list[Webhook]:
 
 
 async def test_pages_by_id(store: Store, made: list[Webhook]) -> None:
-    """Of all accounts or of one, from an id on."""
+    """Pages are of all accounts or of one, from an id on."""
     assert await store.webhooks.page(9) == made
     assert await store.webhooks.page(2) == made[:2]
     assert await store.webhooks.page(2, after_id=2) == made[2:]
@@ -48,7 +48,7 @@ async def test_those_that_fail(store: Store, made: list[Webhook], clock: ManualC
 
 @pytest.mark.usefixtures("made")
 async def test_the_newest_failure_comes_first(store: Store, clock: ManualClock) -> None:
-    """With the account's name; not of an account that is suspended, which gets nothing."""
+    """It has the account's name; a suspended account gets nothing, and is not listed."""
     now_ms = clock.now_ms()
     for webhook_id, at_ms in ((1, now_ms), (2, now_ms + 5), (3, now_ms + 9), (4, now_ms)):
         await let_fail(store, webhook_id, at_ms)
@@ -61,10 +61,10 @@ async def test_the_newest_failure_comes_first(store: Store, clock: ManualClock) 
 
 @pytest.mark.usefixtures("made")
 class TestRevocation:
-    """With the webhooks that the key has made."""
+    """The webhooks end with the key that has made them."""
 
     async def test_it_ends_them(self, store: Store) -> None:
-        """By the operator, with an entry each; those of other keys go on, a disabled one stays as it is."""
+        """The operator ends them, with an entry each; other keys' go on, a disabled one stays as it is."""
         await store.webhooks.change(3, OFF, "api:shop/key 3")
         before = len(await entries(store))
         await store.keys.revoke(1, "cli:anna", with_webhooks=True)

@@ -67,7 +67,7 @@ class TestCreation:
         assert left.disabled is DisabledReason.OPERATOR
 
     async def test_it_is_there_and_others_do_not_find_it(self, store: Store, clock: ManualClock) -> None:
-        """With each type once; of its account, of the key that made it, and of nobody else."""
+        """It has each type once; its account has it, by the key that made it, and nobody else."""
         made, secrets, is_replay = await create(store)
         expected = Webhook(1, 1, 1, URL, ("pet.*", "order.created"), "mirror", clock.ms)
         assert (made, is_replay) == (expected, False)
@@ -91,7 +91,7 @@ class TestCreation:
                 await work
 
     async def test_the_plan_bounds_their_number_whoever_comes_at_once(self, backend: SharedData) -> None:
-        """Of any number of processes; a larger plan has more, and a removal makes room."""
+        """Any number of processes may come; a larger plan has more, and a removal makes room."""
         stores = backend.open(), backend.open()
 
         async def many(count: int) -> int:
@@ -287,7 +287,7 @@ class TestOutOfTurn:
             await store.deliveries.redeliver(1, third, ACTOR)
 
     async def test_a_disabled_one_is_sent_no_event_or_test_until_it_is_enabled(self, store: Store) -> None:
-        """Its receiver was gone, and nobody has said that it is back."""
+        """The receiver was gone, and nobody has said that it is back."""
         await webhook(store, 1, URL)
         await add(store)
         await change(store, enabled=False)
