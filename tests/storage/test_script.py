@@ -8,7 +8,7 @@ from petstore.transactions.script import padded
 
 
 def test_identifiers_are_repeated_to_few_lengths() -> None:
-    """Of more there is nothing to repeat: a list of ten thousand takes no room for their square."""
+    """More are not repeated: a list of ten thousand takes no room for their square."""
     assert [len(padded(tuple(range(count)))) for count in (0, 1, 2, 10, 11, 100, 101)] == [
         0,
         1,

@@ -17,7 +17,7 @@ DIGESTS = "SELECT digest FROM api_keys ORDER BY id"
 
 
 class Announced:
-    """In the place of the publisher."""
+    """It stands for the publisher."""
 
     def __init__(self) -> None:
         self.catalogue = self.keyring = False
@@ -30,7 +30,7 @@ class Announced:
 
 
 async def test_what_changes_animals_or_callers_is_announced(database: str, clock: ManualClock) -> None:
-    """By every method of a store: animals, names of categories, and what a key may do."""
+    """Every method of a store announces animals, names of categories, and what a key may do."""
     announced, changes = Announced(), 0
     store = backend_for(database).open(clock, publisher=announced)
     pets, callers = list[object](), list[object]()

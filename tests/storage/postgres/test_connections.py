@@ -72,7 +72,7 @@ async def test_a_key_is_revoked_at_full_load(server: PostgresServer) -> None:
 def test_pools_are_compared_with_the_server(
     server: PostgresServer, given: dict[str, int], pool: int, said: list[str]
 ) -> None:
-    """Of one service they are made smaller; of replicas, which may be fewer, they are only warned of."""
+    """One service makes them smaller; replicas, which may be fewer, only warn."""
     settings = settings_for(server, **given)
     with capture_logs() as lines:
         assert fitted(settings, backend_of(settings)).database_pool == pool

@@ -45,7 +45,7 @@ async def merge_windows(store: PostgresStore, *seen: AccountWindows) -> AccountW
 
 
 async def merge_standings(store: PostgresStore, *seen: BanState) -> BanState | None:
-    """The same of key 1."""
+    """Merge what two replicas have counted for the standing of key 1."""
     for ban in seen:
         await store.counters.merge(LimiterState({}, {1: ban}), UsageChanges())
     return (await store.counters.load_for(0, 1, 1))[1]

@@ -57,7 +57,7 @@ async def test_a_transaction_that_commits_late_hides_nothing(store: Store, datab
 
 
 async def test_a_transaction_that_is_rolled_back_holds_nothing_up(store: Store, database: str) -> None:
-    """Its identifier is a gap."""
+    """The identifier of its entry is a gap."""
     async with outside(database, "BEGIN", LATE) as slow:
         await store.pets.add(REX, ACTOR)
         await slow.execute("ROLLBACK")
@@ -95,7 +95,7 @@ async def test_what_is_written_by_a_transaction_from_before_the_restore_was_seen
 
 
 async def test_a_bookmark_is_gone_after_a_dump_into_another_database(store: Store, database: str) -> None:
-    """The same cluster, and the numbers of its transactions; another data set."""
+    """The cluster is one, with the numbers of its transactions; the data set is another."""
     await store.pets.add(REX, ACTOR)
     before = (await followed(store)).after
     name = database.partition("?")[0].rpartition("/")[2]
@@ -110,7 +110,7 @@ async def test_a_bookmark_is_gone_after_a_dump_into_another_database(store: Stor
 
 
 async def test_a_service_that_owns_nothing_notices_a_restore(store: Store, database: str) -> None:
-    """With the rights that it needs to serve, and no other."""
+    """It has the rights that it needs to serve, and no other."""
     await store.pets.add(REX, ACTOR)
     run(database, ELSEWHERE)
     with plain_user(database, "SELECT, INSERT, UPDATE, DELETE") as plain:
@@ -150,7 +150,7 @@ async def test_a_bookmark_is_gone_after_a_new_timeline() -> None:
 
 
 async def test_the_session_that_holds_events_back_is_named(store: Store, database: str) -> None:
-    """With its program and what it does, and for how long the oldest event has waited."""
+    """The name has its program, what it does, and for how long the oldest event has waited."""
     async with outside(database, "BEGIN", TEMPORARY, name="report") as slow:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await store.pets.add(REX, ACTOR)
@@ -191,8 +191,8 @@ async def test_a_removal_goes_in_the_order_of_events(store: Store, database: str
 
 
 async def test_a_removal_begins_with_what_came_with_a_dump(store: Store, database: str) -> None:
-    """Also where nobody asks for events, and where its numbers, and the place up to which entries had left
-    before, are ahead of this cluster's. New bookmarks go on."""
+    """It does where nobody asks for events, and where its numbers, and the position up to which entries had
+    left before, are ahead of this cluster's. New bookmarks go on."""
     for _ in range(3):
         await store.pets.add(REX, ACTOR)
     run(database, RECORD.format(more=", transaction", value=f", '{2**62}'"))

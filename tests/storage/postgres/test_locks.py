@@ -33,7 +33,7 @@ Process = Callable[[Store], Coroutine[Any, Any, object]]
 
 @pytest.fixture
 async def store(store: Store) -> Store:
-    """With an account and a key."""
+    """A store with an account and a key."""
     await webhooks.account(store, "shop")
     return store
 
@@ -140,7 +140,7 @@ async def person(store: Store) -> None:
 
 
 async def unsubscribe(store: Store) -> None:
-    """By the link in a mail."""
+    """Unsubscribe by the link in a mail."""
     (found,) = await store.contacts.of("account", 1)
     await store.contacts.switch_by_token(found.token, "plan.changed", is_on=False)
 

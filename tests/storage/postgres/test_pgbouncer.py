@@ -107,7 +107,7 @@ async def test_the_types_of_arrays_are_looked_up_in_one_session(monkeypatch: pyt
 
 @pytest.mark.e2e
 def test_the_service_runs_through_it(tmp_path: Path) -> None:
-    """Without prepared statements, as its transaction mode needs."""
+    """It uses no prepared statements, as PgBouncer's transaction mode needs."""
     with (
         fresh_database() as url,
         running_server(tmp_path, database_url=pooled(url), database_prepared="off") as server,
@@ -191,7 +191,7 @@ async def test_a_pooler_that_comes_in_between_while_the_service_runs() -> None:
 
 
 async def test_statements_that_a_pooler_has_lost() -> None:
-    """The same where it takes the timeouts: the statements are gone from its sessions."""
+    """A pooler that takes the timeouts has lost the statements of its sessions."""
     with fresh_database() as url:
         store = backend_for(url).open(ManualClock())
         await store.pets.get_or_none(1)

@@ -152,7 +152,7 @@ async def test_who_waited_first_is_served_first(server: Server, clock: ManualClo
 async def test_a_turn_that_comes_with_the_cancellation_is_passed_on(
     server: Server, clock: ManualClock
 ) -> None:
-    """Its place is not lost with who went away."""
+    """The slot is not lost with who went away."""
     pool = open_pool(server, clock, size=1)
     held = await pool.acquire()
     first = asyncio.create_task(pool.acquire())
@@ -165,7 +165,7 @@ async def test_a_turn_that_comes_with_the_cancellation_is_passed_on(
 
 
 async def test_waiting_ends_in_time(server: Server, clock: ManualClock) -> None:
-    """With an error that says so, and without a trace: the next in line is served."""
+    """An error says so, without a trace: the next in line is served."""
     pool = open_pool(server, clock, size=1, seconds=0.02)
     held = await pool.acquire()
     waiting = asyncio.create_task(pool.acquire())

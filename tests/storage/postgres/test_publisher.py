@@ -212,7 +212,7 @@ async def test_a_refresh_of_staging_is_published_however_long_it_takes(
 async def test_an_import_of_unknown_outcome_stays_announced(
     store: Store, publisher: Publisher, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its commit may come late, so a second announcement begins before the first one ends."""
+    """The commit may come late, so a second announcement begins before the first one ends."""
     monkeypatch.setattr(transaction, "_COMMIT_SECONDS", 0.2)
     async with store.stock.importing(ACTOR, None) as load:
         await load.stage([stock_row(1, None, "Rex", 1, None)])

@@ -227,7 +227,7 @@ class TestTold:
         assert run(database, "SELECT count(*) FROM pets") == [(1,)]
 
     async def test_work_without_a_bound_has_none_by_its_role_or_database(self, database: str) -> None:
-        """Such as `db copy`, an import and `db check`, which take minutes: providers set such bounds."""
+        """That is `db copy`, an import and `db check`, which take minutes: providers set such bounds."""
         configure(database, "statement_timeout = 1")
         configure(database, "idle_in_transaction_session_timeout = 1")
         connection = await connect(database, PostgresOptions(), bounded=False)
@@ -272,7 +272,7 @@ class TestTold:
 
 
 async def _backend(store: Store) -> int:
-    """Which of the server's processes a store with one connection speaks to."""
+    """The server's process that a store with one connection speaks to."""
     rows = await store._database.fetch("SELECT pg_backend_pid()")  # type: ignore[attr-defined]
     return int(rows[0][0])
 
@@ -280,7 +280,7 @@ async def _backend(store: Store) -> int:
 async def test_a_large_index_is_emptied_in_parts(
     database: str, open_store: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of millions of names: to remove all at once takes longer than a statement may."""
+    """It has millions of names: to remove all at once takes longer than a statement may."""
     monkeypatch.setattr(search, "_REMOVED", 100)
     run(
         database,

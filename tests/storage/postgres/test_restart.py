@@ -22,7 +22,7 @@ from tests.support.service import open_shop
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
-    """Of this module alone, since it is crashed."""
+    """A server for this module alone, since it is crashed."""
     with PostgresServer().start() as started:
         yield started
 

@@ -108,7 +108,7 @@ class TestSharing:
         assert (first.cancelled(), second.cancelled()) == (True, True)
 
     async def test_a_question_without_an_answer_holds_up_nobody_for_long(self) -> None:
-        """Its connection may be dead, which is noticed later: the next question goes another way."""
+        """The connection may be dead, which is noticed later: the next question goes another way."""
         asked: list[set[int]] = []
 
         async def ask(wanted: set[int]) -> int:

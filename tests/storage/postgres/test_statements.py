@@ -41,7 +41,7 @@ KEY = Idempotency(1, "order-1")
 
 @pytest.fixture
 async def store(store: Store) -> Store:
-    """With an account and a key."""
+    """A store with an account and a key."""
     await webhooks.account(store, "shop")
     return store
 
@@ -62,7 +62,7 @@ class Rival:
         )
 
     async def has_a_waiter(self) -> None:
-        """Until a statement waits for this transaction's end."""
+        """Wait until a statement waits for this transaction's end."""
         while not await self._connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
             pass
 
@@ -181,8 +181,8 @@ class TestPlans:
     """Every query of a page walks along an index, whatever the planner knows of the values."""
 
     async def test_a_page_reads_little_more_than_it_shows(self, database: str, store: Store) -> None:
-        """By every filter, first and deep, from both ends: of an animal that is not on the page, hardly any
-        is read, and no more are sorted than a page of each status. Of the most frequent pages none is."""
+        """Every filter is tried, first and deep, from both ends: of animals that are not on the page, hardly
+        any is read, and no more are sorted than a page of each status. Of the most frequent pages none is."""
         fill(database)
         ids = tuple(range(1, 30_000, 300))
         async for connection in planning(database):
@@ -204,8 +204,8 @@ class TestPlans:
     async def test_a_page_of_orders_reads_little_more_than_it_shows(
         self, database: str, store: Store
     ) -> None:
-        """Of one account and of all, in one state, in those that wait and in any, from both ends: also where
-        the account or the state is rare, or all of its orders are old."""
+        """Pages are of one account and of all, in one state, in those that wait and in any, from both ends:
+        also where the account or the state is rare, or all of its orders are old."""
         run(
             database,
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
@@ -290,8 +290,8 @@ class TestPlans:
             assert max(node["Actual Rows"] for node in nodes) == 1_000, nodes
 
     async def test_what_a_step_of_the_removal_reads(self, database: str, store: Store) -> None:
-        """Of a table of any size what it removes: a step that reads all of it takes too long one day, and
-        nothing is removed any more."""
+        """It reads what it removes, of a table of any size: a step that reads all of it takes too long one
+        day, and nothing is removed any more."""
         await webhooks.webhook(store, 1, "https://shop.example/hook")
         run(
             database,
@@ -346,7 +346,7 @@ class TestPlans:
                     assert {node["Node Type"] for node in nodes} == {"Limit", "Index Scan", "Result"}, nodes
 
     async def test_what_the_saving_of_refused_requests_reads(self, database: str, store: Store) -> None:
-        """Of accounts no more than those that it names: each process saves about once a second."""
+        """It reads no more accounts than those that it names: each process saves about once a second."""
         run(
             database,
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"

@@ -124,7 +124,7 @@ async def test_a_locked_plan_holds_its_animals(stores: list[Store], database: st
 async def test_a_key_that_is_added_while_it_plans_is_not_added_twice(
     stores: list[Store], database: str
 ) -> None:
-    """Its row counts once, as new; the store then finds the key taken."""
+    """The row counts once, as new; the store then finds the key taken."""
     async with outside(database) as slow, stores[0].stock.importing(ACTOR, "sku") as load:
         await load.stage(RENAMED)
         await slow.execute("BEGIN; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE")
@@ -160,7 +160,7 @@ async def test_imports_store_one_after_the_other(stores: list[Store], database: 
 
 
 async def test_nothing_of_an_import_stays_in_the_server(stores: list[Store], database: str) -> None:
-    """Its temporary tables go with its connection, whether it has stored, or not."""
+    """The temporary tables go with the connection, whether it has stored, or not."""
     left = "SELECT count(*) FROM pg_class WHERE relpersistence = 't'"
     for stores_it in (True, False):
         async with stores[0].stock.importing(ACTOR, "sku") as load:

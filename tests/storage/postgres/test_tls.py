@@ -45,7 +45,7 @@ async def proxys_tls(certificate: Path) -> AsyncIterator[str]:
 
 
 async def open_store(url: str, sslmode: str, root: Path | None = None) -> Store:
-    """In a thread, since a proxy may live on this event loop."""
+    """Open the store in a thread, since a proxy may live on this event loop."""
     asked = f"{url}{'&' if '?' in url else '?'}sslmode={sslmode}" + (f"&sslrootcert={root}" if root else "")
     return await asyncio.to_thread(backend_for(asked).open, ManualClock())
 

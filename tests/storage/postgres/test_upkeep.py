@@ -46,7 +46,7 @@ OPTIONS = PostgresOptions()
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    """With nothing in it."""
+    """An empty database."""
     with fresh_database() as url:
         yield url
 
@@ -98,8 +98,8 @@ class TestMigrate:
     async def test_whoever_holds_a_step_up_is_named(
         self, database: str, plan: Know, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """With what is needed to find and end the session, and how far the migration has come. Where the
-        server hides it from this user, the session's number and user are left."""
+        """The message has what is needed to find and end the session, and how far the migration has come.
+        Where the server hides it from this user, the session's number and user are left."""
         monkeypatch.setattr(schema, "_TABLE_WAIT", "20ms")
         migrate(database, OPTIONS)
         plan("CREATE TABLE first (a int)", "ALTER TABLE pets ADD COLUMN chip text")
@@ -185,7 +185,7 @@ class TestAtOnce:
 
     @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
     def test_whatever_transactions_see_by_default(self, database: str, isolation: str) -> None:
-        """Also what was there when they began to wait: each step runs once, nobody fails."""
+        """They may see what was there when they began to wait: each step runs once, nobody fails."""
         configure(database, f"default_transaction_isolation = '{isolation}'")
         assert sum(map(len, at_once(lambda: migrate(database, OPTIONS)))) == NEWEST
 

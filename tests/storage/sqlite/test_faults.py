@@ -135,7 +135,7 @@ class TestReserve:
     async def full(
         self, disk: Disk, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> AsyncIterator[Store]:
-        """With a key and a session, and without room for SQLite's log as long as the reserve is there."""
+        """A store with a key and a session, without room for SQLite's log as long as the reserve is there."""
         path = str(tmp_path / "full.db")
         give_up = reserve.give_up
 
@@ -191,7 +191,7 @@ class TestReserve:
             await full.keys.revoke(1, ACTOR)
 
     def test_a_place_that_can_not_be_written_is_no_failure(self, tmp_path: Path) -> None:
-        """Where the reserve can't be made, nor what has its name be removed, there is none."""
+        """There is no reserve where it can't be made, nor what has its name be removed."""
         path = str(tmp_path / "some.db")
         (tmp_path / "some.db.reserve").mkdir()
         reserve.keep(path)
@@ -313,7 +313,7 @@ async def test_a_disk_that_hangs_is_noticed_as_well(
 async def test_a_service_that_starts_without_room_is_not_ready(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the first round on, also when there is nothing to save yet."""
+    """It is not from the first round on, also when there is nothing to save yet."""
     monkeypatch.setattr(flusher, "INTERVAL_SECONDS", 0.001)
     async with open_shop(tmp_path) as shop:
         disk.fail("write", apsw.FullError, suffix="-wal", times=10**9)

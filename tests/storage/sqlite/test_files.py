@@ -21,7 +21,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    """In a directory that everybody may enter."""
+    """A database in a directory that everybody may enter."""
     tmp_path.chmod(0o755)
     migrate(str(tmp_path / "petstore.db"), 0)
     return tmp_path / "petstore.db"

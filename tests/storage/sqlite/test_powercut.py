@@ -20,7 +20,7 @@ from tests.support.service import open_shop
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> powercut.Recording:
-    """Of a whole script of additions."""
+    """The recording of a whole script of additions."""
     return powercut.record(tmp_path_factory.mktemp("powercut"), 1, jobs=60)
 
 

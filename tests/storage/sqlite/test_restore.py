@@ -110,7 +110,7 @@ class TestKept:
         assert (place.names(first.kept), place.names(second.kept)) == (LATER, BACKED_UP)
 
     def test_the_database_itself_is_no_backup(self, place: Place) -> None:
-        """By whichever name; nothing is touched."""
+        """It is none by whichever name; nothing is touched."""
         other_name = place.path.with_name("link.db")
         other_name.symlink_to(place.path)
         before = place.files()
@@ -301,7 +301,7 @@ class TestInterrupted:
         assert (place.path.read_bytes(), place.files()) == before
 
     def test_no_room_for_what_it_notes(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Such as the end of sessions in the copy, before it takes the place of what can't be read."""
+        """It notes the end of sessions in the copy, before that takes the place of what can't be read."""
         place.path.write_bytes(b"no database at all, " * 500)
         before = place.path.read_bytes(), sorted({*place.files(), "shop.db.lock"})
         monkeypatch.setattr(upkeep, "run", Mock(side_effect=apsw.FullError))

@@ -57,7 +57,8 @@ QUERIES = [
 
 @every_case("query", QUERIES)
 def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: PageQuery) -> None:
-    """From the page's first animal on; a category without a status is three walks, merged as they go."""
+    """The walk begins at the page's first animal; a category without a status is three walks, merged as they
+    go."""
     statement, arguments = page_of(query)
     order = "<" if query.newest_first else ">"
     index, walks = f"INTEGER PRIMARY KEY (rowid{order}?)", 1

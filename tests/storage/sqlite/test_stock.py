@@ -41,7 +41,7 @@ async def test_a_full_disk_stores_nothing_and_lets_others_write(tmp_path: Path) 
 
 
 async def test_an_import_waits_for_no_reader(tmp_path: Path) -> None:
-    """Such as a backup, however long that takes: writers would wait with it."""
+    """A reader is a backup, however long that takes: writers would wait with it."""
     path = f"{tmp_path}/shop.db"
     store = backend_for(f"sqlite:///{path}", SqliteOptions(busy_timeout_ms=3_600_000)).open(ManualClock())
     with closing(apsw.Connection(path)) as backup:

@@ -133,8 +133,8 @@ class TestGroups:
         assert bench.names() == ["Rex"]
 
     async def test_a_failing_job_hurts_no_other(self, bench: Bench) -> None:
-        """Its own part is undone, the others are kept; each waiter has its own answer, of which only the
-        driver's errors are translated. The writer's thread goes on."""
+        """The part of the failing job is undone, the others are kept; each waiter has its own answer, of
+        which only the driver's errors are translated. The writer's thread goes on."""
 
         def broken(connection: apsw.Connection) -> None:
             connection.execute("INSERT INTO pets (name) VALUES (NULL)")
@@ -219,7 +219,7 @@ class TestQueue:
     async def test_nothing_is_stored_in_a_file_that_has_lost_its_name(
         self, bench: Bench, suffix: str
     ) -> None:
-        """Its writes would be answered and gone at the next start. They go on when it is back."""
+        """Writes would be answered and gone at the next start. They go on when the name is back."""
         await bench.submit(add("a"))
         file, away = f"{bench.path}{suffix}", f"{bench.path}.away"
         shutil.move(file, away)
