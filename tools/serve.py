@@ -25,7 +25,7 @@ _FILL = (("db", "migrate"), ("staging", "refresh", "--seed", "1", "--animals", "
 
 
 def environments(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]] | None:
-    """Of production and of staging; None for one service alone."""
+    """The environments of production and of staging; None for one service alone."""
     url = given.get("PETSTORE_DATABASE_URL", "sqlite:///petstore.db")
     port = given.get("PETSTORE_PORT", "8080")
     if _ALONE & given.keys() or not url.startswith("sqlite:") or not port.isdecimal() or int(port) > 65_534:

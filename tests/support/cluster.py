@@ -53,7 +53,7 @@ def issue_key(cluster: Cluster, name: str, *, per_minute: int = 10**6, per_day: 
 
 
 def address(cluster: Cluster) -> str:
-    """Of its database."""
+    """The URL of the cluster's database."""
     return cluster.postgres.url_file.read_text().strip()
 
 
@@ -151,7 +151,7 @@ class Load(_Clients):
         client.close()
 
     def wait_for_more(self, requests: int) -> None:
-        """Until so many more have been answered."""
+        """Wait until so many more have been answered."""
         with self._progress:
             goal = self.answered.total() + requests
             assert self._progress.wait_for(lambda: self.answered.total() >= goal, 30)
@@ -239,7 +239,7 @@ def old_worker(replicas: list[Petstore]) -> tuple[int, Petstore]:
 
 
 def wait_for_another(dead: int, replica: Petstore) -> None:
-    """Until another one has taken its place."""
+    """Wait until another one has taken its place."""
     wait_for(lambda: len(now := workers(replica)) == 2 and dead not in now, "another worker")
     wait_for(lambda: status_of(replica.port, "/readyz") == 200, "it to serve")
 
@@ -254,6 +254,6 @@ def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
 
 
 def age_of(pid: int) -> float:
-    """In seconds (Linux)."""
+    """The age of a process in seconds (Linux)."""
     began = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return float(Path("/proc/uptime").read_text().split()[0]) - began / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""Where the pages of the console are: for each path of its routes, addresses that show something there."""
+"""The pages of the console: for each path of its routes, addresses that show something there."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from _pytest.nodeid import NodeId
 
 
 def keep_groups_together(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
-    """In a worker: end the identifiers of a group's tests with `@` and its name, as xdist expects."""
+    """End the identifiers of a group's tests with `@` and its name, as xdist expects of a worker."""
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:

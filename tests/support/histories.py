@@ -160,7 +160,7 @@ TELLING: list[list[Event]] = [
 
 
 def telling(test: Callable[..., None]) -> Callable[..., None]:
-    """For a test of `events` by Hypothesis: these histories as well."""
+    """Add these histories to a test of `events` by Hypothesis."""
     for history in TELLING:
         test = example(events=history)(test)
     return test

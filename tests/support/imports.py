@@ -42,7 +42,7 @@ def start_import(path: Path, url: str) -> subprocess.Popen[bytes]:
 
 
 def finish(importing: subprocess.Popen[bytes]) -> dict[str, int]:
-    """Its summary; it has to end well."""
+    """The summary of an import, which has to end well."""
     out, err = importing.communicate(timeout=60)
     assert importing.returncode == 0, err
     summary: dict[str, int] = json.loads(out)

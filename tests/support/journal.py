@@ -51,7 +51,7 @@ async def followed(store: Store, after: Bookmark | None = None, limit: int = 100
 
 
 async def written(store: Store, about: str | None = None) -> list[str]:
-    """The same as lines, such as `pet.changed pet:7`."""
+    """The entries as lines, such as `pet.changed pet:7`."""
     return [f"{entry.type} {entry.about}" for entry in await entries(store, about)]
 
 
@@ -110,7 +110,7 @@ class Audit:
 
 
 def history_faults(execute: Execute) -> list[str]:
-    """Where the entries of animals and orders, one after the other, do not lead to the tables of now.
+    """Faults of the journal: its entries of animals and orders do not lead to the tables of now.
 
     Each object begins with its addition, and each entry's `before` is what was there.
     """

@@ -45,7 +45,7 @@ class Log:
         return True
 
     def wait_for_more(self, additions: int) -> None:
-        """Until so many more are acknowledged."""
+        """Wait until so many more are acknowledged."""
         goal = len(self.acknowledged) + additions
         wait_for(lambda: len(self.acknowledged) >= goal, "additions")
 

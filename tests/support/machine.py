@@ -29,7 +29,8 @@ def forget_settings() -> None:
 
 
 def needing_others(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Where a test may use no other program: those whose parameter names one. To skip takes 15 ms each."""
+    """The tests whose parameter names another program, for where none may be used. To skip takes 15 ms
+    each."""
     if not os.environ.get("TEST_ALONE"):
         return []
     return [item for item in items if isinstance(item, pytest.Function) and _names_another(item)]

@@ -78,7 +78,7 @@ class MailServer:
 
     @property
     def url(self) -> str:
-        """For PETSTORE_SMTP_URL."""
+        """The value of PETSTORE_SMTP_URL."""
         login = f"{self.user}:{self.password}@" if self.user else ""
         return f"smtp{'s' if self.is_implicit else ''}://{login}127.0.0.1:{self.port}"
 

@@ -1,4 +1,4 @@
-"""Which tests measure coverage: those that aim at some code, not those that run everything once more.
+"""Tests that aim at some code measure coverage, not those that run everything once more.
 
 Tracing doubles the processor time of Python 3.11, here and in each process that a test starts. Of the tests
 with such processes the marked ones measure: together they reach what only a process runs, as the parent.

@@ -42,7 +42,7 @@ class Round:
         self._banned_until = 0
 
     async def run(self) -> None:
-        """From an empty server to a day that is used up."""
+        """Carry out the history: from an empty server to a day that is used up."""
         self._server.client("FLUSHALL")
         self._server.client("SAVE")
         day = self._day()

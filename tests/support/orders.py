@@ -107,7 +107,7 @@ class Race:
                 self._left -= 1
 
     def _order(self, clients: list[Client], number: int, pet_id: int) -> None:
-        """Until the answer is known."""
+        """Order, and repeat until the answer is known."""
         key = {"Idempotency-Key": f"{self._seed}-{number}-{pet_id}"}
         for attempt in range(_PATIENCE):
             client = clients[(number + attempt) % len(clients)]
@@ -131,7 +131,7 @@ class Race:
         self._fault(f"animal {pet_id}: caller {number} never got an answer")
 
     async def _work_beside(self, number: int, store: Store) -> None:
-        """The same, as a command does it."""
+        """Order as a command does."""
         for pet_id in self.animals:
             await asyncio.to_thread(self._line.wait)
             await self._order_beside(store, number, pet_id)
@@ -166,7 +166,7 @@ class Race:
             self.faults.append(text)
 
     def _disagreements(self) -> Iterator[str]:
-        """Where answers, orders, animals and the journal say different things."""
+        """The things of which answers, orders, animals and the journal say different things."""
         orders = defaultdict(list)
         for pet_id, order_id, account_id, status in self._rows("pet_id, id, account_id, status FROM orders"):
             orders[pet_id].append((order_id, account_id))

@@ -23,7 +23,7 @@ _started: dict[tuple[str, str], int] = {}
 
 
 def pooled(url: str, mode: str = "transaction", *, ignoring: bool = False, in_turns: bool = False) -> str:
-    """The same database of the shared server through PgBouncer, which is started at the first call.
+    """The URL of the database through PgBouncer, which is started at the first call.
 
     One that is `ignoring` accepts the timeouts that a client asks for, and forgets them. One that goes
     `in_turns` uses the server connection that has rested longest, and not the one that was used last.

@@ -128,7 +128,7 @@ async def outside(url: str, *statements: str, name: str = "") -> AsyncIterator[a
 
 
 async def waiting(url: str, count: int, task: asyncio.Task[Any]) -> None:
-    """Until so many statements wait for a lock, or the task does not."""
+    """Wait until so many statements wait for a lock, or the task does not."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not task.done() and (await asyncio.to_thread(run, url, ROW_WAITS))[0][0] < count:
             pass
@@ -251,7 +251,7 @@ def _on(server_url: str, database: str) -> str:
 
 
 def listening_address(url: str) -> tuple[str, int] | Path:
-    """Where the server of a URL listens, for a proxy in front of it."""
+    """The address where the server of a URL listens, for a proxy in front of it."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     port = int(query.get("port") or parts.port or 5_432)
@@ -260,7 +260,7 @@ def listening_address(url: str) -> tuple[str, int] | Path:
 
 
 def by_way_of(url: str, port: int) -> str:
-    """The same database through what listens on that port of the loopback."""
+    """The URL of the database through what listens on that port of the loopback."""
     parts = urlsplit(url)
     user = parts.netloc.rpartition("@")[0]
     rest = [(name, text) for name, text in parse_qsl(parts.query) if name not in ("host", "port")]
@@ -269,7 +269,7 @@ def by_way_of(url: str, port: int) -> str:
 
 
 def configure(url: str, setting: str) -> None:
-    """For connections that are made from now on."""
+    """Set a setting for connections that are made from now on."""
     run(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET {setting}")
 
 

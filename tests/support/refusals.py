@@ -83,7 +83,7 @@ def _next_of(connection: http.client.HTTPConnection) -> str:
 
 
 def by_urllib(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
-    """Which has a connection for each request: the refusal itself has to arrive."""
+    """Send by urllib, with a connection for each request: the refusal itself has to arrive."""
     outcomes: Outcomes = Counter()
     for method, path, headers in asked:
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", _late(seconds), headers)
@@ -100,7 +100,7 @@ def by_urllib(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
 
 
 def by_httpx(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
-    """By a client with a pool."""
+    """Send by a client with a pool."""
     outcomes: Outcomes = Counter()
     with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=_PATIENCE_SECONDS) as client:
         for method, path, headers in asked:
@@ -116,7 +116,7 @@ def by_httpx(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
 
 
 def by_node(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
-    """By Node.js with an agent that keeps its one connection; nothing where there is no Node.js."""
+    """Send by Node.js with an agent that keeps its one connection; nothing where there is no Node.js."""
     if not (node := shutil.which("node")):
         return Counter()
     asking = {"port": port, "asked": asked, "body": BODY.decode(), "next": NEXT, "ms": seconds * 1_000}

@@ -52,7 +52,7 @@ class Report:
             seed += 1
 
     def rounds_in_folders(self, seed: int, seconds: float) -> Iterator[tuple[int, Path]]:
-        """The same, each with a new folder, which ends with its round."""
+        """Rounds, each with a new folder, which ends with its round."""
         for number in self.rounds(seed, seconds):
             with tempfile.TemporaryDirectory(prefix="torture-") as folder:
                 yield number, Path(folder)

@@ -22,7 +22,7 @@ _WRITERS, _READERS = 8, 4
 
 
 async def started_again(server: PostgresServer) -> None:
-    """Until it takes connections, while this event loop goes on."""
+    """Start the server again, until it takes connections, while this event loop goes on."""
     server.launch()
     await asyncio.to_thread(server.await_answers)
 

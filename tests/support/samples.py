@@ -26,7 +26,7 @@ class Finished:
     errors: str
 
     def succeeded(self) -> str:
-        """Its output; fails with everything that it said unless it ended well."""
+        """The output of a sample; fails with everything that it said unless it ended well."""
         assert self.code == 0, f"it ended with {self.code}:\n{self.errors}{self.output}"
         return self.output
 

@@ -92,11 +92,11 @@ class Server(Petstore):
         return self.child.said
 
     def workers(self) -> list[int]:
-        """Its workers that are alive (Linux)."""
+        """The server's workers that are alive (Linux)."""
         return workers(self.pid)
 
     def children(self) -> list[int]:
-        """Its workers and its background process (Linux)."""
+        """The server's workers and its background process (Linux)."""
         return children(self.pid)
 
     def request(

@@ -58,7 +58,7 @@ class Watch:
         self.ahead.append(seconds)
 
     async def back(self) -> None:
-        """Until the outages that began have ended."""
+        """Wait until the outages that began have ended."""
         await until(lambda: self.ended == len(self.reasons))
 
 

@@ -41,7 +41,7 @@ class Storm(msgspec.Struct):
     hashes: int
 
     def faults(self) -> list[str]:
-        """Where a bound did not hold, or anna was kept out."""
+        """The bounds that did not hold, and whether anna was kept out."""
         found = []
         compared_wrong = self.statuses[403]
         if compared_wrong > COMPARED or (compared_wrong < COMPARED and not self.statuses[503]):

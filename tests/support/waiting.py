@@ -27,7 +27,7 @@ def pause(seconds: float) -> None:
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """For another process, without an event loop: look again and again until the condition holds."""
+    """Look again and again until the condition of another process holds, without an event loop."""
     began, (first, last) = time.monotonic(), _LOOK_AGAIN_SECONDS
     while not condition():
         waited = time.monotonic() - began

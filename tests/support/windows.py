@@ -14,6 +14,6 @@ def limits_of(minute: int, day: int) -> tuple[int, ...]:
 
 
 def used_of(minute: tuple[int, int], day: tuple[int, int]) -> AccountWindows:
-    """Of both the opening in its stored unit, and the count: other windows have not opened."""
+    """Used windows, each by its opening in its stored unit and its count: others have not opened."""
     named = {"minute": minute, "day": day}
     return AccountWindows.of(*(number for window in WINDOWS for number in named.get(window.name, (0, 0))))

@@ -99,7 +99,7 @@ def _alone(data: Path) -> Iterator[None]:
 
 
 def _run(cluster: Cluster, milliseconds: int | None) -> None:
-    """From the start to the stop."""
+    """Run the cluster from its start to its stop."""
     told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: told.append(number))

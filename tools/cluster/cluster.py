@@ -23,7 +23,7 @@ _SHORT_LIFE_SECONDS = 5.0
 
 
 class Ports(NamedTuple):
-    """Where the parts listen, on the loopback address."""
+    """The ports of the parts, on the loopback address."""
 
     front: int
     replicas: tuple[int, int]

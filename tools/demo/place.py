@@ -1,4 +1,4 @@
-"""Where the demo's database is: a directory of its own, so that no other database is ever overwritten."""
+"""The demo's database has a directory of its own, so that no other database is ever overwritten."""
 
 from __future__ import annotations
 

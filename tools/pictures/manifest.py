@@ -33,7 +33,8 @@ def describe(port: int, tokens: Mapping[Role, str]) -> str:
 
 
 def wait_until_counted(port: int, token: str) -> None:
-    """Until the overview has the sums, which a server counts beside its requests. Raises TimeoutError."""
+    """Wait until the overview has the sums, which a server counts beside its requests. Raises
+    TimeoutError."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while _COUNTING in _page(port, "/console", token):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Which pages have a picture, and the store that they show."""
+"""The pages that have a picture, and the store that they show."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Child:
             os.sched_setaffinity(self.pid, self._cores)
 
     def ended(self) -> int | None:
-        """Its exit code, once it has ended."""
+        """The exit code of the child, once it has ended."""
         return self._process.poll() if self._process else None
 
     def wait_until(self, condition: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Where the programs come from.
+"""The programs that servers need, and their origin.
 
 PostgreSQL and Valkey: the system's, else those in the wheels of the test kit. nginx: the system's, else that
 of Debian's package, unpacked and not installed, so that no service of the system's own is started.

@@ -30,7 +30,7 @@ class Nginx:
         self.child.start()
 
     def _replaced(self) -> dict[str, dict[str, str]]:
-        """For each file the parts that name compose.yaml's network and its container, and our own."""
+        """The parts of each file that name compose.yaml's network and its container, and our own ones."""
         first, second = self._replicas
         here = {
             "172.30.57.11:8080": f"127.0.0.1:{first}",

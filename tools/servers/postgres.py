@@ -63,6 +63,6 @@ class Postgres:
 
 
 def give_to_nobody(path: Path) -> None:
-    """Where this process is root's, make a file or a directory one that PostgreSQL owns."""
+    """Make a file or a directory one that PostgreSQL owns, if this process is root's."""
     if os.geteuid() == 0:
         os.chown(path, NOBODY, NOBODY)
