@@ -47,7 +47,7 @@ def _lines_of_a_list(body: bytes) -> bytes:
 
 
 async def serve(port: int, body_bytes: int, *, like_a_list: bool) -> None:
-    """Until SIGTERM, on the same server class that the service's workers use."""
+    """Serve until SIGTERM, on the server class that the service's workers use."""
     listener = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
     prepare(listener)
     server = HttpServer(Plaintext(body_bytes, like_a_list=like_a_list), listener, 16_384, 30.0)

@@ -16,7 +16,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def medians_over_starts(one_round: Callable[[Plan], dict[str, float]], plan: Plan) -> dict[str, float]:
-    """The same where each round starts its servers anew: one process of a server is up to 7 % quicker than
+    """Medians of rounds that start their servers anew: one process of a server is up to 7 % quicker than
     the next one, for as long as it lives."""
     once = msgspec.structs.replace(plan, rounds=1)
     taken = [one_round(once) for _ in range(plan.rounds)]

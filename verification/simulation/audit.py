@@ -96,7 +96,7 @@ def _recount(answers: list[Answer], per_minute: int, per_day: int) -> tuple[int,
 
 
 def _windows(answers: list[Answer], outages: list[tuple[float, float]]) -> set[int]:
-    """Where minutes open: as the shared counters open them, and one after another through each outage."""
+    """The minutes: as the shared counters open them, and one after another through each outage."""
     opened, last_ms = set(), -_MINUTE_MS
     for answer in sorted(answers, key=lambda answer: answer.at_ms):
         if not answer.local and not answer.banned and answer.at_ms >= last_ms + _MINUTE_MS:

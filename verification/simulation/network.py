@@ -69,7 +69,7 @@ class Pipe(asyncio.Transport):
             self._protocol.data_received(data)
 
     def abort(self) -> None:
-        """Also when the server is gone, and the kernel says so."""
+        """End the connection, also when the server is gone, and the kernel says so."""
         if not self.closed:
             self.closed = True
             self._loop.call_soon(self._protocol.connection_lost, None)

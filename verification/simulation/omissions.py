@@ -86,7 +86,7 @@ class _LateLimiter:
 
 
 def _valkey(flag: str, value: bool) -> Callable[[Parts], None]:
-    """With a flag of SimulatedValkey."""
+    """An omission by a flag of SimulatedValkey."""
     return lambda parts: setattr(parts.valkey, flag, value)
 
 
@@ -94,7 +94,7 @@ _no_mark = _valkey("marks", False)
 
 
 def _answers_first(parts: Parts) -> None:
-    """With the mark it would do no harm: while a writer is on its way everybody reads the store."""
+    """It would do no harm with the mark: while a writer is on its way everybody reads the store."""
     _no_mark(parts)
     parts.store.late_answer = False
 

@@ -30,13 +30,13 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def _exact(result: Result) -> bool:
-    """Without an outage: not one over, not one under, nothing stale, nobody fails."""
+    """Not one over, not one under, nothing stale, and nobody fails where there is no outage."""
     faults = result.over + result.under + result.stale_pages + result.stale_callers + result.regressed
     return faults == 0 and result.failed == 0 and result.local == 0
 
 
 def _bounded(result: Result) -> bool:
-    """In an outage: nobody fails, a share for each process is the most, and nothing is stale."""
+    """Nobody fails in an outage, a share for each process is the most, and nothing is stale."""
     stale = result.stale_pages + result.stale_callers
     return result.failed == 0 and result.minute_excess <= 1 and result.day_excess <= 1 and stale == 0
 
@@ -53,7 +53,7 @@ def admission(seed: int, replicas: list[int]) -> Iterator[Run]:
 
 
 def outages(seed: int, replicas: list[int]) -> Iterator[Run]:
-    """The same with Valkey out of reach."""
+    """Replicas with Valkey out of reach."""
     for count in replicas:
         for name, outage in _OUTAGES:
             setup = msgspec.structs.replace(_of(_LIMITED, seed, count), outages=(outage,))

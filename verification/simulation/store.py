@@ -60,7 +60,7 @@ class Truth:
             self._numbers.append(number)
 
     def age(self, number: int, now: float) -> float:
-        """For how long something later had been acknowledged; 0.0 when nothing was."""
+        """Seconds since something later was acknowledged; 0.0 when nothing was."""
         place = bisect_left(self._numbers, number + 1)
         return max(now - self._times[place], 0.0) if place < len(self._times) else 0.0
 
@@ -98,12 +98,12 @@ class SimulatedStore:
             self.keys.append(Truth())
 
     def change_of(self, caller: Caller) -> int:
-        """Which change of its key a caller shows."""
+        """The change of its key that a caller shows."""
         assert caller.expires_at_ms is not None
         return caller.expires_at_ms - _FAR_MS
 
     async def _run(self, seconds: float) -> None:
-        """Until a core of the server has a result; a snapshot is taken at the start of this work."""
+        """Work until a core of the server has a result; a snapshot is taken at the start of this work."""
         arrival = self._loop.time() + self._delays.one_way()
         core = min(range(len(self._free_at)), key=self._free_at.__getitem__)
         began = max(arrival, self._free_at[core])
@@ -131,7 +131,7 @@ class SimulatedStore:
         return caller
 
     async def _commit(self) -> None:
-        """Until the change is visible: executed, and on the disk."""
+        """Work until the change is visible: executed, and on the disk."""
         self.commits += 1
         await self._run(COSTS.write)
         await self._loop.at(self._loop.time() + COSTS.fsync * (0.5 + self._rng.expovariate(2.0)))

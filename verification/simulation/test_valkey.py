@@ -46,7 +46,7 @@ def _parsed(reply: bytes) -> object:
 
 
 def _caller(rng: random.Random, now_ms: int, pardons: dict[int, int]) -> Caller:
-    """Of one of three accounts; a pardon stays."""
+    """A caller of one of three accounts; a pardon stays."""
     number = rng.randrange(3)
     if rng.random() < 0.01:
         pardons[number] = now_ms

@@ -121,7 +121,7 @@ class World:
         self._failure: BaseException | None = None
 
     def run(self) -> Result:
-        """Until the end, and a little longer for what is on its way."""
+        """Run until the end, and a little longer for what is on its way."""
         asyncio.set_event_loop(self._loop)
         try:
             return self._loop.run_until_complete(self._live())

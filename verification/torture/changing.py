@@ -54,7 +54,7 @@ class Writers:
         self._lock = threading.Lock()
 
     def at_work(self) -> AbstractContextManager[None]:
-        """For the length of a block."""
+        """Change for the length of a block."""
         return working(*(partial(self._work, number) for number in range(self._writers)))
 
     def _work(self, number: int, over: threading.Event) -> None:
@@ -87,7 +87,7 @@ class Writers:
         return self._keys[number % ACCOUNTS]
 
     def another_chance(self) -> random.Random:
-        """For one more writer: no two send the same Idempotency-Keys."""
+        """The randomness of one more writer: no two send the same Idempotency-Keys."""
         with self._lock:
             self._begun += 1
             return random.Random(f"{self._seed} writer {self._begun}")

@@ -77,13 +77,13 @@ class Dump(Restore):
 
 
 class IntoAnother(Dump):
-    """Into another database of the cluster; the first one is still there."""
+    """A copy into another database of the cluster; the first one is still there."""
 
     name = "restored"
 
 
 class Cleaned(Dump):
-    """Into the same database, whose tables the program drops and makes anew."""
+    """A copy into the same database, whose tables the program drops and makes anew."""
 
     more = ("--clean",)
 

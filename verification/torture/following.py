@@ -126,7 +126,7 @@ class Follower:
         return not page and "events-behind" not in answer.headers
 
     def follow(self, over: threading.Event) -> None:
-        """Until it is over."""
+        """Follow until it is over."""
         try:
             while not over.is_set():
                 self.step(self._chance.choice((0, 1, 2)))
@@ -193,7 +193,7 @@ def about(events: Sequence[Event], subject: str, number: int) -> str:
 
 
 def differences(follower: Follower, subject: str, there: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Where a mirror shows something else than a list of the service: how many, and the first."""
+    """How many animals a mirror shows otherwise than a list of the service, and the first of them."""
     held, shown = follower.mirror.objects[subject], {each["id"]: dict(each) for each in there}
     found = [number for number in held | shown if held.get(number) != shown.get(number)]
     if not found:

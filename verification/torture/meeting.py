@@ -70,7 +70,7 @@ class Staff:
             pause(0.2)
 
     def missing(self, clients: Iterable[Client]) -> int:
-        """By how many animals the last list is not there once."""
+        """How many animals of the last list are not there once."""
         kept: Sequence[str] = [pet["name"] for pet in walk(list(clients))]
         found = [name for name in kept if name.startswith(f"{self._name} ")]
         return abs(_ROWS - len(found)) + len(found) - len(set(found))

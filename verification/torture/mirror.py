@@ -223,7 +223,7 @@ def _program_before_events() -> Path:
 
 
 def run(report: Report, seed: int, seconds: float) -> None:
-    """Of four seeds two are on a file, one on two replicas that began with an older program."""
+    """Run the campaign: two of four seeds on a file, one on two replicas that began with an older program."""
     for number, folder in report.rounds_in_folders(seed, seconds):
         with ExitStack() as stack:
             if number % 2:

@@ -1,4 +1,4 @@
-"""Where the service of a campaign stands: on a file, or two replicas on PostgreSQL with Valkey; and what may
+"""The service of a campaign stands on a file, or as two replicas on PostgreSQL with Valkey; and what may
 happen to it there.
 """
 
@@ -115,7 +115,7 @@ class Place:
         start(replica)
 
     def _kill_parent(self, chance: random.Random) -> None:
-        """Its children end by themselves."""
+        """Kill the parent; its children end by themselves."""
         replica = self.one(chance)
         replica.process.kill()
         replica.process.wait()
@@ -174,7 +174,7 @@ def changed_program(folder: Path, *lines: str) -> Path:
 
 
 def start(replica: Server) -> None:
-    """Until it serves; again where what is left of the one before still holds the database."""
+    """Start until it serves; again where what is left of the one before still holds the database."""
     for attempt in range(5):
         try:
             replica.start()
@@ -192,7 +192,7 @@ def _kill(pid: int) -> None:
 
 
 def places(report: Report, seed: int, seconds: float) -> Iterator[tuple[int, Place]]:
-    """Of two rounds one is on a file, the other on two replicas."""
+    """A place for each round: one of two is a file, the other has two replicas."""
     for number, folder in report.rounds_in_folders(seed, seconds):
         with (on_a_file if number % 2 else on_postgres)(folder) as place:
             yield number, place

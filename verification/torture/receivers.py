@@ -52,7 +52,7 @@ class Receiver:
         self._failing = failing
 
     def at_work(self) -> AbstractContextManager[int]:
-        """Its port, for the length of a block."""
+        """The receiver's port, for the length of a block."""
         return serving_beside(lambda _: asyncio.start_server(self._serve, "127.0.0.1", 0))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -166,7 +166,7 @@ class Round:
         return any(len(ids) >= most for ids in self._missing().values())
 
     def _missing(self) -> dict[str, set[str]]:
-        """By path, the events of the journal that were not accepted yet."""
+        """The events of the journal that were not accepted yet, by path."""
         pets = self._ids("subject = 'pet'")
         orders = self._ids("subject = 'order' AND subject_id IN (SELECT id FROM orders WHERE account_id = 2)")
         expected = {f"/{n}": pets if n < _WEBHOOKS - 1 else orders for n in range(_WEBHOOKS)}

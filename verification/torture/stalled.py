@@ -42,7 +42,7 @@ class Adders:
         self._server = server  # another one takes its port and its database
 
     def at_work(self) -> contextlib.AbstractContextManager[None]:
-        """For the length of a block."""
+        """Stall for the length of a block."""
         return working(*(partial(self._add, number) for number in range(_WRITERS)))
 
     def _add(self, number: int, over: threading.Event) -> None:

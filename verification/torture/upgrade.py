@@ -196,7 +196,7 @@ def try_cluster(
 
 
 def _admitted(program: Program, ports: list[int]) -> int:
-    """Of twice a limit of a minute, sent to both replicas in turn."""
+    """How many are admitted of twice a minute's limit, sent to both replicas by turns."""
     key, _ = program.key(f"narrow-{time.monotonic_ns()}", _LIMIT)
     clients = [Client(port, key) for port in ports]
     statuses = [clients[turn % 2]("GET", "/v1/pets?limit=1").status for turn in range(2 * _LIMIT)]

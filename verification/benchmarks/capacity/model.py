@@ -138,7 +138,7 @@ class Store(msgspec.Struct, frozen=True):
 
 
 def gigabytes(store: Store) -> dict[str, float]:
-    """Of 10^9 bytes, by kind; idempotency keys are kept for a day, usage for as many days as are kept."""
+    """Gigabytes (10^9 bytes) by kind; idempotency keys stay for a day, usage for the days that are kept."""
     each, accounts, active = Bytes(), store.accounts, store.accounts * store.active
     return {
         "animals": store.animals * each.animal / 1e9,

@@ -115,7 +115,7 @@ def fill_sqlite(size: Size) -> tuple[Path, People]:
 
 
 def fill_postgres(url: str, size: Size) -> People:
-    """The same in an empty database."""
+    """Fill an empty database of PostgreSQL."""
 
     async def fill() -> None:
         connection = await asyncpg.connect(url)

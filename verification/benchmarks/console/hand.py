@@ -31,7 +31,7 @@ class Hand:
         self.loads += 1
 
     def click(self, target: Locator) -> None:
-        """Where the page stays."""
+        """Click where the page stays."""
         target.click()
         self.clicks += 1
 
@@ -58,7 +58,7 @@ class Hand:
         self.keys += 1
 
     def write(self, field: Locator, text: str) -> None:
-        """Into a field, in place of what it has; a click first unless the focus is there."""
+        """Write into a field, in place of what it has; a click first unless the focus is there."""
         if not field.evaluate(_FOCUSED):
             self.click(field)
         if field.input_value():
@@ -66,6 +66,6 @@ class Hand:
         self.type(text)
 
     def choose(self, field: Locator, value: str) -> None:
-        """In a list; a browser without windows draws none to click in."""
+        """Choose in a list; a browser without windows draws none to click in."""
         field.select_option(value)
         self.clicks += 2

@@ -51,13 +51,13 @@ class Day:
         return self.page.get_by_role("row").filter(has_text=text)
 
     def seek(self, text: str) -> None:
-        """With the field at the top of each page."""
+        """Seek with the field at the top of each page."""
         self.hand.press("/")
         self.hand.type(text)
         self.hand.enter()
 
     def pick(self, field: str, part: str, whole: str) -> None:
-        """By a part of the name."""
+        """Pick an animal by a part of its name."""
         self.hand.write(
             self.page.get_by_label(field, exact=True).and_(self.page.get_by_role("combobox")), part
         )

@@ -16,7 +16,7 @@ _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
 class Arrivals:
-    """By path and animal the time of the first arrival, on the clock of time.perf_counter; and how many
+    """The time of the first arrival by path and animal, on the clock of time.perf_counter; and how many
     requests there were. A path that begins with /dead gets no answer."""
 
     def __init__(self) -> None:

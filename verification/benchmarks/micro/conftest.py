@@ -75,7 +75,7 @@ def store(loop: Loop, database_copy: tuple[Path, str]) -> Iterator[Store]:
 
 @pytest.fixture
 def wire() -> Wire:
-    """Where the answer goes."""
+    """The connection to which the answer goes."""
     return Wire()
 
 

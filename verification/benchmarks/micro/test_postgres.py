@@ -40,7 +40,7 @@ def postgres(url: str, loop: Loop) -> Iterator[Store]:
 
 
 def test_100_pages_of_20(benchmark: BenchmarkFixture, loop: Loop, postgres: Store) -> None:
-    """From the query to the animals. All but the first share statements."""
+    """Measured from the query to the animals. All but the first share statements."""
     places = itertools.cycle(range(600))
     benchmark(
         loop.calls_in_one_turn,

@@ -69,7 +69,7 @@ def calls(clients: int, call: Callable[[], Awaitable[Any]]) -> Callable[[], Awai
 
 @at_a_time
 def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
-    """From the caller to the Decision, by the limiter of the service."""
+    """Measured from the caller to the Decision, by the limiter of the service."""
     client = loop.run(open_client(url, PATIENT))
     limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
     every = calls(clients, lambda: limiter.take(CALLER))
@@ -82,7 +82,7 @@ def test_640_decisions(benchmark: BenchmarkFixture, loop: Loop, url: str, client
 def test_640_decisions_of_turns(
     benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int, keys: int
 ) -> None:
-    """The same for cached callers, as the gate asks: each turn of the event loop is a call."""
+    """Decisions for cached callers, as the gate asks: each iteration of the event loop is a call."""
     client = loop.run(open_client(url, PATIENT))
     limiter = ValkeyLimiter(client, MemoryCounterStore(), SystemClock(), BanPolicy())
     callers = [msgspec.structs.replace(CALLER, key_id=number + 1) for number in range(keys)]
@@ -132,7 +132,7 @@ def test_640_scripts_by_our_connection(
 
 @at_a_time
 def test_640_scripts_by_valkey_py(benchmark: BenchmarkFixture, loop: Loop, url: str, clients: int) -> None:
-    """The same by the client library, where it is installed: it is none of our dependencies."""
+    """Decisions by the client library, where it is installed: it is none of our dependencies."""
     library = pytest.importorskip("valkey.asyncio", reason="pip install valkey to compare with it")
     client = library.Valkey.from_url(url)
     digest = loop.run(client.script_load(Scripts().take.text))

@@ -78,7 +78,7 @@ def _node_version() -> str:
 
 
 def _node_headers(folder: Path) -> dict[str, str]:
-    """Where Node.js stands with its headers, for compiling without a download of them."""
+    """The directory of Node.js with its headers, for compiling without a download of them."""
     prefix = Path(_run(["node", "--print", "process.execPath"], folder)).resolve().parent.parent
     return {"npm_config_nodedir": str(prefix)} if (prefix / "include/node/node.h").exists() else {}
 

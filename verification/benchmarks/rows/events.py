@@ -74,7 +74,7 @@ def _at_rest(shop: servers.Server) -> tuple[float, float]:
 
 
 def _reach(name: str, key: str, writes_at: int, waits_at: int) -> list[Row]:
-    """From the beginning of an addition to its own answer, and to that of a request that waits."""
+    """The time from the beginning of an addition to its own answer, and to that of a request that waits."""
     writer, waiter = RawConnection(writes_at), RawConnection(waits_at)
     waiter.send(request_bytes(f"/v1/events?after=now {key}", "GET"))
     target = f"{_next_of(waiter)}&wait=120"

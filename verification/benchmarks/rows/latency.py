@@ -226,7 +226,7 @@ def _beside(
 
 
 def _rows(group: str, measurements: Mapping[str, _Measurement]) -> list[Row]:
-    """Of each measurement, beside that of "list"."""
+    """The rows of each measurement, beside that of "list"."""
     rows = []
     for name, measurement in measurements.items():
         for percentile in ("p50", "p99"):

@@ -1,4 +1,4 @@
-"""The same job by this service and by peers, side by side: same data, same page, durable changes."""
+"""One job by this service and by peers, side by side: same data, same page, durable changes."""
 
 from __future__ import annotations
 

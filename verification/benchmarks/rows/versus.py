@@ -120,7 +120,7 @@ def _by_turns(
     programs: dict[str, Path],
     server: Callable[[str, str], servers.Server],
 ) -> dict[str, float]:
-    """Of every row and program, microseconds of its server for a request: the median of its bursts."""
+    """Microseconds of a program's server for a request, by row and program: the median of its bursts."""
     medians = {}
     for row, load in loads.items():
         with ExitStack() as opened:

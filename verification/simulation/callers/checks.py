@@ -61,7 +61,7 @@ def _unfinished(run: Run) -> Iterator[str]:
 
 
 def _late(run: Run) -> Iterator[str]:
-    """In calm weather no task waits in a window longer than 1 s in all while the window has room for it.
+    """No task waits in a window for over 1 s in all while the window has room for it, in calm weather.
 
     The earliest possible moment of a request: when its task asks for it, and not before the end of a used-up
     window before. The waits of a task within one window add up, so its last request is bounded. The service

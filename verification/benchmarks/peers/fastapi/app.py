@@ -1,4 +1,4 @@
-"""The same job in FastAPI, SQLAlchemy 2 (async, aiosqlite) and slowapi.
+"""The benchmark's job in FastAPI, SQLAlchemy 2 (async, aiosqlite) and slowapi.
 
 `PETS_DATABASE=… uvicorn app:app --loop uvloop --http httptools` in this folder
 """

@@ -1,4 +1,4 @@
-"""The same job in Django REST Framework.
+"""The benchmark's job in Django REST Framework.
 
 `PETS_DATABASE=… DJANGO_SETTINGS_MODULE=shop.settings gunicorn shop.wsgi` in the folder above
 """
