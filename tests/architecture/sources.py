@@ -37,7 +37,7 @@ class Module:
 
     @property
     def is_storage(self) -> bool:
-        """Where SQL stands."""
+        """Whether SQL may stand there."""
         return is_in(self.name, "storage") or is_in(self.name, "transactions")
 
     def __str__(self) -> str:

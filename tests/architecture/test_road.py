@@ -33,7 +33,7 @@ class Road:
             self.modules.append(name)
 
     def _counts(self, name: str) -> bool:
-        """Of other threads only the store's work for this request; the log's writes those before it. None of
+        """In other threads the store's work for this request counts; the log writes those before it. None of
         the tasks that may come to their turn meanwhile, as on a busy machine."""
         if threading.get_ident() != self._home:
             if not hasattr(self._thread, "root"):
