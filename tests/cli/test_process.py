@@ -109,7 +109,7 @@ class TestStreams:
         with Path("/dev/full").open("w") as full:
             words = ["keys", "issue", "shop"]
             issued = [program.start([*words, *json], stdout=full) for json in ([], ["--json"])]
-            other = program.start(["accounts", "list"], stdout=full)
+            other = program.start(["accounts", "add", "zoo", "--plan", "free"], stdout=full)
         for key_id, done in enumerate(issued, 1):
             assert done.returncode == 1
             message = f"Key {key_id} was issued but could not be printed (No space left on device)"
@@ -117,8 +117,9 @@ class TestStreams:
             assert f"petstore keys revoke {key_id}" in done.stderr.splitlines()[-1]
         assert (other.returncode, other.stderr) == (
             1,
-            "petstore: The output can't be written: No space left on device.\n",
+            "petstore: The output can't be written; a change that was made stays: No space left on device.\n",
         )
+        assert "zoo" in program.ok("accounts", "list")
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
     def test_remarks_into_a_full_log_are_left_out(self, program: Program) -> None:
@@ -146,7 +147,7 @@ class TestStreams:
         done = run("accounts list >&-")
         assert (done.returncode, done.stderr) == (
             1,
-            "petstore: The output can't be written: Bad file descriptor.\n",
+            "petstore: The output can't be written; a change that was made stays: Bad file descriptor.\n",
         )
         done = run("keys revoke 1 <&-")
         assert done.returncode == 0, done.stdout

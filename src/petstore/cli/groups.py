@@ -162,9 +162,9 @@ def _message_and_code(error: Exception) -> tuple[str, int]:
 def _refused_by_the_system(error: Exception) -> str:
     """What the system would not do; empty for any other error."""
     if isinstance(error, OSError):
-        where = "The output can't be written: " if error.errno in _OUTPUT_FAULTS else ""
-        if error.filename:
-            where = f"{error.filename}: "
+        where = f"{error.filename}: " if error.filename else ""
+        if not where and error.errno in _OUTPUT_FAULTS:
+            where = "The output can't be written; a change that was made stays: "
         return f"{where}{error.strerror or error}."
     is_memory = isinstance(error, MemoryError)
     if is_memory or "can't start new thread" in str(error):
