@@ -21,7 +21,7 @@ NOT_ALONE = api/test_schemathesis.py architecture consumers e2e
 MAKEFLAGS += --no-print-directory
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted mutants upgrade check format pictures clients release bench micro lock clean
+.PHONY: help setup setup-scale serve demo cluster test test-fast torture planted mutants upgrade check format pictures clients release bench lock clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -99,11 +99,6 @@ clients: ## Build the clients that the service serves anew, where their sources 
 bench: ## Measure; verification/benchmarks/README.md says how to read the numbers
 	$(DEVELOP)
 	@$(BIN)/python -m verification.benchmarks $(ARGS)
-
-micro: ## Measure the parts of one request, so that a regression has a name
-	$(DEVELOP)
-	@$(BIN)/python -m pytest verification/benchmarks/micro --benchmark-enable --dist=no \
-		--benchmark-columns=min,median,iqr,ops,rounds $(ARGS)
 
 ##@ Look after it
 lock: ## Write the lock files anew from pyproject.toml (needs uv)

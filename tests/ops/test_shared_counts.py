@@ -263,9 +263,7 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
 
 
 def test_a_scrape_is_short(tmp_path: Path) -> None:
-    """At most 1,700 samples at the start, whatever the number of workers: a worker makes each.
-    `make micro ARGS='-k scrape'` has its time.
-    """
+    """At most 1,700 samples at the start, whatever the number of workers: a worker makes each."""
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(4)]
     for worker in workers:
         worker.share()
