@@ -119,7 +119,7 @@ class TestTakeAway:
         asked = await follow(staff, shown, "Remove the name")
         assert "Its animals stay in it" in asked.text
         shown = await staff.submit(asked, "categories/1/remove")
-        assert "Category 1 has no name any more." in shown.text
+        assert "The name of category 1 was removed." in shown.text
         assert await shop.store.categories.all() == []
         assert (await staff.submit(asked, "categories/1/remove")).status == 404
 

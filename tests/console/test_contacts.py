@@ -69,7 +69,7 @@ class TestContacts:
         assert f"{ANNA} is a contact." in shown.text
         assert f"{ANNA} 2027-01-15 08:00:30 UTC none none Remove" in shown.text
         shown = await anna.submit(shown, "/contacts/remove")
-        assert f"{ANNA} is no contact any more." in shown.text
+        assert f"{ANNA} is no longer a contact." in shown.text
         assert await at.contacts(shop) == []
         written = (await entries(shop.store, f"{at.subject}:{at.name}"))[-2:]
         assert [(entry.actor, entry.action) for entry in written] == [
@@ -86,7 +86,7 @@ class TestContacts:
         assert set(shown.form("/contacts/kinds").fields) == {"csrf", "contact", "was", *names}
         assert all(f"{kind.what} {kind.name}" in shown.text for kind in kinds)
         shown = await save(anna, shown, at, names[0], names[-1])
-        assert f"What {ANNA} gets is saved." in shown.text
+        assert f"The choice for {ANNA} is saved." in shown.text
         assert f"UTC {names[0]}, {names[-1]} none" in shown.text
         assert (await at.contacts(shop))[0].off == (names[0], names[-1])
         ticked = shown.form("/contacts/kinds").fields | {names[0]: "on"}

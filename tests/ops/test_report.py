@@ -146,6 +146,6 @@ async def test_the_database_is_read_once_a_minute(service: Service) -> None:
 
 
 async def test_without_a_supervisor_its_numbers_are_unknown(service: Service) -> None:
-    """A worker that runs alone, as with --reload."""
+    """A worker without a supervisor does not know the number of workers."""
     state = await service.report_of(None).state()
     assert (state.serving, state.troubles) == (None, [])

@@ -19,7 +19,7 @@ from petstore.core.targets import UrlGuard
 _ADDRESSES_MAX = 8  # that one try calls: a name may have thousands
 # asyncio's own threads are few and for all of the process, and slow name servers hold each for 30 s.
 _THREADS = 64
-# Receivers close connections that were idle for 5 s and more; a try on such a one gets no answer.
+# Receivers close connections that were idle for 5 s and more; an attempt on one of them gets no answer.
 _IDLE_SECONDS = 4.0
 RECEIVED_MAX = 524_288  # bytes for one request, of which asyncio may read half at once
 

@@ -134,7 +134,7 @@ async def _carry_out(jobs: Jobs, work: Work, job: Job) -> bool:
 
 
 async def _release(jobs: Jobs, job: Job) -> None:
-    """Give the job up when the store answers again: its outage is no attempt."""
+    """Free the job when the store answers again. The outage does not count as an attempt."""
     while True:
         try:
             return await jobs.release(job)

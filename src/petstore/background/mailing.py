@@ -155,7 +155,7 @@ def _fault(error: Exception) -> str:
     """Why there was no answer."""
     cause = error.__cause__
     if isinstance(cause, aiosmtplib.SMTPReadTimeoutError):
-        return "It takes too long to greet; a server that begins with encryption needs smtps://."
+        return "It sent no greeting in time. If it encrypts from the beginning, write smtps://."
     if isinstance(error, TimeoutError):
         return "It takes too long to answer."
     if isinstance(cause, OSError) and cause.errno:
@@ -171,7 +171,7 @@ def _tls_fault(error: Exception) -> str:
         reason = cause.verify_message.rstrip(".")
         return f"Its certificate is not valid: {reason}; SSL_CERT_FILE names other authorities."
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
-        return "It does not begin with encryption: try smtp://, where STARTTLS encrypts."
+        return "It does not encrypt from the beginning. Try smtp://, which encrypts by STARTTLS."
     return ""
 
 

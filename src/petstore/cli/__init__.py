@@ -1,4 +1,4 @@
-"""The command line: `petstore`. One module for each command family; this one only joins them."""
+"""The command line: `petstore`. Each group of commands has a module, and main.py their table."""
 
 from __future__ import annotations
 

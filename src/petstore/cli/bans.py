@@ -27,7 +27,7 @@ def bans(session: Session, as_json: bool) -> None:
             "LABEL": lambda ban: ban["label"] or "-",
             "LEVEL": "level",
             "UNTIL": "bannedUntil",
-            "TO LIFT IT": lambda ban: f"petstore keys unban {ban['keyId']}",
+            "TO UNBAN": lambda ban: f"petstore keys unban {ban['keyId']}",
         },
         as_json,
         empty="No key is banned.",

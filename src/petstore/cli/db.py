@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def db() -> None:
     """The database: create, check, back up, restore and copy it.
 
-    Which database it is, PETSTORE_DATABASE_URL says.
+    PETSTORE_DATABASE_URL names the database.
     """
 
 
@@ -146,7 +146,7 @@ def backup(session: Session, file: Path, as_json: bool) -> None:
 def restore(session: Session, file: Path, into: str | None, yes: str | None, as_json: bool) -> None:
     """Put the backup FILE in the place of a database.
 
-    That of the settings, or TARGET of --into: a path or a sqlite:/// URL. Where a database is, it asks first;
+    The database is that of the settings, or TARGET: a path or a sqlite:/// URL. It asks before it replaces;
     without a terminal it is refused unless --yes names just that database, by its whole path or URL.
 
     Stop the server first: it is refused while one runs on the database, and when the backup is damaged. The
@@ -202,7 +202,7 @@ def _require_consent(source: Path, target: Path, found: Contents | None, yes: st
 def mark_restored(session: Session, yes: bool, as_json: bool) -> None:
     """Say that the database was restored by other means.
 
-    Such as a copied file or a snapshot of the disk; `db restore` does this by itself. Bookmarks of events
+    Use it after a file was copied or a disk restored; `db restore` does this by itself. Bookmarks of events
     from before are refused, so that programs that follow the events list the animals anew. Safe beside a
     running server. PostgreSQL notices another cluster, database or timeline by itself.
     """
@@ -225,7 +225,7 @@ def copy(session: Session, source: str, target: str, as_json: bool) -> None:
     first. FROM stays as it is; TO has to be empty, is written in one transaction, and read back before that
     is kept: it is whole or still empty. FROM is a path or a sqlite:/// URL.
 
-    Rather than with the password in TO, say it in PGPASSWORD or ~/.pgpass.
+    Keep the password out of TO: PGPASSWORD or ~/.pgpass has it.
     """
     from petstore.wiring import administration
 

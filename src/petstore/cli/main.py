@@ -67,12 +67,12 @@ def _show_version(context: click.Context, _option: click.Parameter, asked: bool)
 def petstore(context: click.Context) -> None:
     """The pet store service, and everything that its operators and staff do with it.
 
-    Every command but `db restore` and `db copy` works beside a running server and takes effect on its next
+    Every command but `serve`, `db restore` and `db copy` works beside a running server, and acts on its next
     request. Settings are environment variables that begin with PETSTORE_; `petstore config` shows them.
 
     Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 (`serve`) stopped but cut somebody off, 75 the
-    store is busy or unavailable (try again), 78 a setting, a right or the database is wrong (mend it first),
-    130 interrupted by Ctrl+C.
+    store is busy or unavailable (try again), 78 a setting, a right or the database is wrong (correct it
+    first), 130 interrupted by Ctrl+C.
     """
     from petstore.cli.context import Session
 

@@ -148,7 +148,8 @@ def set_pet(session: Session, /, pet_id: int, as_json: bool, **given: Any) -> No
     pending   -> available, sold
     sold      -> available (a return)
 
-    What it has already changes nothing. While an open order holds the animal, the order decides its state.
+    Values that it has already change nothing. While an open order holds the animal, the order decides its
+    status.
     """
     given["status"] = STATUSES.get(given["status"])
     wanted = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}

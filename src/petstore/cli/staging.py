@@ -37,7 +37,7 @@ def staging() -> None:
     type=WholeNumber(1, ANIMALS_MAX),
     default=10_000,
     show_default=True,
-    help="How many at most; of production the newest.",
+    help="The most animals to copy; from production, the newest.",
 )
 @yes_option
 def refresh(

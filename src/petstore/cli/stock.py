@@ -35,7 +35,7 @@ format_option = click.option(
     "--format",
     "kind",
     type=click.Choice(list(FORMATS)),
-    help="Of the list, unless its name says it: csv is Excel too when a list is read.",
+    help="The format of the list, unless the file's name says it. csv includes Excel for an import.",
 )
 
 
@@ -63,7 +63,7 @@ class Summary(msgspec.Struct, rename="camel"):
     "key_name",
     metavar="COLUMN",
     callback=checked(check_key_column),
-    help="The column or member with the supplier's key of an animal: a repetition changes what changed.",
+    help="The column or member with the supplier's key: the list, sent again, changes the same animals.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and store nothing.")
 @click.option(

@@ -144,7 +144,7 @@ limit_option = click.option(
     default=PAGE_LIMIT_DEFAULT,
     show_default=True,
     metavar="N",
-    help=f"At most so many, up to {_LIST_MAX:,}.",
+    help=f"How many to show, at most {_LIST_MAX:,}.",
 )
 
 

@@ -34,7 +34,7 @@ _bill_options = options(
     click.option("--month", type=MONTH, metavar="MONTH", help="Print the bill of a month such as 2026-10."),
     click.option("--from", "first", type=DAY, metavar="DAY", help="The bill's first UTC day."),
     click.option("--to", "last", type=DAY, metavar="DAY", help="The bill's last UTC day."),
-    click.option("--sum", "summed", is_flag=True, help="One row for days in a row on the same plan."),
+    click.option("--sum", "summed", is_flag=True, help="One row for consecutive days on one plan."),
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for a bill."),
 )
 
@@ -51,7 +51,7 @@ _bill_options = options(
     "--days",
     type=WholeNumber(1, _DAYS_MAX),
     metavar="N",
-    help=f"Show so many days, up to {_DAYS_MAX:,}.  [default: {_DAYS}]",
+    help=f"How many days to show, at most {_DAYS_MAX:,}.  [default: {_DAYS}]",
 )
 @click.option(
     "--deprecated",
@@ -64,7 +64,7 @@ def usage(
 ) -> None:
     """Show an account's limits, bans and days, or print bills.
 
-    Days are UTC days. DEPRECATED counts calls of GET /pets/{petId}, which ends in December 2030. A running
+    Days are UTC days. DEPRECATED counts calls of GET /pets/{petId}. A running
     server writes its counters about once a second, so the report is at most that old.
 
     With --month, or --from and --to, it prints a bill: a row for each account and day, days without requests

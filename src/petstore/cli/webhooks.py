@@ -145,7 +145,7 @@ def disable_webhook(session: Session, webhook_id: int, yes: bool, as_json: bool)
     "--after",
     callback=read_after,
     metavar="BOOKMARK",
-    help="Send what follows this bookmark, again too, or what happens from now on: now.",
+    help="Go on after this bookmark, even if events are sent twice. 'now' sends new events alone.",
 )
 def enable_webhook(session: Session, webhook_id: int, after: Bookmark | str | None, as_json: bool) -> None:
     """Send events to a webhook again, from where it stopped.

@@ -1,4 +1,4 @@
-"""Accounts: search, show with the use of 90 days, add, and change. Each change has a page of its own."""
+"""One account: its page with the use of 90 days, and the forms that add or change it."""
 
 from __future__ import annotations
 

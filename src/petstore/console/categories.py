@@ -177,7 +177,7 @@ async def remove(visit: Visit) -> Response:
     except CategoryNamedMeanwhile as error:
         visit.refuse(error)
         return await ask_removal(visit, error.present)
-    return visit.redirect("categories", flash=f"Category {shown.id} has no name any more.")
+    return visit.redirect("categories", flash=f"The name of category {shown.id} was removed.")
 
 
 async def _find(visit: Visit) -> Category:

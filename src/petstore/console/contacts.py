@@ -46,7 +46,7 @@ class ContactBlock(msgspec.Struct, frozen=True):
     async def remove(self, visit: Visit) -> Response:
         reference, address = self.refer(visit), _given(visit, "contact")
         await visit.store.contacts.remove(self.subject, reference, address, visit.actor)
-        return self._shown_again(visit, f"{address} is no contact any more.")
+        return self._shown_again(visit, f"{address} is no longer a contact.")
 
     async def switch(self, visit: Visit) -> Response:
         """The kinds that were ticked or cleared; a colleague's changes of others stay."""
@@ -62,7 +62,7 @@ class ContactBlock(msgspec.Struct, frozen=True):
             off=[name for name in cleared if name in shown],
             on=[name for name in ticked if name not in shown],
         )
-        return self._shown_again(visit, f"What {address} gets is saved.")
+        return self._shown_again(visit, f"The choice for {address} is saved.")
 
     def views(self) -> list[View]:
         add = asks_again(self.show, Invalid, Conflict, beside="address")(self.add)

@@ -50,7 +50,7 @@ async def save(visit: Visit) -> Response:
         changed = {name: text for name, text in asdict(wanted).items() if text != old[name]}
         visit.refuse(error)
         return await ask(visit, error.present, present | changed)
-    flash = "Nothing is known of the customer any more." if wanted == NOBODY else "The customer is saved."
+    flash = "The customer's data are removed." if wanted == NOBODY else "The customer is saved."
     return visit.redirect(f"accounts/{account.id}", flash=flash)
 
 

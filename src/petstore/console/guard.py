@@ -1,4 +1,7 @@
-"""Checks sessions, roles and CSRF tokens before any page's own code runs."""
+"""Checks sessions, roles and CSRF tokens before any page's own code runs.
+
+A view that reads its form by itself checks the token too.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Forms that act once, however often they are sent: by a double click, a reload or the back button.
 
-Each form has a mark, which serves as an Idempotency-Key: the store keeps for 24 hours what it created. The
-mark contains the form's time: a form older than that creates nothing.
+Each form has a mark, which serves as an Idempotency-Key: the store keeps for 24 hours what it created. A
+form whose mark is older than 23 hours creates nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds an animal, reads its form and finds the changed fields."""
+"""Reads the form of an animal, and compares it with the animal that the form showed."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ async def ask(visit: Visit) -> Response:
         return visit.redirect(f"keys/{key.id}", flash="This key has the text that you looked for.")
     if found and is_wellformed(found[0]):
         return await _page(
-            visit, "", "No key here has this text: it is of another store, or was never issued."
+            visit, "", "No key here has this text: it belongs to another store, or was never issued."
         )
-    return await _page(visit, "", "This is no whole key: a character is wrong, or some are missing.")
+    return await _page(visit, "", "This is not a whole key: a character is wrong, or some are missing.")
 
 
 async def _page(visit: Visit, text: str, fault: str = "") -> Response:

@@ -1,4 +1,4 @@
-"""One request of the console that passed the guard, and the answers to it."""
+"""One request to the console, and the answers to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Question(Conflict):
 
 
 class Visit:
-    """A request. `form` has the fields of a POST.
+    """A request to the console. `form` has the fields of a POST.
 
     Forms are bound to `secret`: the session's token, or before a session the form cookie's.
     """

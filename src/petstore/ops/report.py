@@ -119,7 +119,7 @@ class Report(msgspec.Struct):
         if (reason := self.saving_trouble()) is not None or late:
             yield Trouble(
                 f"Limits and usage have not been saved{(reason or '').removeprefix('not')}".rstrip(".") + ".",
-                "A crash now loses these counts. Mend the database or its disk.",
+                "A crash now loses these counts. Repair the database or its disk.",
             )
 
     def _of_database(self, database: DatabaseState | None) -> Iterator[Trouble]:
@@ -140,7 +140,7 @@ class Report(msgspec.Struct):
         if database.free_bytes is not None and database.free_bytes < ROOM_FOR_COPIES * stored:
             yield Trouble(
                 "The database's disk has little room: less than three copies of the database.",
-                "Free some: writes fail on a full disk, and a restore needs that room.",
+                "Free some space: writes fail on a full disk, and a restore needs that much.",
             )
         backed_up_ms = database.backed_up_at_ms
         if backed_up_ms is not None and self.clock.now_ms() - backed_up_ms > BACKUP_OLD_DAYS * DAY_MS:
@@ -154,7 +154,7 @@ class Report(msgspec.Struct):
         if supervisor.workers is not None and supervisor.workers < self.known.workers:
             yield Trouble(
                 f"{supervisor.workers} of {self.known.workers} workers serve.",
-                "It starts new ones by itself; the log says why they ended.",
+                "New ones start by themselves; the log says why the others ended.",
             )
         if supervisor.background is False:
             yield Trouble(

@@ -47,11 +47,11 @@ SECTIONS = (
     )),
     ("What changes", (
         Page("docs/changelog", "Changelog", "CHANGELOG.md",
-             what="What each version adds, changes and mends in the contract, the limits and the clients."),
+             what="What each version adds, changes and corrects: contract, limits, clients."),
         Page("docs/deprecation", "Deprecated", "deprecation.html", "Deprecated: GET /pets/{petId}",
              "What is to be removed, when, and what to use instead."),
         Page("docs/changelog-operators", "For operators", "CHANGELOG.md",
-             what="What each version adds, changes and mends for those who run the service."),
+             what="What each version adds, changes and corrects for those who run the service."),
     )),
 )  # fmt: skip
 PAGES = tuple(page for _, pages in SECTIONS for page in pages if page.source)

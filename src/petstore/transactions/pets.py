@@ -248,7 +248,7 @@ class Pets(Creating, ABC):
         match: Tags | None = None,
         is_undo: bool = False,
     ) -> Script[Pet]:
-        """Change an animal by hand. Current values are recorded nowhere.
+        """Change an animal by hand. Values that it has already are not recorded.
 
         Raises PetChangedMeanwhile for a change of an animal that is not as `expected`, and Conflict for a
         transition that is not allowed or a status that an open order decides.

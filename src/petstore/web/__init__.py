@@ -1,1 +1,1 @@
-"""Shared by all pages: content, static files, negotiation, the address of the service."""
+"""Shared by all pages: content, static files, routes, slots, the address of the service."""
