@@ -1,13 +1,13 @@
 """One action for the chosen rows of a list. Each row is decided on its own, in a transaction of its own.
 
 The macro `choose` of templates/parts.html has the form. A checkbox is named `row-` with the row's identifier;
-its value is the row's version: what the row showed. Who changes a row that has another one by now raises.
+its value is the row's version: what the row showed. An action raises for a row of another version.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 import msgspec
 from msgspec import field
@@ -44,6 +44,10 @@ class Rows(msgspec.Struct, frozen=True):
     begin: Callable[[Visit, str], Awaitable[tuple[Act, str]]] | None = None
     subject: str = ""  # in the journal, where changes can be undone
 
+    def count(self, ids: Collection[int]) -> str:
+        """The rows in a sentence: `Order 5`, or `2 orders`."""
+        return f"{self.noun} {next(iter(ids))}" if len(ids) == 1 else f"{len(ids)} {self.noun.lower()}s"
+
 
 class Report(msgspec.Struct):
     """The rows that were changed, and for each other one the reason, or its version and a question.
@@ -75,10 +79,7 @@ async def act(visit: Visit, rows: Rows) -> Response:
     except Invalid as error:
         return _refuse(visit, error.message)
     if action.warning and not visit.form.get("sure"):
-        count = (
-            f"{rows.noun} {next(iter(chosen))}" if len(chosen) == 1 else f"{len(chosen)} {rows.noun}s".lower()
-        )
-        title = f"{action.label.rstrip('…')}: {count}?"
+        title = f"{action.label.rstrip('…')}: {rows.count(chosen)}?"
         return visit.page(
             "several_ask.html", title, rows=rows, action=action, chosen=chosen, back=back_of(visit)
         )
@@ -130,9 +131,8 @@ def answer(visit: Visit, rows: Rows, report: Report, state: str, back: str) -> R
     undo = [undo_mark(rows.subject, row_id, version) for row_id, version in report.undo.items()]
     if report.refused or report.asked:
         return _report(visit, rows, report, state, back, undo)
-    is_one = len(report.done) == 1
-    flash = f"{rows.noun} {report.done[0]} is {state}." if is_one else f"{len(report.done)} {state}."
-    return visit.redirect(back, flash=flash, undo=undo)
+    verb = "is" if len(report.done) == 1 else "are"
+    return visit.redirect(back, flash=f"{rows.count(report.done)} {verb} {state}.", undo=undo)
 
 
 def undo_mark(subject: str, row_id: int, version: str) -> str:

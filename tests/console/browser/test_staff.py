@@ -237,7 +237,7 @@ def _several(desk: Desk) -> None:
     expect(every).to_be_checked()
     expect(desk.page.locator("#several output")).to_have_text(f"{count} chosen")
     desk.page.locator("#several").get_by_role("button", name="Mark sold").click()
-    desk.told(f"{count} sold.")
+    desk.told(f"{count} animals are sold.")
     desk.page.route("**/console/undo", lambda route: route.abort())
     desk.press("Undo")
     # A button has no text to keep.
@@ -245,7 +245,7 @@ def _several(desk: Desk) -> None:
     desk.page.unroute("**/console/undo")
     desk.complaints.clear()
     desk.press("Undo")
-    desk.told(f"{count} as before.")
+    desk.told(f"{count} animals are as before.")
     assert boxes.count() == count
 
 
