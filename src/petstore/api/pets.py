@@ -149,7 +149,7 @@ def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
 
 @lru_cache(maxsize=256)
 def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
-    """Once for all pages of a list, which differ in their cursors alone."""
+    """The parameters of a list, read once for all of its pages, which differ in their cursors alone."""
     page = read_page_query(parameters_of(query))
     more = "" if page.category_id is None else f"&categoryId={page.category_id}"
     more += "&order=-id" if page.newest_first else ""

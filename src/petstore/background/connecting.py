@@ -76,7 +76,7 @@ class BoundedHandler(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """As many connections as callers ask for."""
+    """Gives callers as many connections as they ask for."""
 
     def __init__(self, resolver: CheckedResolver, context: ssl.SSLContext) -> None:
         super().__init__(

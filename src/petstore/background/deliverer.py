@@ -135,7 +135,7 @@ class Deliverer:
         self._visits_took = self._clock.monotonic() - began
 
     def _interested(self, summary: EntrySummary) -> Iterator[DeliveryQueue]:
-        """Those that get an event of these entries."""
+        """The webhooks that get an event of these entries."""
         kinds: defaultdict[int | None, set[str]] = defaultdict(set)
         for kind, owner in summary.types_and_owners:
             kinds[owner].add(kind)

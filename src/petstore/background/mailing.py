@@ -126,7 +126,8 @@ class Mailer:
 
 
 def _end(client: aiosmtplib.SMTP) -> None:
-    """At once: TLS would wait for the server's farewell, and a command ends before it comes."""
+    """Close the connection at once: TLS would wait for the server's farewell, and a command ends before it
+    comes."""
     if isinstance(client.transport, asyncio.WriteTransport):
         client.transport.abort()
     client.close()

@@ -162,7 +162,7 @@ class Notifier:
         _log.warning("mail given up", kind=mail.kind, contact=mail.contact_id, reason=reason)
 
     def _complain(self, of: str, reason: str) -> None:
-        """Once for each trouble."""
+        """Log each trouble once."""
         if of not in self._troubles:
             self._troubles.add(of)
             _log.warning("mail waits", reason=reason)

@@ -92,7 +92,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """After `>&-` Python has no stream, and click prints nowhere: a new key would be lost without an error.
+    """Open what the shell has closed: after `>&-` Python has no stream, and a new key would be lost without
+    an error.
 
     In this order, so that each gets its own descriptor, and no database does.
     """

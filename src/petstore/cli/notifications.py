@@ -103,6 +103,6 @@ def _record(mail: Mail) -> Record:
 
 
 def _age(ms: int) -> str:
-    """In whole days, hours, minutes or seconds."""
+    """An age in whole days, hours, minutes or seconds."""
     size = next((size for size in (DAY_MS, HOUR_MS, MINUTE_MS) if ms >= size), SECOND_MS)
     return format_duration(max(ms // size, 1) * size)

@@ -187,7 +187,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key_environments(self) -> tuple[str, ...]:
-        """Those that new keys may have, the usual one first."""
+        """The environments that new keys may have, the usual one first."""
         if self.stage:
             return (self.stage.environment,)
         return tuple(sorted(ENVIRONMENTS, key=lambda name: name != (self.environment or "live")))
@@ -199,7 +199,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_staging(self) -> bool:
-        """Else the service is production, or has no stage."""
+        """Whether this is staging; else it is production, or has no stage."""
         return self.stage is Stage.STAGING
 
     @property

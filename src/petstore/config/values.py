@@ -33,7 +33,7 @@ def choice(*values: str) -> Callable[[str], str]:
 
 
 def stage(text: str) -> Stage | None:
-    """None for an empty text."""
+    """A stage; None for an empty text."""
     return Stage(choice(*Stage)(text)) if text else None
 
 
@@ -209,7 +209,7 @@ def duration_to(longest: str, shortest: str = "1ms") -> Callable[[str], int]:
 
 
 def kept(text: str) -> int | None:
-    """For how long something is kept, in milliseconds, at least 30 days; None for an empty text."""
+    """The time for which something is kept, in milliseconds, at least 30 days; None for an empty text."""
     if not text.strip():
         return None
     if (milliseconds := parse_duration(text)) < 30 * DAY_MS:
@@ -223,7 +223,7 @@ def pause(text: str) -> int:
 
 
 def durations(text: str) -> tuple[int, ...]:
-    """At least one duration, in milliseconds."""
+    """One or more durations, in milliseconds."""
     parsed = tuple(parse_duration(part) for part in _list(text))
     if not parsed:
         raise ValueError("expected at least one duration")

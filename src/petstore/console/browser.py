@@ -157,7 +157,7 @@ class Browser:
 
 
 def _cookies_of(header: str) -> dict[str, str]:
-    """Those that have a name, by it. Escapes stay, which none of the service's has: Python before 3.11.10 and
+    """Cookies by name. Escapes stay, which no cookie of the service has: Python before 3.11.10 and
     3.12.6 reads them in a time that grows with the square of their number (CVE-2024-7592)."""
     pairs = (pair.partition("=") for pair in header.split(";"))
     return {name.strip(): value.strip().strip('"') for name, equals, value in pairs if equals}

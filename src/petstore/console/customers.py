@@ -55,7 +55,7 @@ async def save(visit: Visit) -> Response:
 
 
 def _read(visit: Visit, prefix: str = "") -> Customer:
-    """As typed, but for white space at the ends, whether it keeps the rules or not."""
+    """The customer as typed, but for white space at the ends, whether it keeps the rules or not."""
     return Customer(*[lines_of(visit.form.get(prefix + each.name, "")).strip() or None for each in FIELDS])
 
 

@@ -36,7 +36,7 @@ def moment(context: Mapping[str, Any], at_ms: int | None) -> Markup:
 
 
 def clock(context: Mapping[str, Any], at_ms: int) -> Markup:
-    """As `moment`, without the zone: for a column whose title has it."""
+    """A time as `moment` has it, without the zone: for a column whose title has that."""
     shown = _clock_text(clock_at(at_ms, context["zone"]))
     return _time(at_ms, shown)
 
@@ -72,7 +72,7 @@ def _clock_text(shown: datetime) -> str:
 
 
 def duration(length_ms: int) -> str:
-    """In its greatest unit, such as `3 minutes`, rounded down."""
+    """A duration in its greatest unit, such as `3 minutes`, rounded down."""
     for unit_ms, name in _UNITS:
         if length_ms >= unit_ms:
             count = length_ms // unit_ms
@@ -86,7 +86,7 @@ def number(value: float) -> str:
 
 
 def size(length_bytes: float) -> str:
-    """In its greatest unit, such as `3.2 MiB`."""
+    """A size in its greatest unit, such as `3.2 MiB`."""
     units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
     while length_bytes >= 1_024 and len(units) > 1:
         length_bytes /= 1_024

@@ -63,7 +63,7 @@ async def list_keys(visit: Visit) -> Response:
 
 
 async def _key_of(visit: Visit, account: Account, number: str) -> ApiKey | None:
-    """None also for a key of another account."""
+    """A key of the account; None also for another account's."""
     key_id = read_id(number)
     if key_id is not None:
         with suppress(NotFound):

@@ -78,7 +78,7 @@ def read_search(visit: Visit) -> dict[str, str]:
 
 
 def _is_newest_first(asked: Mapping[str, str]) -> bool:
-    """As asked; else open orders oldest first, others newest first."""
+    """The order that was asked for; else open orders oldest first, others newest first."""
     is_open = asked["state"] == "" or asked["state"] in OPEN
     return asked["first"] == "newest" if asked["first"] else not is_open
 

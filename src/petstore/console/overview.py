@@ -99,7 +99,7 @@ async def _charts(visit: Visit, counted: Counted) -> dict[str, Any]:
 
 
 async def _signed_in(visit: Visit) -> dict[str, Any]:
-    """For operators, who can end sessions: the people whose sessions were used last."""
+    """The people whose sessions were used last, for operators, who can end sessions."""
     if not visit.may(Role.OPERATOR):
         return {"signed_in": []}
     sessions = await visit.store.sign_ins.sessions(_SESSIONS)

@@ -38,7 +38,7 @@ class Choice(msgspec.Struct, frozen=True):
 
     @property
     def option(self) -> tuple[str, str]:
-        """As an option of a <select>."""
+        """The choice as an option of a <select>."""
         return self.text, " · ".join(filter(None, (self.name, self.about, self.state)))
 
 
@@ -51,7 +51,7 @@ class Unclear(Faults):
 
 
 async def accounts(visit: Visit, text: str) -> list[Choice]:
-    """Open ones."""
+    """The open accounts that match."""
     found = await find_accounts(visit, AccountQuery(_OFFERED, text))
     return [
         Choice(use.account.name, use.account.name, use.account.plan.name, use.account.state)

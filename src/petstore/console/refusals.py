@@ -42,5 +42,5 @@ async def block(
 
 
 def _reason(refusal: Refusal) -> str:
-    """In words; the code itself where a later release wrote another one."""
+    """The reason in words; the code itself where a later release wrote another one."""
     return _REASONS.get(refusal.code, refusal.code).format(refusal.of_window)

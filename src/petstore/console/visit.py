@@ -80,7 +80,7 @@ class Visit:
 
     @property
     def zone(self) -> ZoneInfo:
-        """In which times are shown and typed: the person's own choice, else the shop's."""
+        """The zone in which times are shown and typed: the person's own choice, else the shop's."""
         own = self._person.time_zone if self._person else None
         return (read_zone(own) if own else None) or self.desk.options.zone
 

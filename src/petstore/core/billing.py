@@ -43,7 +43,7 @@ class BilledDays(msgspec.Struct, frozen=True, gc=False):
     days: int = 1
 
     def cells(self) -> tuple[str | int, ...]:
-        """As CSV and JSON have them under `columns`."""
+        """The values that CSV and JSON have under `columns`."""
         dates = (self.date, self.last, self.days) if self.last else (self.date,)
         plan = (self.plan.name, *self.plan.limits)
         return (self.account_id, self.account, *dates, *plan, self.requests, self.refused, self.deprecated)

@@ -156,7 +156,7 @@ class Schema(Generic[_T]):
 
 
 def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
-    """For a text that may be UNSET, or None where its field takes null."""
+    """Check a text unless it is UNSET, or None where its field takes null."""
     return lambda value: value is msgspec.UNSET or value is None or fullmatch(value)
 
 

@@ -53,6 +53,7 @@ def _is_a_run(plain: str) -> bool:
 
 @cache
 def _common() -> frozenset[str]:
-    """Those of at least 12 characters among the 20,000 most used in leaked lists, and a few like them."""
+    """The passwords of at least 12 characters among the 20,000 most used in leaked lists, and a few like
+    them."""
     text = packaged.files("petstore.core").joinpath("common_passwords.txt").read_text()
     return frozenset(text.splitlines())

@@ -133,7 +133,7 @@ class SearchIndex(Protocol):
     """
 
     async def progress(self) -> Progress | None:
-        """None before an index is begun, or where it is of an older format."""
+        """The index's progress; None before it is begun, or if it is of an older format."""
 
     async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
         """Put texts in by their identifiers, None for one that is gone, unless another process did so since

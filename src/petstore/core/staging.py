@@ -27,7 +27,7 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def seeded(seed: int, animals: int) -> Content:
-    """So many animals, the same for the same seed; no accounts."""
+    """A catalogue of made-up animals, equal for equal seeds; no accounts."""
     random = Random(seed)
     pets: list[tuple[object, ...]] = []
     for pet_id in range(1, animals + 1):

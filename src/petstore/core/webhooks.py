@@ -214,7 +214,7 @@ class WebhookHealth(msgspec.Struct, frozen=True):
         return WebhookHealth(self.failures + 1, since_ms, self._paused_ms(now_ms, retry_after_ms))
 
     def moved(self, by_ms: int) -> WebhookHealth:
-        """After the clock was set forward by `by_ms`: it has failed for as long as before."""
+        """The health after the clock was set forward by `by_ms`: it has failed for as long as before."""
         since_ms = None if self.failing_since_ms is None else self.failing_since_ms + by_ms
         return replace(self, failing_since_ms=since_ms)
 

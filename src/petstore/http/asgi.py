@@ -113,7 +113,7 @@ class _Sending:
             exchange.end()
 
     def _length(self) -> int | None:
-        """As the application declares it."""
+        """The body's length, as the application declares it."""
         value = dict(self._headers).get(b"content-length")
         return None if value is None else int(value)
 

@@ -92,7 +92,7 @@ class MemoryLimiter:
         """Nothing to do: memory has all records anyway."""
 
     def _sweep(self, now_ms: int) -> None:
-        """Once a day, remove records that no longer matter, so that memory follows the active accounts."""
+        """Remove, once a day, records that no longer matter, so that memory follows the active accounts."""
         day = now_ms // DAY_MS
         if day == self._swept_day:
             return

@@ -121,7 +121,7 @@ class AccessFormat:
         return b',%b,"bytes":' % begin, f',"worker":{self._worker}{end}}}\n'.encode()
 
     def text_line(self, entry: AccessEntry) -> bytes:
-        """For people at a terminal."""
+        """The line for people at a terminal."""
         line = self._fields(_recurring(entry))
         seconds, milliseconds = divmod(entry.at_ms, 1_000)
         who = "-" if line.account is None else f"{line.account}/{line.key}"
@@ -163,5 +163,5 @@ def _opening(at_ms: int) -> bytes:
 
 @lru_cache(16)
 def _second(seconds: int) -> bytes:
-    """As in ISO 8601."""
+    """A second of ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()

@@ -86,7 +86,7 @@ class Histogram(msgspec.Struct):
 
 
 def _exact(seconds: float) -> float:
-    """Rounded down to a multiple of 2**-20, so that sums are exact in any order of the workers.
+    """The number rounded down to a multiple of 2**-20, so that sums are exact in any order of the workers.
 
     A sum that falls by rounding would look like a restart to Prometheus.
     """

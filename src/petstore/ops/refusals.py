@@ -40,7 +40,7 @@ class RefusalNotes(msgspec.Struct):
         return self.of.setdefault(account_id, deque(maxlen=REFUSALS_KEPT))
 
     def drain(self) -> list[Refusal]:
-        """Those since the last call, of each account the oldest first."""
+        """The refusals since the last call, of each account the oldest first."""
         noted, self.of = self.of, {}
         return [self._read(*each) for last in noted.values() for each in last]
 

@@ -43,7 +43,7 @@ class Request(Protocol):
 
 
 class Operation(Protocol):
-    """Likewise; `path` is a template, None for unknown paths."""
+    """What telemetry uses of an operation; `path` is a template, None for unknown paths."""
 
     @property
     def path(self) -> str | None: ...

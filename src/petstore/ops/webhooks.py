@@ -1,4 +1,4 @@
-"""For operators: how the store's webhooks and mails do, and the outcomes of tries to send."""
+"""What operators see of webhooks and mails: how they do, and the outcomes of tries to send."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Loop(uvloop.Loop):
     async def create_connection(
         self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
     ) -> Any:
-        """As asyncio's; the addresses of a name are tried in their order."""
+        """Connect as asyncio does; the addresses of a name are tried in their order."""
         if host is None:
             return await super().create_connection(protocol_factory, **options)
         if options.get("ssl") and options.get("server_hostname") is None:

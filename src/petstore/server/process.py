@@ -219,7 +219,7 @@ def _run_child(work: Callable[[], int], signals: SignalPipe, parent: int) -> Non
 
 
 def _flush() -> None:
-    """Before fork and _exit: buffered output would be written twice or never."""
+    """Write buffered output before fork and _exit: else it would be written twice or never."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as in a service that was started without them
             with contextlib.suppress(OSError, ValueError):

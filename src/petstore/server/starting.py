@@ -169,7 +169,8 @@ def _advise_base_url(settings: Settings) -> None:
 
 
 async def _issue_first_key(settings: Settings, store: Store, here: str, show_first: ShowFirst | None) -> None:
-    """On loopback and a terminal only: a log must hold no key, nor a link to the console."""
+    """Issue the first key, on loopback and a terminal only: a log must hold no key, nor a link to the
+    console."""
     if show_first is None or not settings.is_loopback:
         command = "petstore accounts add NAME --plan free, then petstore keys issue NAME"
         if settings.has_console:

@@ -61,7 +61,7 @@ class Workers:
         return self._processes.get(pid)
 
     def with_number(self, number: int) -> list[Process]:
-        """Oldest first."""
+        """The processes of this number, the oldest first."""
         return [process for process in self if process.number == number]
 
     def count_serving(self) -> int:

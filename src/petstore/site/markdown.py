@@ -98,7 +98,7 @@ class _Writer:
                 yield f"{mark}{text}{mark}"
 
     def _target(self, reference: str) -> str:
-        """As in the page, since its Markdown stands beside it."""
+        """The link's target as in the page, since its Markdown stands beside it."""
         path, hash_sign, fragment = reference.partition("#")
         if path and normpath(join(self._folder, path)) in self._pages:
             path += ".md"

@@ -48,7 +48,7 @@ class Contract(Protocol):
     """The OpenAPI document."""
 
     def read(self) -> dict[str, Any]:
-        """As data."""
+        """The page's data."""
         ...
 
     def as_json(self) -> bytes: ...

@@ -138,7 +138,7 @@ def example_of(*nodes: Node) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """On one line, as people write it."""
+    """JSON on one line, as people write it."""
     return json.dumps(value, ensure_ascii=False)
 
 

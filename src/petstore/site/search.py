@@ -57,7 +57,7 @@ class Index:
         self._known = sorted(self._weights)
 
     def find(self, query: str) -> list[Found]:
-        """At most 20 sections that have all words of a query; where none has, those that have some."""
+        """The sections, at most 20, that have all words of a query; where none has, those that have some."""
         asked = self._asked(query)
         scores: defaultdict[int, list[float]] = defaultdict(list)
         wanted: set[str] = set()

@@ -8,7 +8,7 @@ from petstore.core.stages import Stage
 
 
 class SqliteOptions(msgspec.Struct, frozen=True):
-    """For a file: writes that may wait in the process, and how long to wait for another process's write.
+    """The options of a file: writes that may wait in the process, and how long to wait for another process's.
 
     Data of another `stage` are refused, on a server too. `reads_only` leaves the file as it is: writes fail.
     """
@@ -20,7 +20,7 @@ class SqliteOptions(msgspec.Struct, frozen=True):
 
 
 class PostgresOptions(msgspec.Struct, frozen=True):
-    """For a server. `timeout_ms` bounds a statement and the wait for one of the `connections`.
+    """The options of a server. `timeout_ms` bounds a statement and the wait for one of the `connections`.
 
     `max_waiters` requests may wait for a connection. Without `prepared` statements it works behind PgBouncer.
     """

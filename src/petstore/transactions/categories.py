@@ -32,7 +32,7 @@ class Categories(Repository):
 
     @read
     def all(self) -> Script[list[Category]]:
-        """Those that have a name, by id."""
+        """The categories that have a name, by id."""
         return [Category(*row) for row in (yield _ALL, ())]
 
     @write(CATALOGUE, checks=True)

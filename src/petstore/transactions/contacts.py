@@ -52,7 +52,7 @@ def read_contact(row: Sequence[Any]) -> Contact:
 
 
 def contacts_of(subject: Subject, subject_id: int) -> Script[list[Contact]]:
-    """In the order of their addition."""
+    """The contacts, in the order of their addition."""
     return [read_contact(row) for row in (yield _OF[subject], (subject_id,))]
 
 

@@ -210,7 +210,7 @@ class Deliverers(Repository):
 
     @read
     def owned(self, owner: str) -> Script[Owned]:
-        """Those that get something, by id."""
+        """The deliverer's webhooks that get something, by id."""
         webhooks = []
         for row in (yield _OWNED, (owner,)):
             bookmark, health = read_bookmark_row(row[6:9]), WebhookHealth(*row[9:])

@@ -138,7 +138,7 @@ class _Next(NamedTuple):
 
 
 class EntryPage(NamedTuple):
-    """As an EventPage, of the entries with their positions."""
+    """A page like an EventPage, of the entries with their positions."""
 
     entries: list[tuple[Entry, Position]]
     after: Bookmark

@@ -108,7 +108,7 @@ class Facts(Repository):
 
     @read
     def state(self) -> Script[object]:
-        """While it is the same, nothing was written."""
+        """The table's state: while it is the same, nothing was written."""
         return (yield _STATE, ())[0][0]
 
     async def record_counted(self) -> None:
@@ -135,7 +135,7 @@ class Facts(Repository):
         return found
 
     async def _record(self, facts: list[NewFact]) -> None:
-        """In an order in which no two processes wait for each other."""
+        """Record facts in an order in which no two processes wait for each other."""
         facts.sort(key=lambda each: each.key)
         for first in range(0, len(facts), _WRITTEN_AT_A_TIME):
             await self._write(facts[first : first + _WRITTEN_AT_A_TIME])
@@ -200,7 +200,8 @@ def _expiring(now_ms: int) -> Script[list[NewFact]]:
 
 
 def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[NewFact]]:
-    """Once a month in the last year, once a week in the last month."""
+    """Record calls of the deprecated operation once a month in the last year, once a week in the last
+    month."""
     begins, ends = reminder_days(now_ms // DAY_MS, removal_at_ms // DAY_MS)
     rows = (yield _DEPRECATED, (begins,)) if begins < ends else []
     of_ms = ends * DAY_MS  # a fact is kept until after its moment

@@ -65,6 +65,6 @@ class Refusals(Repository):
 
     @read
     def last(self, account_id: int) -> Script[list[Refusal]]:
-        """Those of an account, newest first; processes save theirs about once a second."""
+        """The refusals of an account, newest first; processes save theirs about once a second."""
         found = [Refusal(*row) for row in (yield _LAST, (account_id,))]
         return sorted(found, key=lambda refusal: refusal.at_ms, reverse=True)

@@ -87,7 +87,7 @@ class Search(Repository):
         self._foreign: tuple[Progress, float] | None = None  # of a newer release, and since when
 
     async def find(self, query: SearchQuery) -> Found | None:
-        """None while the index is made, or can't be read. Raises StoreUnavailable."""
+        """What the index finds; None while it is made, or can't be read. Raises StoreUnavailable."""
         try:
             return await self._find(query)
         except (EventsGone, StoreUnavailable):  # the index is of another data set, or its file is at fault
@@ -171,7 +171,7 @@ class Search(Repository):
 def _texts(
     kind: Kind, ids: Iterable[int], conditions: Mapping[str, object] = {}
 ) -> Script[dict[int, str | None]]:
-    """None for a row that is not there, or does not meet the conditions; in the order of `ids`."""
+    """The texts in the order of `ids`; None for a row that is not there, or does not meet the conditions."""
     asked = tuple(ids)
     texts: dict[int, str | None] = dict.fromkeys(asked)
     for first in range(0, len(asked), IDS_MAX):

@@ -123,7 +123,7 @@ def _read_session(row: Any) -> PersonSession:
 
 
 def end_all_access() -> Script[None]:
-    """For the copy of a database: sessions and links that ended since must not come back."""
+    """End sessions and links in the copy of a database: those that ended since must not come back."""
     for each in _END_ALL:
         yield each, ()
 
@@ -153,7 +153,7 @@ class SignIns(Repository):
     def accept(
         self, now_ms: int, attempt: Attempt, address: str, rehashed: str | None = None
     ) -> Script[str | None]:
-        """Open a session after a right password, and give its try back; the session's token.
+        """Open a session after a right password, and give its try back. Returns the session's token.
 
         None if the person was disabled, or the password replaced, while it was compared. `rehashed` replaces
         the hash.
@@ -168,7 +168,8 @@ class SignIns(Repository):
     def change_password(
         self, now_ms: int, attempt: Attempt, password: str, address: str
     ) -> Script[str | None]:
-        """After the right present password: set a new one (its hash), end all sessions, open one; its token.
+        """Set a new password (its hash), end all sessions and open a new one. Returns the new session's
+        token.
 
         None as with `accept`.
         """

@@ -86,7 +86,7 @@ def count_try(now_ms: int, attempt: Attempt) -> Script[Attempt]:
 
 
 def give_back(now_ms: int, attempt: Attempt, person_id: int) -> Script[None]:
-    """After a right password: clear the pair, give the other window its try back, and know the network."""
+    """Clear the pair after a right password, give the other window its try back, and know the network."""
     pair, *others = attempt.taken
     yield _CLEAR, (pair.subject,)
     for window in others:

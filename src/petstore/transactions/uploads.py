@@ -138,7 +138,8 @@ def _keep(upload_id: int, kind: FileKind, packed: BinaryIO) -> Script[None]:
 
 
 def mark_stored(now_ms: int, upload: Upload) -> Script[None]:
-    """In the transaction that stores the list, so that it is stored once. Raises Conflict if it must not."""
+    """Mark in the transaction that stores the list, so that it is stored once. Raises Conflict if it must
+    not."""
     if not (yield _STORED, (upload.id, upload.run)):
         raise Conflict("Another process works on this list now; nothing was stored by this one.")
     yield _CLEAR, (upload.id, FileKind.LIST.value)

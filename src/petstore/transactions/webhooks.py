@@ -85,15 +85,15 @@ class Webhooks(Creating):
 
     @read
     def of_key(self, key_id: int) -> Script[list[Webhook]]:
-        """Those that the key has made, by id."""
+        """The webhooks that the key has made, by id."""
         return [read_webhook(row[:-1]) for row in (yield OF_KEY, (key_id,))]
 
     @read
     def page(
         self, limit: int, account_id: int | None = None, after_id: int = 0, *, failing: bool = False
     ) -> Script[list[Webhook]]:
-        """At most `limit`, by id, after `after_id`. `failing`: enabled ones that failed since their last
-        success."""
+        """The webhooks after `after_id`, by id, at most `limit`. `failing`: enabled ones that failed since
+        their last success."""
         where = Query()
         where.add(f"{IS_THERE} AND id > {{}}", after_id)
         if account_id is not None:
@@ -105,7 +105,7 @@ class Webhooks(Creating):
 
     @read
     def failing(self, limit: int) -> Script[list[tuple[Webhook, str]]]:
-        """At most `limit` that fail, of active accounts, with the accounts' names; the newest first."""
+        """The webhooks that fail, at most `limit`, of active accounts, with their names; the newest first."""
         return [(read_webhook(row[:-1]), row[-1]) for row in (yield FAILING, (limit,))]
 
     @read

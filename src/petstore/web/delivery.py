@@ -81,7 +81,7 @@ def _digest(body: bytes) -> str:
 
 
 def _compress(body: bytes) -> bytes | None:
-    """None if gzip does not make it smaller."""
+    """The body in gzip; None if that is not smaller."""
     compressed = gzip.compress(body, mtime=0) if len(body) >= _COMPRESSED_FROM_BYTES else body
     return compressed if len(compressed) < len(body) else None
 

@@ -77,7 +77,8 @@ def members(**given: object) -> dict[str, Any]:
 
 
 def some_members(nullable: Mapping[str, object] | None = None, /, **given: object) -> dict[str, Any]:
-    """As `members`, with what of `nullable` is given; raises ValueError for an empty document."""
+    """The members as `members` has them, with what of `nullable` is given; raises ValueError for an empty
+    document."""
     nullable = nullable or {}
     document = members(**given) | {name: value for name, value in nullable.items() if value is not NOT_GIVEN}
     if not document:

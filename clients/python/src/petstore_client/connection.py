@@ -127,7 +127,7 @@ def watch(event: str, info: dict[str, Any]) -> None:
 
 
 async def watch_async(event: str, info: dict[str, Any]) -> None:
-    """As `watch`; httpx2 awaits it."""
+    """Watch as `watch` does; httpx2 awaits it."""
     watch(event, info)
 
 

@@ -94,7 +94,7 @@ class Runtime:
             self.calls.discard(this)
 
     def reset(self) -> None:
-        """In a forked process no thread holds a lock or waits for an answer."""
+        """Begin anew in a forked process, where no thread holds a lock or waits for an answer."""
         self._lock = threading.Lock()
         self.calls = set()
         for limiter in list(self._limiters.values()):

@@ -56,7 +56,7 @@ class Waiter(_Endable):
 
     @contextmanager
     def reading(self, stream: Any) -> Iterator[None]:
-        """While the call reads from a connection of httpx2."""
+        """Know the connection of httpx2 from which the call reads, so that a close ends it."""
         with self._lock:
             if self.has_ended:
                 raise httpx2.ReadError("The client was closed.")
@@ -69,7 +69,7 @@ class Waiter(_Endable):
 
 
 class AsyncWaiter(_Endable):
-    """As Waiter, for a task. Any thread may wake it, its event loop may end it."""
+    """Waits as Waiter does, for a task. Any thread may wake it, its event loop may end it."""
 
     reading: Callable[[Any], AbstractContextManager[None]] = nullcontext
 

@@ -117,7 +117,7 @@ class ApiApp:
     def _go_on(
         self, request: Request, operation: Operation, caller: Caller, decision: Decision | None
     ) -> None:
-        """After `take_later` of the gate."""
+        """Go on with a request once the gate's `take_later` has a Decision."""
         answer: Response | Awaitable[Response] | None = None
         try:
             if decision is not None:

@@ -81,7 +81,7 @@ async def read_body(request: Request, timeout_seconds: float) -> bytes:
 
 
 async def _receive_rest(exchange: Exchange, max_bytes: int, timeout_seconds: float) -> bytes:
-    """At least one byte more than `max_bytes` of a body that is larger."""
+    """The rest of the body; of a larger one at least one byte more than `max_bytes`."""
     pieces, size = [], 0
     try:
         async with asyncio.timeout(timeout_seconds):

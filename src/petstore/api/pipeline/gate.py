@@ -142,7 +142,7 @@ class Gate:
         self.apply_decision(request, caller, decision, needed, deprecated)
 
     async def admit_again(self, request: Request) -> None:
-        """After a wait: note the Decision of this moment, which costs nothing. Raises Refused for a key that
+        """Note, after a wait, the Decision of this moment, which costs nothing. Raises Refused for a key that
         has ended since, or is banned."""
         caller, decision = self._known(request), None
         if caller is not None:

@@ -60,7 +60,7 @@ class Unanswered(Exception):
 
 
 def refuse(there: str) -> Rehearse:
-    """For a service that is not staging; `there` is staging's base address, or empty."""
+    """Refuse the header in a service that is not staging; `there` is staging's base address, or empty."""
     where = f": {there}" if there else ""
 
     def refuse_header(request: Request, operation: Operation) -> Awaitable[Response]:

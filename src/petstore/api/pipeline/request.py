@@ -160,7 +160,7 @@ class Request(msgspec.Struct, gc=False):
         return number
 
     def refuse_parameters(self) -> None:
-        """For an operation without query parameters. Raises InvalidParameter."""
+        """Check that there is no query parameter. Raises InvalidParameter."""
         for name, _, _ in parameters_of(self.query):
             raise unknown_parameter(name, ())
 

@@ -43,7 +43,7 @@ class BanPolicy(msgspec.Struct, frozen=True):
 
 
 def follow_clock_in_ban(ban: BanState, now_ms: int) -> None:
-    """After the clock was set back: a ban that began ahead of it begins now, and keeps its length."""
+    """Begin a ban now that lies ahead of a clock which was set back; it keeps its length."""
     length_ms = ban.banned_until_ms - ban.banned_from_ms
     ban.banned_from_ms = now_ms
     ban.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS

@@ -63,11 +63,11 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def per_day(self) -> int:
-        """On a UTC day."""
+        """Requests on a UTC day."""
         return self.limits[-1]
 
     def members(self) -> dict[str, object]:
-        """As JSON, bills and the journal have it."""
+        """The plan as JSON, bills and the journal have it."""
         return {"plan": self.name, **limit_members(self.limits)}
 
     def phrases(self, noun: str = "") -> list[str]:

@@ -52,7 +52,7 @@ class ValkeyClient:
 
     @property
     def is_up(self) -> bool:
-        """False during an outage: callers then decide for themselves at once."""
+        """Whether Valkey can be reached; during an outage callers decide for themselves at once."""
         return self._connection is not None
 
     async def open(self) -> None:
@@ -112,7 +112,7 @@ class ValkeyClient:
         return reply
 
     def send(self, encode: Callable[[], bytes], callback: Callable[[Any], None]) -> None:
-        """As Connection.send; raises Unreachable at once during an outage."""
+        """Send as Connection.send does; raises Unreachable at once during an outage."""
         if self._connection is None:
             raise Unreachable("there is no connection")
         self._connection.send(encode, callback)

@@ -47,7 +47,7 @@ class Leases:
         return lease
 
     def keyring_version(self) -> Version | None:
-        """That of the last reply, in the lease of this moment; None when it is unknown."""
+        """The keyring's version of the last reply, in the lease of this moment; None when it is unknown."""
         return Token(self._seen[1], self.of_now()) if self._seen[1] else None
 
     def current(self, reply: list[int], lease: Lease) -> Versions:

@@ -92,7 +92,8 @@ class ValkeyPublisher:
 
 
 class CommandPublisher(ValkeyPublisher):
-    """For a command, whose user relies on a revocation: in an outage it waits until cached values expire.
+    """Publishes for a command, whose user relies on a revocation: in an outage it waits until cached values
+    expire.
 
     It connects at the first change.
     """
@@ -124,6 +125,6 @@ class CommandPublisher(ValkeyPublisher):
 def open_publisher(
     url: str, patience_seconds: float, wait: Callable[[str], Awaitable[None]]
 ) -> CommandPublisher:
-    """For a command. During an outage it calls `wait` with the reason, which has to take LEASE_SECONDS (see
-    core/versions.py). Raises ConfigurationError for the URL."""
+    """The publisher of a command. During an outage it calls `wait` with the reason, which has to take
+    LEASE_SECONDS (see core/versions.py). Raises ConfigurationError for the URL."""
     return CommandPublisher(ValkeyClient(usable(url), Scripts(), NoObserver(), patience_seconds), wait)

@@ -17,7 +17,7 @@ _ROWS_AT_A_TIME = 5_000
 
 
 class Target:
-    """Open within `opened`."""
+    """The database that a copy fills; open within `opened`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

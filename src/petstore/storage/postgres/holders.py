@@ -37,8 +37,8 @@ LEFT JOIN pg_stat_activity a
 
 
 async def find(connection: Connection, lock: int, waited: str) -> list[str]:
-    """At most three, the oldest first: those that have used a table for `waited`, an interval, or longer, and
-    the holder of the advisory lock.
+    """The sessions, at most three, the oldest first: those that have used a table for `waited` (an
+    interval) or longer, and the holder of the advisory lock.
     """
     async with connection.transaction():
         rows = await connection.fetch(_HOLDERS.format(session=_SESSION, lock=lock, waited=waited))

@@ -16,7 +16,7 @@ from petstore.storage.sqlite.lock import lock_for_serving
 
 
 class Source:
-    """Open within `opened`; reads one snapshot."""
+    """The file that is copied, read in one snapshot; open within `opened`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

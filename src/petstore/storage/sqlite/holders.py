@@ -11,7 +11,8 @@ _BYTES = {"-shm": 120, "": 0x40000001}
 
 
 def find(path: str) -> list[str]:
-    """Those that hold the write lock of the file at `path`; none where the system does not list locks.
+    """The processes that hold the write lock of the file at `path`; none where the system does not list
+    locks.
 
     The file is not opened: closing it would drop the locks that SQLite holds on it in this process.
     """

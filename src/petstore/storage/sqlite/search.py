@@ -73,7 +73,7 @@ class SqliteSearch:
             self._forget()
 
     async def _run(self, work: Callable[[apsw.Connection], _T]) -> _T:
-        """In a thread: a search never stops the event loop."""
+        """Run a search in a thread, so that it never stops the event loop."""
         async with self._turn:
             try:
                 with translated():

@@ -1,4 +1,4 @@
-"""For tests of programs that use the client: the service in memory."""
+"""The service in memory, for tests of programs that use the client."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Clock:
         self._runs_since: float | None = None
 
     def now(self) -> datetime:
-        """In UTC."""
+        """The time in UTC."""
         return datetime.fromtimestamp(self.ms / 1_000, UTC)
 
     @property

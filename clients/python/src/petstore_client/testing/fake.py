@@ -82,7 +82,7 @@ class FakePetstore:
         return Petstore(self.base_url, key or self.key, transport=self.transport, runtime=self._runtime)
 
     def async_client(self, key: str | None = None) -> AsyncPetstore:
-        """As `client`, for asyncio."""
+        """A client like `client`, for asyncio."""
         return AsyncPetstore(self.base_url, key or self.key, transport=self.transport, runtime=self._runtime)
 
     @contextmanager

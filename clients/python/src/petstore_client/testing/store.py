@@ -45,7 +45,7 @@ class Order:
     reference: str | None = None
 
     def shown(self) -> Document:
-        """As clients see it."""
+        """The animal as clients see it."""
         return {
             "id": self.id,
             "petId": self.pet_id,
