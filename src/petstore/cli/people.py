@@ -75,13 +75,13 @@ def list_people(session: Session, as_json: bool) -> None:
 @_name
 @yes_option
 def disable_person(session: Session, name: str, yes: bool, as_json: bool) -> None:
-    """End a person's sessions and links, and refuse further sign-ins.
+    """End a person's sessions and links, and refuse new sign-ins.
 
     Acts on their next request. `petstore people enable` lets them in again. On a terminal it asks first.
     Works on a full disk too, with the room that the server keeps back for it.
     """
     if asks(yes):
-        confirm(f"Sign {name} out everywhere, and refuse further sign-ins?")
+        confirm(f"Sign {name} out everywhere, and refuse new sign-ins?")
     disabled = with_store_on_a_full_disk(
         session, lambda store: store.people.disable(name, session.actor, keeps_operator=False)
     )
