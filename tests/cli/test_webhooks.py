@@ -130,7 +130,7 @@ class TestRetry:
         (tried,) = hooks.json("webhooks", "show", "1")["tries"]
         result = hooks.run("webhooks", "retry", "1", tried["eventId"])
         assert result.stdout == f"webhook  1\nevent    {tried['eventId']}\n"
-        assert result.stderr == "To see what came of it: petstore webhooks show 1\n"
+        assert result.stderr == "To see the outcome: petstore webhooks show 1\n"
         assert lines_of(hooks, "webhook:1")[1:] == ["webhook.redelivered webhook:1"]
         assert hooks.json("webhooks", "retry", "2", tried["eventId"]) == {
             "id": 2,

@@ -1,4 +1,4 @@
-"""The operations on the deliveries of webhooks: what became of them, and sending an event out of turn."""
+"""The operations on the deliveries of webhooks: their outcomes, and sending an event out of turn."""
 
 from __future__ import annotations
 

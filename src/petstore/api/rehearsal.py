@@ -19,7 +19,7 @@ from petstore.core.rehearsal import EVENT_REQUEST, entry_of, event_of_type
 from petstore.core.webhooks import Try, try_members
 from petstore.transactions.deliveries import Deliveries
 
-# Sends an event to all of them at once: what came of each, in their order.
+# Sends an event to all of them at once, and returns the outcomes in their order.
 Send = Callable[[Sequence[Receiver], Event], Awaitable[Sequence[Try]]]
 
 

@@ -127,7 +127,7 @@ class DeliveryQueue:
             self._task = asyncio.create_task(self._run())
 
     def leave(self) -> None:
-        """Begin no more tries; what comes of those under way is noted."""
+        """Begin no more tries; the outcomes of those under way are noted."""
         self.is_lost = self._trying.is_over = True
 
     @staticmethod

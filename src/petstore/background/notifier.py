@@ -47,7 +47,7 @@ class Notifier:
         *,
         mailed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`mailed` hears what came of each mail: `sent`, `failed` or `given_up`."""
+        """`mailed` hears the outcome of each mail: `sent`, `failed` or `given_up`."""
         self._store, self._mailer, self._head, self._clock = store, mailer, head, clock
         self._mailed = mailed
         self._bookmark: Bookmark | None = None
@@ -114,7 +114,7 @@ class Notifier:
             await self._mailer.close()
 
     async def _next(self) -> Mail | None:
-        """Note what came of the last one, and take another."""
+        """Note the outcome of the last one, and take another."""
         while not self._is_stopping:
             found = await self._store.notifications.next(self._ended)
             self._ended = None

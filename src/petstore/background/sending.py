@@ -41,7 +41,7 @@ _log = structlog.get_logger("petstore.webhooks")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came of a try. Its texts are printable. `is_ours`: the receiver was not called, for want of this
+    """The outcome of a try. Its texts are printable. `is_ours`: the receiver was not called, for want of this
     machine's own resources."""
 
     status: int | None  # None: there was no answer, and `fault` says why

@@ -41,7 +41,7 @@ _log = structlog.get_logger("petstore.webhooks")
 _PAUSING_STATUSES = (429, 503)
 # A try that failed by a fault of this service counts against no webhook; it is repeated after this long.
 _UNAVAILABLE_MS = 5 * MINUTE_MS
-# What came of a try, and its repetition.
+# The outcome of a try, and its repetition.
 Outcome = tuple[Try | None, Repetition | None]
 
 
@@ -62,7 +62,7 @@ class TrySlots:
 async def send_signed(
     sender: Sender, seal: Seal, clock: Clock, receiver: Receiver | OwnedWebhook, event: Event
 ) -> tuple[int, Answer]:
-    """One try of an event: its Unix time in ms, and what came of it."""
+    """One try of an event: its Unix time in ms, and its outcome."""
     at_ms, body = clock.now_ms(), msgspec.json.encode(event)
     try:
         headers = signature(seal.open(receiver.secrets), event.id, at_ms, body)

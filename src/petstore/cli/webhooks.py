@@ -1,4 +1,4 @@
-"""`petstore webhooks`: where customers' programs get events, what came of it, and an end or a repetition."""
+"""`petstore webhooks`: the addresses that get events, the outcomes, and an end or a repetition."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def retry_event(session: Session, webhook_id: int, event: str, as_json: bool) ->
     """
     with_store(session, lambda store: store.deliveries.redeliver(webhook_id, event, session.actor))
     write_record({"id": webhook_id, "eventId": event}, {"webhook": webhook_id, "event": event}, as_json)
-    echo_err(f"To see what came of it: petstore webhooks show {webhook_id}")
+    echo_err(f"To see the outcome: petstore webhooks show {webhook_id}")
 
 
 def _change(session: Session, webhook_id: int, change: WebhookChange, as_json: bool) -> None:

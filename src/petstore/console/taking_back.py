@@ -1,4 +1,4 @@
-"""Taking back an import: a page that says what will happen, how it goes on, and what became of it."""
+"""Taking back an import: a page that says what will happen, how it goes on, and the outcome."""
 
 from __future__ import annotations
 

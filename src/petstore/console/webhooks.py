@@ -77,7 +77,7 @@ async def retry(visit: Visit) -> Response:
     if not event_id:
         raise InvalidBody(INCOMPLETE_FORM)
     await visit.store.deliveries.redeliver(webhook_id, event_id, visit.actor)
-    return _shown_again(visit, f"Event {event_id} is sent again. Load this page to see what came of it.")
+    return _shown_again(visit, f"Event {event_id} is sent again. Load this page again to see the result.")
 
 
 def _shown_again(visit: Visit, flash: str) -> Response:

@@ -31,7 +31,7 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What came of a webhook's tries: deliveries go on behind `after`, repetitions are to come (`again`) or
+    """The outcome of a webhook's tries: deliveries go on behind `after`, repetitions are to come (`again`) or
     were made (`over`)."""
 
     after: Bookmark

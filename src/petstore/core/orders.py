@@ -199,7 +199,7 @@ class OrderPage(msgspec.Struct, frozen=True):
 class PlacedOrder(msgspec.Struct, frozen=True):
     """A new order; `replayed` when an earlier request with the same Idempotency-Key placed it.
 
-    A replay shows the order as it was placed, whatever became of it.
+    A replay shows the order as it was placed, even if it has changed since.
     """
 
     order: Order

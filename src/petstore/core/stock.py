@@ -1,4 +1,4 @@
-"""Stock lists: the rows of a supplier's list, what becomes of each, and the protocol of their store.
+"""Stock lists: the rows of a supplier's list, the outcome of each, and the protocol of their store.
 
 A row with a source key is the supplier's animal of that key; a row without one is always a new animal.
 """

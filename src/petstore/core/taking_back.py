@@ -1,6 +1,6 @@
 """Taking back an import: all of its animals become what they were before it, or none.
 
-The entry of its end in the journal stands for an import. What became of taking it back are later entries.
+The journal's entry of its end stands for an import. Later entries have the outcome of taking it back.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _LENGTH_BYTES = 4
 
 
 class UploadState(StrEnum):
-    """What has become of an upload. Programs of 1.1.0 have lists that are arriving."""
+    """The state of an upload. Programs of 1.1.0 have lists that are arriving."""
 
     ARRIVING = "arriving"
     WAITING = "waiting"
@@ -56,7 +56,7 @@ class FileKind(StrEnum):
 
 
 class UploadCounts(msgspec.Struct, frozen=True):
-    """How many rows were read and what would become of them. `rejects` is a digest of those rejected."""
+    """How many rows were read, by the outcome that they would have. `rejects` is a digest of the rejected."""
 
     read: int
     added: int

@@ -257,7 +257,7 @@ class Repetition(msgspec.Struct, frozen=True, order=True):
 
 
 class Try(msgspec.Struct, frozen=True):
-    """What came of one try. `status` is None when no answer came; `next_at_ms`: the repetition, if there is
+    """The outcome of one try. `status` is None when no answer came; `next_at_ms`: the repetition, if there is
     one."""
 
     event_id: str

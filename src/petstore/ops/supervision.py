@@ -18,7 +18,7 @@ _FILE = "parent"
 _RESTARTS = MetricSpec(
     "petstore_worker_restarts", "Workers and background processes that ended by themselves.", "cause"
 )
-_RELOADS = MetricSpec("petstore_reloads", "SIGHUPs, by what came of them.", "result")
+_RELOADS = MetricSpec("petstore_reloads", "SIGHUPs, by outcome.", "result")
 
 
 class SupervisorMetrics(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Who delivers the webhooks of a store, and what came of it, for both databases.
+"""Who delivers the webhooks of a store, and the outcomes, for both databases.
 
 A deliverer renews one row, and webhooks name the deliverer that has them: those of one that died are free
 after LEASE_MS. Whatever it notes of a webhook is void once somebody else had that, or nobody.
@@ -225,8 +225,8 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
-        """Note what came of tries. False: it is not the owner's any more, or was not meanwhile, and nothing
-        was noted."""
+        """Note the outcomes of tries. Returns False, and notes nothing, if the webhook is not the owner's, or
+        was not meanwhile."""
         bookmark, health, webhook_id = bookmark_values(settled.after), astuple(settled.health), webhook.id
         if not (yield _SETTLE, (webhook_id, owner, *bookmark, *health, webhook.revision)):
             return False

@@ -1,4 +1,4 @@
-"""Deliveries of webhooks, for both databases: what came of them, and sending an event out of turn."""
+"""Deliveries of webhooks, for both databases: their outcomes, and sending an event out of turn."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class Deliveries(Repository):
 
     @read
     def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:
-        """What came of a test; None before there is a try."""
+        """The outcome of a test; None before there is a try."""
         rows = yield TEST, (webhook_id, event_id)
         return Try(*rows[0]) if rows else None
 

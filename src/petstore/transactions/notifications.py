@@ -1,4 +1,4 @@
-"""Mail to contacts, for both databases: what is to be sent, and what came of it.
+"""Mail to contacts, for both databases: what is to be sent, and the outcomes.
 
 The transaction that reads facts from the journal makes their mails and notes how far it came: each fact is
 in one mail to each contact. A mail leaves the table when it was sent.
@@ -109,7 +109,7 @@ _WAITING = statement(
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """What came of a mail. `fault`: why it did not arrive; `again_ms`: when to try once more, None for never.
+    """The outcome of a mail. `fault`: why it did not arrive; `again_ms`: the next try's time, None for never.
 
     `is_try`: not the server's trouble, nor a stop.
     """
@@ -165,7 +165,7 @@ class Notifications(Repository):
         return page.after, page.is_behind
 
     async def next(self, ended: Ended | None = None) -> Mail | GivenUp | None:
-        """Note what came of a mail, and take the next one that is due; None when none is.
+        """Note the outcome of a mail, and take the next one that is due; None when none is.
 
         What is taken is free again after LEASE_MS, and given up after BEGUN_MAX such ends, since each may
         have arrived.
@@ -194,7 +194,7 @@ class Notifications(Repository):
 
     @write(NO_EFFECT)
     def note(self, now_ms: int, ended: Ended) -> Script[None]:
-        """Note what came of a mail."""
+        """Note the outcome of a mail."""
         return _note(now_ms, ended)
 
     mails = reads(first_mails)

@@ -1,4 +1,4 @@
-"""Taking back imports, for both databases: who asks, what became of it, and the statements.
+"""Taking back imports, for both databases: who asks, the outcome, and the statements.
 
 The journal has all that is needed: which animals a list has added and changed, and from what. A plan fills
 two temporary tables of an import (stock.py): stock_new with the animals to remove, stock_changes with those

@@ -147,7 +147,7 @@ def mark_stored(now_ms: int, upload: Upload) -> Script[None]:
 
 
 def _record_end(now_ms: int, upload_id: int) -> Script[None]:
-    """An entry of what came of a step, if it was an end."""
+    """An entry of the outcome of a step, if it was an end."""
     upload = yield from _get(upload_id)
     if upload.state not in (UploadState.CHECKED, UploadState.REFUSED, UploadState.STORED):
         return

@@ -164,7 +164,7 @@ class Limiter:
         self._told_at = now
         return True
 
-    # What became of a call
+    # The outcome of a call
 
     def answered(self, permit: Permit, limits: Limits, now: float) -> None:
         """An answer with limits came; `refused` reports a refusal besides."""

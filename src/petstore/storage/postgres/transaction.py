@@ -44,7 +44,7 @@ def run_locking(connection: Connection, script: Script[_T]) -> Awaitable[_T]:
 
 
 async def commit(connection: Connection, announce: Announce) -> None:
-    """Commit, announced; also when this is cancelled, since the answer tells what became of it."""
+    """Commit, announced; also when this is cancelled, since the answer tells the outcome."""
     ending = asyncio.ensure_future(_commit(connection, announce))
     try:
         await asyncio.shield(ending)
