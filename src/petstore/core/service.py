@@ -8,7 +8,7 @@ import msgspec
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """Something that a person should mend: what is wrong, and what to do. Whole sentences."""
+    """Something that a person should repair: what is wrong, and what to do. Whole sentences."""
 
     what: str
     to_do: str
