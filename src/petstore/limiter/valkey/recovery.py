@@ -76,7 +76,7 @@ class RecoveryCache:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await self._slots.acquire()
         except TimeoutError:
-            raise StoreUnavailable("Too many accounts wait for the ledger; try again soon.") from None
+            raise StoreUnavailable("Too many accounts wait for their counts. Try again soon.") from None
         try:
             # The store may write a batch, and `saved` drop it here, after the rows were read.
             batches = [self._unsaved, self._noted]
