@@ -53,7 +53,7 @@ async def test_a_colleagues_change_is_not_overwritten(shop: Shop, staff: Visitor
     await shop.store.customers.set("zoo", ANNA, ACTOR)
     shown = await staff.submit(asked, FORM, name="Ben", email="ben")
     assert (shown.status, shown.form(FORM).fields["name"]) == (400, "Ben")
-    assert "Expected an address of mail such as anna@example.com." in shown.text
+    assert "Expected an email address such as anna@example.com." in shown.text
     shown = await staff.submit(shown, FORM, email="")
     assert_refused(shown, 409, "What it is now Name Anna Berg")
     await staff.submit(shown, FORM)

@@ -259,5 +259,5 @@ class TestAddresses:
     )  # fmt: skip
     def test_what_is_no_address_is_no_contact(self, address: str) -> None:
         """Neither several, nor what a program of mail reads as another one (RFC 2047)."""
-        with pytest.raises(Invalid, match="is no address of mail"):
+        with pytest.raises(Invalid, match="is not an email address"):
             check_address(address)

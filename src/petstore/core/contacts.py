@@ -1,4 +1,4 @@
-"""Contacts: addresses of mail that an account or a person has, and which notifications each does not take."""
+"""Contacts: email addresses of an account or a person, and which notifications each does not take."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def is_address(text: str) -> bool:
 
 def address_fault(text: str) -> str | None:
     """The fault of an address, as a phrase for a message."""
-    return None if is_address(text) else "expected an address of mail such as anna@example.com"
+    return None if is_address(text) else "expected an email address such as anna@example.com"
 
 
 def check_address(text: str) -> None:
     """Raise Invalid unless mail can be sent to it."""
     if not is_address(text):
-        raise Invalid("address", f"{text!r} is no address of mail: write one such as anna@example.com.")
+        raise Invalid("address", f"{text!r} is not an email address. Write one such as anna@example.com.")
 
 
 def is_same(address: str, other: str) -> bool:
