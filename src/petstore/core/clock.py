@@ -1,4 +1,7 @@
-"""The clock: no other module asks for the time, so that a test can set it."""
+"""The clock: other modules take it instead of asking for the time, so that a test can set it.
+
+The HTTP server alone has other times: the event loop's, and the date of an answer to a malformed request.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ class AwakeClock:
     """A clock, in seconds, that leaves out times when the process or its machine was paused.
 
     Its user works and waits in rounds. A pause shows as a round that ends more than a second after the
-    timeout of its wait; the excess is left out at the round's end. Until then the clock is ahead, and a
-    deadline that is set meanwhile comes as much later.
+    timeout of its wait. The end of the round subtracts the excess. Until then the clock is too fast by it,
+    and a deadline that is set meanwhile is too late by it.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
