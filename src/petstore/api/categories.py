@@ -12,7 +12,7 @@ from petstore.transactions.categories import Categories
 
 
 class CategoryOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the contract's operation names."""
+    """One handler for each operationId."""
 
     categories: Categories
 

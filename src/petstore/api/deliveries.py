@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.2
 
 
 class DeliveryOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the names of the operations. Another account's webhook is not found. `admit_again` is the
+    """One handler for each operationId. Another account's webhook is not found. `admit_again` is the
     gate's."""
 
     deliveries: Deliveries

@@ -33,7 +33,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 
 class EventOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the names of the operations. `admit_again` is the gate's."""
+    """One handler for each operationId. `admit_again` is the gate's."""
 
     events: Events
     waits: Waits

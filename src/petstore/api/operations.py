@@ -32,7 +32,7 @@ class Handlers(NamedTuple):
 
 
 def operations(handlers: Handlers) -> list[Operation]:
-    """Every operation of the service, by the specification's names."""
+    """Every operation of the service, by its operationId in the contract."""
     pets, categories, orders, events, webhooks, deliveries, rehearsal, usage = handlers
     return [
         Operation("GET", "/v1/pets", "listPets", pets.list_pets, READ, PAGE_PARAMETERS, cacheable=True),

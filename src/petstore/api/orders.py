@@ -25,7 +25,7 @@ _SCOPES = {"own": False, "all": True}  # whether the orders are those of all acc
 
 
 class OrderOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the names of the operations.
+    """One handler for each operationId.
 
     Another account's order is found by updateOrder, and by listOrders with `scope=all`.
     """

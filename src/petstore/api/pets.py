@@ -42,7 +42,7 @@ _ORDERS = {"id": False, "-id": True}
 
 
 class PetOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the specification's operation names."""
+    """One handler for each operationId."""
 
     pets: Pets
     clock: Clock

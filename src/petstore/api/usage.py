@@ -19,7 +19,7 @@ DAYS = 90
 
 
 class UsageOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the contract's operation names."""
+    """One handler for each operationId."""
 
     usage: Usage
 

@@ -20,7 +20,7 @@ _AT = 3  # the index of a webhook's id in a path
 
 
 class WebhookOperations(msgspec.Struct, kw_only=True):
-    """Handlers by the names of the operations. Another account's webhook is not found.
+    """One handler for each operationId. Another account's webhook is not found.
 
     `also`: further rules of its members.
     """
