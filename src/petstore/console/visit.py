@@ -70,7 +70,7 @@ class Visit:
     @property
     def person(self) -> Person:
         """The signed-in person. Only for pages that need a session."""
-        assert self._person is not None, "this page needs no session"
+        assert self._person is not None, "the page's View has no role, so it has no person"
         return self._person
 
     @property

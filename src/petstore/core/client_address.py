@@ -66,7 +66,7 @@ def is_host_of_ours(host: str, names: frozenset[str]) -> bool:
     """True when a request's Host is one of the names, an address, or a name without a dot.
 
     This stops DNS rebinding: a web page that makes its own name resolve to this machine sends that name.
-    No page's host is an address, `localhost` or a container's name.
+    Such a name is public and has a dot, so an address, `localhost` and a container's name are safe.
     """
     if host.startswith("["):
         return True

@@ -87,7 +87,7 @@ class Forbidden(PetstoreError, code="forbidden", status=403):
 
 
 class NotFound(PetstoreError, code="not_found", status=404):
-    """There is no such path, animal, account or key."""
+    """Nothing has this path, identifier or name."""
 
 
 class NoSuchThing(NotFound):
