@@ -175,7 +175,7 @@ class TestDeadline408:
         assert (answer.status, answer.code) == (408, "request_timeout")
 
     async def test_others_are_carried_out_without_their_bodies(self, hasty: Shop) -> None:
-        """Whatever those are, and however large: they are read away (tests/http/test_unread.py)."""
+        """Whatever those are, and however large: they are discarded (tests/http/test_unread.py)."""
         await hasty.post({"name": "Mia", "categoryId": 2})
         sent = [
             ("authorization", f"Bearer {hasty.key}"),

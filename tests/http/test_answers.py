@@ -179,7 +179,7 @@ class TestAsgiBridge:
             assert heard == ["http.request", "http.disconnect"][bool(framing) :]
 
 
-async def test_a_body_that_a_page_leaves_is_read_away() -> None:
+async def test_a_body_that_a_page_leaves_is_discarded() -> None:
     """A page treats an unread body as /v1 does: the answer arrives."""
 
     async def application(scope: object, receive: object, send: Send) -> None:

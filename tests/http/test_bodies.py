@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from petstore.http.exchange import READ_AWAY_MAX_BYTES
+from petstore.http.exchange import DISCARDED_BYTES_MAX
 from tests.http.kit import Later, Peer, Reader, get, ok, post
 
 LENGTH = b"Content-Length: %d\r\n"
@@ -16,11 +16,11 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class TestUnread:
-    """A body that an answer leaves is read away, or the answer ends the connection (RFC 9112, 9.3)."""
+    """A body that an answer leaves is discarded, or the answer ends the connection (RFC 9112, 9.3)."""
 
-    @pytest.mark.parametrize("size", [1, 5, READ_AWAY_MAX_BYTES])
+    @pytest.mark.parametrize("size", [1, 5, DISCARDED_BYTES_MAX])
     @pytest.mark.parametrize("arrived", [0, 1])
-    async def test_a_short_one_is_read_away(self, size: int, arrived: int) -> None:
+    async def test_a_short_one_is_discarded(self, size: int, arrived: int) -> None:
         """However much of it has arrived with the head. The next request is then answered."""
         peer = Peer()
         peer.send(post(LENGTH % size, b"/1", b"x" * arrived))
@@ -31,7 +31,7 @@ class TestUnread:
     @pytest.mark.parametrize(
         "framing",
         [
-            LENGTH % (READ_AWAY_MAX_BYTES + 1),
+            LENGTH % (DISCARDED_BYTES_MAX + 1),
             CHUNKED,
             EXPECT + LENGTH % 5,
             LENGTH.replace(b"%d", b"0" * 30 + b"5"),
@@ -62,7 +62,7 @@ class TestUnread:
             application.answer()
             assert peer.written == ok(b"/1", closes=closes)
 
-    async def test_one_that_was_asked_for_is_read_away(self, application: Later, peer: Peer) -> None:
+    async def test_one_that_was_asked_for_is_discarded(self, application: Later, peer: Peer) -> None:
         """The client sends it after 100 Continue, whatever the answer is."""
         peer.send(post(EXPECT + LENGTH % 5, b"/1"))
         reading = asyncio.create_task(application.last.more())
@@ -73,7 +73,7 @@ class TestUnread:
         await reading
 
     async def test_a_client_that_ends_in_the_middle_of_it_is_closed(self) -> None:
-        """While it is read away."""
+        """While it is discarded."""
         peer = Peer()
         peer.send(post(LENGTH % 5, b"/1", b"1234"))
         assert peer.written == ok(b"/1")

@@ -33,7 +33,7 @@ JSON = ("content-type", "application/json")
         ("GET", "/docs", [], 200),
     ],
 )
-async def test_the_body_of_any_answer_is_read_away(
+async def test_the_body_of_any_answer_is_discarded(
     shared_shop: Shop, method: str, target: str, more: list[tuple[str, str]], status: int
 ) -> None:
     """Under /v1 and outside; also where the answer is no refusal."""
@@ -68,7 +68,7 @@ async def test_an_answer_announces_that_an_unread_body_ends_the_connection(
 
 
 async def test_a_form_that_was_read_in_part_ends_the_connection(shared_shop: Shop) -> None:
-    """The console refuses it in the middle; the rest is too large to be read away."""
+    """The console refuses it in the middle; the rest is too large to be discarded."""
     lines = b"host: a\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 90000\r\n"
     async with serving(shared_shop.application) as service, await service.connect() as client:
         answer = await client.ask(b"POST /console/sign-in HTTP/1.1\r\n%b\r\n" % lines, b"a" * 70_000)

@@ -39,7 +39,7 @@ async def test_with_a_body(framing: bytes, cut: int | None) -> None:
         assert application.asked == [("POST", b"/1"), (following.split(b" ")[0].decode(), b"/2")]
 
 
-async def test_bodies_that_offer_an_upgrade_are_read_away() -> None:
+async def test_bodies_that_offer_an_upgrade_are_discarded() -> None:
     """So are an empty one, and one that is left."""
     peer = Peer()
     peer.send(post(OFFER + LENGTH % 0, b"/1"), post(OFFER + LENGTH % 3, b"/2", b"abc"), get(b"/3"))

@@ -10,7 +10,7 @@ import msgspec
 
 from petstore.http.heads import Head, value_of
 
-READ_AWAY_MAX_BYTES = 64 * 1024
+DISCARDED_BYTES_MAX = 64 * 1024
 _LENGTH_DIGITS_MAX = 20  # Python reads no number of 5,000 digits
 _REQUEST_TIMEOUT = 408
 
@@ -153,18 +153,18 @@ class Exchange(msgspec.Struct, eq=False):
 
     def _closes(self, status: int) -> bool:
         """Whether this answer is the last of its connection (RFC 9112, 9.3 and 9.6): the client or a stop
-        wants that, or a body is left that will not be read away.
+        wants that, or a rest of the body is left that will not be discarded.
         """
         if not self.keeps_alive or self._connection.is_draining or self._is_lost:
             return True
-        return not self.is_complete and not self._can_read_away(status)
+        return not self.is_complete and not self._can_discard_rest(status)
 
-    def _can_read_away(self, status: int) -> bool:
+    def _can_discard_rest(self, status: int) -> bool:
         """Whether the rest is short, announced, and sent unasked (without Expect); after a 408 it is late."""
         length = value_of(self.head.headers, b"content-length")
         return (
             0 < len(length) < _LENGTH_DIGITS_MAX
-            and int(length) <= READ_AWAY_MAX_BYTES
+            and int(length) <= DISCARDED_BYTES_MAX
             and status != _REQUEST_TIMEOUT
             and (self._asked or not value_of(self.head.headers, b"expect"))
         )
@@ -173,7 +173,7 @@ class Exchange(msgspec.Struct, eq=False):
 
     def feed(self, piece: bytes) -> None:
         if self.is_answered:
-            return  # read away
+            return  # discarded
         self._pieces.append(piece)
         self.waiting_bytes += len(piece)
         self._wake()
