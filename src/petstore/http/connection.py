@@ -116,12 +116,12 @@ class Connection(asyncio.BufferedProtocol):
         if status := self._reader.read(data):
             self._refuse(status)
         if self._current is None and (self._queue or self._refusal):
-            # Not now: uvloop reads before it ends what the store saw in its last turn.
+            # Later: uvloop reads sockets before it runs the callback that ends the store's last snapshot.
             self._server.call_soon(self._next)
         self._pause_reading()
 
     def _pause_reading(self) -> None:
-        """While the client is ahead of the application. Bytes after the last answer are read, and dropped."""
+        """Pause while the client is ahead of the application. After the last answer, bytes are dropped."""
         waiting_bytes = 0 if self._reader.arriving is None else self._reader.arriving.waiting_bytes
         is_ahead = len(self._queue) > (self._current is None) or waiting_bytes > _BODY_AHEAD_BYTES
         if is_ahead and not self._is_closing:
@@ -170,7 +170,7 @@ class Connection(asyncio.BufferedProtocol):
     def check(self, answer_timeout_seconds: float) -> bool:
         """End the connection if its client lets it wait too long. True: it did not read an answer."""
         now = self._server.now
-        # Clients that have had all of an answer for so long cost a tenth of those that may have not.
+        # Ask the kernel only where a client may not have all of its answer: that costs ten times as much.
         is_quiet = self._current is None and now - self._since > _IDLE_SECONDS / 2
         waiting = self._transport.get_write_buffer_size() if is_quiet else unsent_bytes(self._transport)
         if self._progress.has_stalled(self._transport, waiting, now, answer_timeout_seconds):
