@@ -1,7 +1,7 @@
 """Events: what clients learn of the journal's entries, and who sees which. They are stored nowhere else.
 
-An event's id names the data set and the entry, a bookmark a place in the order in which no entry appears
-late. Neither is ever used again: a restored store is another data set.
+An event's id names the data set and the entry. A bookmark names the data set and a position: all that commits
+later comes after it. Neither is ever used again: a restored store is another data set.
 """
 
 from __future__ import annotations
@@ -153,9 +153,9 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True, order=True):
-    """A place in the order in which no entry appears late; the default is its beginning.
+    """A place in the order of events: by transaction, then by entry. The default is the beginning.
 
-    `transaction` is 0 where identifiers are in that order: on SQLite, and of entries that came with the data.
+    `transaction` is 0 where entries are in the order of their ids: on SQLite, and if they came with the data.
     """
 
     transaction: int = 0
@@ -250,8 +250,8 @@ class EventQuery(msgspec.Struct, frozen=True):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """`after` is where to go on; `is_behind`: there are entries after it by now. `positions`: where to go on
-    after each event."""
+    """Events in their order. `after` is the bookmark of the next page; `is_behind`: it has entries by now.
+    `positions` has the position of each event."""
 
     events: list[Event]
     after: Bookmark

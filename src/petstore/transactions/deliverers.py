@@ -1,7 +1,7 @@
 """Who delivers the webhooks of a store, and the outcomes, for both databases.
 
-A deliverer renews one row, and webhooks name the deliverer that has them: those of one that died are free
-after LEASE_MS. Whatever it notes of a webhook is void once somebody else had that, or nobody.
+A deliverer renews its row, and the row of each webhook names its owner. When a deliverer dies, its webhooks
+are free after LEASE_MS. A result is refused if the webhook had another owner, or none, since it was read.
 """
 
 from __future__ import annotations
@@ -273,8 +273,11 @@ class Deliverers(Repository):
 
 
 def nearest_bookmark(now_ms: int, after: Bookmark) -> Script[Bookmark]:
-    """The bookmark to resume from: the restore's, in a copy its own, else the oldest kept. Never beyond
-    the newest, where an event may still appear: no page continues that."""
+    """The bookmark to resume from. In the same data set it is the oldest one that is kept; after a restore,
+    the restore's; in a copy, the same position, or the newest one where the copy has other positions.
+
+    It is never after the newest one: events may still appear before it there, so no page continues it.
+    """
     newest = yield from newest_bookmark(now_ms)
     if after.data_set == newest.data_set:
         ((_, transaction, gone_id),) = yield READ_GONE, ()
