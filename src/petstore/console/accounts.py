@@ -66,7 +66,7 @@ async def show(visit: Visit) -> Response:
         mail=await _MAIL.block(visit, account.id),
         history=history,
         **await refusals.block(
-            visit, account, keys, report.bans, windows, history, are_all=len(keys) < KEYS_READ
+            visit, account, keys, report.bans, windows, history, has_all_keys=len(keys) < KEYS_READ
         ),
     )
 

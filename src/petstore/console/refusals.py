@@ -31,12 +31,12 @@ async def block(
     windows: Collection[UsedWindow],
     history: History,
     *,
-    are_all: bool,
+    has_all_keys: bool,
 ) -> dict[str, Any]:
-    """The values of refusal_parts.html. `keys`: the newest ones, unless they `are_all`."""
+    """The values of refusal_parts.html. `keys`: all, or the newest ones unless `has_all_keys`."""
     by = next((line.who for line in history.lines if line.entry.action in ("suspended", "closed")), "")
     return {
-        "causes": causes_now(account, keys, bans, windows, visit.now_ms, are_all=are_all, by=by),
+        "causes": causes_now(account, keys, bans, windows, visit.now_ms, has_all_keys=has_all_keys, by=by),
         "refused": [(each, _reason(each)) for each in await visit.store.refusals.last(account.id)],
     }
 

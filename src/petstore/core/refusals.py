@@ -58,20 +58,20 @@ def causes_now(
     windows: Iterable[UsedWindow],
     now_ms: int,
     *,
-    are_all: bool = True,
+    has_all_keys: bool = True,
     by: str = "",
 ) -> list[Cause]:
     """Why the account's requests are refused, in the order in which the gate asks.
 
-    `keys`: the newest ones, unless they `are_all`. `by` closed or suspended the account; empty if
-    nobody knows.
+    `keys`: all of the account, or its newest ones unless `has_all_keys`. `by`: who closed or suspended it;
+    empty if unknown.
     """
     agent = f" by {by}" if by else ""
     if account.closed_at_ms is not None:
         then = "its keys are revoked, and every request is answered 401"
         return [Cause(f"Closed{agent}", then, account.closed_at_ms)]
     working = {key.id: key for key in keys if key.state(now_ms) == "active"}
-    if not working and are_all:
+    if not working and has_all_keys:
         return [_without_keys(keys)]
     if account.suspended_at_ms is not None:
         return [Cause(f"Suspended{agent}", "every request is answered 403", account.suspended_at_ms)]

@@ -105,8 +105,7 @@ class DeprecatedCalls(msgspec.Struct, frozen=True):
 class DeprecatedUse(msgspec.Struct, frozen=True):
     """Who calls the deprecated operation, the most calls first; at most DEPRECATED_NAMED accounts.
 
-    `is_cut`: there are more accounts, or too many of their days to read them all, and the calls are of the
-    newest ones.
+    `is_cut`: there are more accounts, or too many days to read them all; then the newest days are counted.
     """
 
     callers: list[DeprecatedCalls]
