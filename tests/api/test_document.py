@@ -393,7 +393,7 @@ class TestHeaders:
     """What every response carries."""
 
     def test_of_each_response(self) -> None:
-        """The limits in both dialects, the request id and the rest, and what the status asks for."""
+        """The limits in both forms, the request id and the rest, and what the status asks for."""
         for place, response in responses():
             declared = {
                 name for name, h in response["headers"].items() if contract.resolve(h).get("required")

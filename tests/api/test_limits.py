@@ -1,4 +1,4 @@
-"""Rate limits as a client sees them: two windows, two dialects of headers, 429, what costs (I7, I10)."""
+"""Rate limits as a client sees them: two windows, two forms of headers, 429, what costs (I7, I10)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ async def take(shop: Shop, key: str, count: int = 1) -> Answer:
 @pytest.mark.parametrize(
     ("plan", "per_minute", "per_day"), [(("free",), 60, 1_000), (("enterprise", 7, 11), 7, 11)]
 )
-async def test_each_plan_has_its_limits_in_both_dialects(
+async def test_each_plan_has_its_limits_in_both_forms_of_headers(
     shop: Shop, plan: Any, per_minute: int, per_day: int
 ) -> None:
-    """The first request of an account, in both dialects; a plan without a limit needs numbers too."""
+    """The first request of an account, in both forms; a plan without a limit needs numbers too."""
     key, _ = await shop.open_account("a", *plan)
     answer = await take(shop, key)
     assert trio(answer) == (per_minute, per_minute - 1, now(shop) + 60)

@@ -6,7 +6,7 @@ from tests.support.service import Shop
 
 
 async def test_the_hour_is_published(shop: Shop) -> None:
-    """In both dialects of the headers and in /usage."""
+    """In both forms of the headers and in /usage."""
     key, _ = await shop.open_account("a", "free")
     answer = await shop.ask("GET", "/v1/usage", key=key)
     assert '"hour";q=500;w=3600' in answer.headers["ratelimit-policy"]

@@ -193,13 +193,13 @@ limit parameter of GET /pets | 1 to 100, default 20
     api/test_document.py::TestNumbers::test_schemas_have_the_bounds_of_the_code
 Free | 60 | 1,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
-    api/test_limits.py::test_each_plan_has_its_limits_in_both_dialects
+    api/test_limits.py::test_each_plan_has_its_limits_in_both_forms_of_headers
 Pro | 300 | 10,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
 Business | 1,000 | 100,000
     core/test_plans.py::test_a_standard_plan_has_the_published_numbers
 Enterprise | Custom | Custom
-    api/test_limits.py::test_each_plan_has_its_limits_in_both_dialects
+    api/test_limits.py::test_each_plan_has_its_limits_in_both_forms_of_headers
 1. Every API response carries the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and
   `X-RateLimit-Reset`.
     api/test_refusals.py::test_each_refusal_is_as_its_row_says

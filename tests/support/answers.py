@@ -25,7 +25,7 @@ def is_interface(path: bytes) -> bool:
 
 
 def check_limits(answer: Answer, now_ms: int) -> None:
-    """Both dialects are there and say the same, by the time in Date: the X-RateLimit trio is the binding
+    """Both forms are there and say the same, by the time in Date: the X-RateLimit trio is the binding
     window."""
     assert answer.headers["date"] == formatdate(now_ms // 1_000, usegmt=True)
     limit, remaining, reset = (int(answer.headers[name]) for name in LIMIT_HEADERS)

@@ -150,9 +150,9 @@ def error_response(
 
 
 def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> bytes:
-    """The limits in both dialects, the time of their reading, and the request id.
+    """The limits as `X-RateLimit-*` and `RateLimit` headers, the time of their reading, and the request id.
 
-    `X-RateLimit-*` are of the window that stops the client first, the IETF pair is of every window
+    `X-RateLimit-*` are those of the window that stops the client first, the IETF pair has every window
     (draft-ietf-httpapi-ratelimit-headers, `t` in seconds from now).
     """
     now = decision.now_ms // 1_000  # rounded down, so that the seconds left are rounded up

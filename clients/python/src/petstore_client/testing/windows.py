@@ -63,7 +63,7 @@ def binding(windows: list[Window]) -> Window:
 
 
 def limit_headers(windows: list[Window], now_ms: int) -> dict[str, str]:
-    """The limits in both dialects, and the time of their reading."""
+    """The limits as `X-RateLimit-*` and as `RateLimit` headers, and the time of their reading."""
     first, now = binding(windows), now_ms // 1_000
     return {
         "x-ratelimit-limit": str(first.limit),
