@@ -39,7 +39,7 @@ async def test_a_key_of_the_other_stage(tmp_path: Path, stage: str, other: str, 
             answer = await shop.ask("GET", "/v1/pets", key=key)
             assert (answer.status, answer.code) == (401, "unauthorized")
             assert answer.json()["message"] == (
-                f"This key is for {other}, and this is {stage}. Use it at {there}, or send a"
+                f"This key is for {other}, but this service is {stage}. Use it at {there}, or send a"
                 f" pets_{OWN[stage]}_ key."
             )
         assert answer.headers["x-ratelimit-remaining"] == "598"
@@ -57,7 +57,7 @@ async def test_a_damaged_key_of_the_other_stage(tmp_path: Path) -> None:
         assert answer.json()["message"].startswith("The API key is missing or invalid")
         answer = await shop.ask("GET", "/v1/pets", key=mint("test"))
         assert answer.json()["message"] == (
-            "This key is for staging, and this is production. Send a pets_live_ key."
+            "This key is for staging, but this service is production. Send a pets_live_ key."
         )
 
 

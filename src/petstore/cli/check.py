@@ -73,7 +73,7 @@ def _read_secret() -> str:
 
 async def _look_up(store: Store, secret: str, stage: Stage | None, now_ms: int) -> _Finding:
     if stage is not None and secret.startswith(stage.other.prefix):
-        return _Finding(f"it is for {stage.other}, and this is {stage}")
+        return _Finding(f"it is for {stage.other}, but this service is {stage}")
     key = await store.keys.by_digest(digest(secret.encode("ascii")))
     if key is None:
         return _Finding("unknown here: it was issued for another database, or never")

@@ -36,7 +36,7 @@ class CustomerChangedMeanwhile(Conflict):
     """Somebody has changed the customer since it was read. `present` is what it is now."""
 
     def __init__(self, present: Customer) -> None:
-        super().__init__("A colleague has changed the customer meanwhile. Nothing of yours is saved.")
+        super().__init__("A colleague has changed the customer meanwhile. Your changes were not saved.")
         self.present = present
 
 

@@ -44,7 +44,7 @@ def check_password(password: str, name: str) -> None:
         if word in plain and len(plain.replace(word, "")) < _REMAINS_MIN_CHARACTERS:
             raise Invalid("password", f"{word!r} is too much of this password. Choose another.")
     if plain in _common() or _REPETITION.fullmatch(plain) or _is_a_run(plain):
-        raise Invalid("password", "This password is among the first that are guessed. Choose another.")
+        raise Invalid("password", "This password is easy to guess. Choose another.")
 
 
 def _is_a_run(plain: str) -> bool:

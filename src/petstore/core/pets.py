@@ -154,7 +154,7 @@ class PetChangedMeanwhile(Conflict):
     """Somebody has changed the animal since it was read. `present` is what it is now."""
 
     def __init__(self, present: Pet) -> None:
-        super().__init__(f"Animal {present.id} has changed meanwhile; look at it, and change it again.")
+        super().__init__(f"Animal {present.id} has changed meanwhile; load it again, and repeat your change.")
         self.present = present
 
 

@@ -45,7 +45,7 @@ class Foreign(NamedTuple):
 def foreign_to(stage: Stage, other_address: str) -> Foreign:
     """The keys of the other stage; `other_address` is its base address, or empty."""
     there = f"Use it at {other_address}, or send" if other_address else "Send"
-    message = f"This key is for {stage.other}, and this is {stage}. {there} a {stage.prefix} key."
+    message = f"This key is for {stage.other}, but this service is {stage}. {there} a {stage.prefix} key."
     return Foreign(stage.other.prefix.encode("ascii"), message)
 
 

@@ -24,7 +24,7 @@ from petstore.storage.observer import Committed
 from petstore.storage.sqlite.connection import translate
 
 _GROUP_MAX = 256
-_MOVED = "its file or log was removed or replaced meanwhile: put it back, or restart the service"
+_MOVED = "its file or log was removed or replaced while the service ran: put it back, or restart the service"
 _T = TypeVar("_T")
 
 Job = Callable[[apsw.Connection], Any]
