@@ -45,7 +45,7 @@ class Creation(msgspec.Struct, frozen=True):
 def fingerprint(new: msgspec.Struct) -> bytes:
     """The SHA-256 of a validated body: bodies with other white space or order of members have the same.
 
-    Null members are left out, so a release that adds an optional member takes a repeat for the same request.
+    Null members are left out: for a release that adds an optional member a repeated request is the same one.
     """
     members = msgspec.to_builtins(new).items()
     return digest(msgspec.json.encode({name: value for name, value in members if value is not None}))

@@ -24,7 +24,7 @@ OPEN_MS = HOUR_MS
 SAID_MAX = 20
 # A mail that could not be sent for so long is given up; older facts are no news.
 KEPT_MS = 4 * DAY_MS
-# How often a mail may be begun without an end that is known: each may have arrived.
+# A mail whose result is unknown is sent this often at most: it may have arrived each time.
 BEGUN_MAX = 2
 
 _DISABLED = {

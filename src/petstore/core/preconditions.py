@@ -48,8 +48,8 @@ def other_coding(tag: bytes) -> bytes:
 
 
 def find_weakly(tags: Tags, tag: bytes) -> bytes | None:
-    """A strong tag, or that of its other coding, which is among others by the weak comparison (RFC 9110,
-    13.1.2); None if neither is."""
+    """The strong `tag`, or that of its other coding, if `tags` has it by the weak comparison (RFC 9110,
+    13.1.2); None if they have neither."""
     for each in (tag, other_coding(tag)):
         if each in tags or b"W/" + each in tags:
             return each

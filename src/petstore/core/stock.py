@@ -20,7 +20,7 @@ from petstore.core.uploads import Upload
 from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500
-# An upload to mark as stored, or the end of an earlier import, which is to be taken back.
+# What an import is for: an upload that it stores, or the journal entry of an import that it takes back.
 Purpose = Upload | Entry
 
 

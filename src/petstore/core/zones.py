@@ -40,8 +40,8 @@ def clock_at(ms: int, zone: ZoneInfo) -> datetime:
 def moments_of(shown: datetime, zone: ZoneInfo) -> list[int]:
     """The Unix times at which clocks show this time (a datetime without a zone), in order.
 
-    None where they are put forward over it, two where they are put back. Raises OverflowError at the ends of
-    the calendar.
+    An empty list when clocks skip this time, two times when it occurs twice. Raises OverflowError at the
+    ends of the calendar.
     """
     found = set()
     for fold in (0, 1):

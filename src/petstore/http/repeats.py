@@ -9,7 +9,7 @@ from petstore.http.heads import Head
 _GET, _START, _END = b"GET ", b"GET /", b" HTTP/1.1\r\n"
 # Most characters of RFC 3986; llhttp reads targets that have others.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@%/?"
-# Larger ones are not kept, nor more: they take 9 MiB, 25 at most.
+# Larger heads, and more of them, are not cached. The cache takes about 9 MiB, 25 at most.
 _BYTES_MAX, _LINES_MAX = 1_024, 24
 _KEPT_MAX = 4_096
 

@@ -19,8 +19,8 @@ QUOTA_MAX = 1_000_000_000
 class WindowKind(msgspec.Struct, frozen=True):
     """A fixed window in which every plan limits requests, and its names wherever it is published or stored.
 
-    It opens with a request, at the multiple of `opens_ms` before it. Stores have that time in units of
-    `stored_ms`.
+    A request opens it, at the last multiple of `opens_ms` before the request. Stores have that time in units
+    of `stored_ms`.
     """
 
     name: str  # in RateLimit and RateLimit-Policy, as a member of /usage, in messages and metrics

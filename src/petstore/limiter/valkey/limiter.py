@@ -105,7 +105,7 @@ class ValkeyLimiter:
         self._recovery.saved()
 
     async def _ask(self, caller: Caller, cached: Cached, requests: int) -> list[int]:
-        """The script's reply. Raises Unreachable, and StoreUnavailable where records are restored from it."""
+        """The script's reply. Raises Unreachable, and StoreUnavailable where records come from the store."""
         fallback = self._fallback if requests else None
         if fallback is not None and (pending := fallback.pending.pop(caller.account_id, None)) is not None:
             return await self._ask_with_pending(fallback, caller, cached, pending)
