@@ -20,7 +20,7 @@ from petstore.limiter.valkey.scripts import CAN_WRITE, Script, Scripts
 from petstore.limiter.valkey.url import ValkeyUrl, usable
 
 PROBE_SECONDS = 0.5
-_ANOTHER = 1
+_NEW_DATA_SET = 1  # a reply of arrive.lua
 
 
 async def open_client(
@@ -81,7 +81,7 @@ class ValkeyClient:
             await connection.close()
             raise
         if data_set:
-            self.observer.another_data_set(known=data_set == _ANOTHER)
+            self.observer.another_data_set(known=data_set == _NEW_DATA_SET)
         if connection.is_lost:
             raise Unreachable("the connection was lost at once")
         connection.on_lost = lambda reason: self._lost(reason, connection)
