@@ -14,7 +14,7 @@ import msgspec
 
 from petstore.api.openapi.document import INTERFACE_VERSION
 from petstore.api.operations import operations
-from petstore.api.pipeline.app import ApiApp, Fixed
+from petstore.api.pipeline.app import ApiApp, ConstantHeaders
 from petstore.api.pipeline.cors import Cors
 from petstore.api.pipeline.gate import Gate
 from petstore.api.pipeline.response import date_header
@@ -256,7 +256,7 @@ def _build_api(process: _Process, both: StoreAndLimiter, counting: _Counting, wa
         clock=clock,
         observer=observer,
         rehearse=build_rehearsal(*parts, handlers),
-        fixed=Fixed(f"{documentation_base(settings)}/errors", stage_headers(settings)),
+        constant=ConstantHeaders(f"{documentation_base(settings)}/errors", stage_headers(settings)),
     )
 
     def update_metrics(counts: Counts, gauges: Gauges) -> None:

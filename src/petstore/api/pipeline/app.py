@@ -59,7 +59,7 @@ class Observer(Protocol):
         """An expected failure of the store became a 503, or an unexpected error a 500."""
 
 
-class Fixed(NamedTuple):
+class ConstantHeaders(NamedTuple):
     """Headers that are the same in all answers: the Links of errors lead to one page."""
 
     page_of_errors: str
@@ -78,7 +78,7 @@ class ApiApp:
         clock: Clock,
         observer: Observer,
         rehearse: Rehearse,
-        fixed: Fixed,
+        constant: ConstantHeaders,
     ) -> None:
         self._router = Router(map(refusing_parameters, operations))
         self.cache = PageCache()
@@ -87,8 +87,8 @@ class ApiApp:
         self._monotonic = clock.monotonic
         self._observer = observer
         self._rehearse = rehearse
-        self._help_links = help_links(fixed.page_of_errors)
-        self._always = render(fixed.always)
+        self._help_links = help_links(constant.page_of_errors)
+        self._always = render(constant.always)
         self._id_prefix = secrets.token_hex(6).encode("ascii")
         self._ids = itertools.count(1)
         self.in_flight = 0
@@ -108,13 +108,13 @@ class ApiApp:
                 answer = self._describe(request, route)
             elif self._gate.try_admit(request, operation.access, operation.deprecated):
                 answer = self._handle(request, operation)
-            elif self._gate.take_later(request, partial(self._go_on, request, operation)):
+            elif self._gate.take_later(request, partial(self._continue_after_take, request, operation)):
                 return
         except Exception as error:
             answer = self._failure(request, operation.name, error)
         self._answer_or_wait(request, operation, answer)
 
-    def _go_on(
+    def _continue_after_take(
         self, request: Request, operation: Operation, caller: Caller, decision: Decision | None
     ) -> None:
         """Go on with a request once the gate's `take_later` has a Decision."""
@@ -145,7 +145,7 @@ class ApiApp:
                 await self._gate.admit(request, operation.access, operation.deprecated)
                 answer = self._handle(request, operation)
             if not isinstance(answer, Response):
-                answer = self._keep(request, operation, await answer)
+                answer = self._cache_and_match(request, operation, await answer)
         except Unanswered:
             self.in_flight -= 1
             request.exchange.abort()
@@ -164,10 +164,10 @@ class ApiApp:
                 return unless_known(found, request.headers.get(b"if-none-match"))
         assert request.caller is not None
         answer = operation.handler(request, request.caller)
-        return self._keep(request, operation, answer) if isinstance(answer, Response) else answer
+        return self._cache_and_match(request, operation, answer) if isinstance(answer, Response) else answer
 
-    def _keep(self, request: Request, operation: Operation, response: Response) -> Response:
-        """Cache what the handler made; what is left of it for a client that has it."""
+    def _cache_and_match(self, request: Request, operation: Operation, response: Response) -> Response:
+        """Cache what the handler made; 304 instead of it for a client that has it."""
         if operation.cacheable:
             self.cache.add(request, _catalogue(request), response)
         if not response.tag:

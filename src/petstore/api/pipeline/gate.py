@@ -30,9 +30,9 @@ from petstore.core.versions import Version
 _CACHED_CALLERS_MAX = 100_000
 _READ = Access.READ  # faster than the attribute
 
-_ONE_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
+_NO_VALID_KEY_MESSAGE = "The API key is missing or invalid; send it as 'Authorization: Bearer <API_KEY>'."
 # For keys that exist: their holders may know the reason.
-_MESSAGES = {
+_MESSAGES_BY_CAUSE = {
     "revoked": "This API key was revoked; use another one.",
     "expired": "This API key has expired; use its successor or ask for a new one.",
 }
@@ -62,6 +62,9 @@ class Gate:
     """Admits requests or refuses them; caches callers until the version of the keyring changes. It is used on
     the event loop alone, and compares versions anew after each await.
 
+    The order of calls: `try_admit`; if False `take_later`, whose callback calls `apply_decision`; if that is
+    False too, or its Decision is None, `admit`.
+
     `trusted_proxies` are believed about their clients' addresses; `foreign` keys are refused without a query.
     """
 
@@ -83,7 +86,7 @@ class Gate:
         self._clock = clock
         self._trusted = trusted_proxies
         self._foreign = foreign
-        self._messages = {**_MESSAGES, "foreign": foreign.message} if foreign else _MESSAGES
+        self._messages = {**_MESSAGES_BY_CAUSE, "foreign": foreign.message} if foreign else _MESSAGES_BY_CAUSE
         self._cached: dict[bytes, Caller] = {}
         self._cached_version: Version | None = None
         self.key_reads = 0
@@ -122,10 +125,7 @@ class Gate:
         return True
 
     def take_later(self, request: Request, callback: OnDecision) -> bool:
-        """After `try_admit`, without a task: `callback` gets the Decision, and calls `apply_decision`.
-
-        When it gets None, or at once when this is False: call `admit`.
-        """
+        """After `try_admit`, without a task: `callback` gets the Decision, or None."""
         caller = self._known(request)
         return caller is not None and self._limiter.take_later(caller, self._cached_version, callback)
 
@@ -219,7 +219,7 @@ class Gate:
     def _unauthorized(self, request: Request, cause: str, caller: Caller | None = None) -> Refused:
         """401, or 429 once the client's address has failed too often."""
         decision = self._addresses.charge(request.client_address(self._trusted))
-        error: PetstoreError = Unauthorized(self._messages.get(cause, _ONE_MESSAGE))
+        error: PetstoreError = Unauthorized(self._messages.get(cause, _NO_VALID_KEY_MESSAGE))
         if not decision.allowed:
             error = RateLimited(
                 "Too many requests without a valid API key came from this address; "

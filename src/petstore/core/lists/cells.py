@@ -13,7 +13,7 @@ from petstore.core.members import read_integer
 from petstore.core.pets import PetStatus
 from petstore.core.values import INT64_MAX, INT64_MIN
 
-UNSURE = "\n"  # a line end is in no valid text
+UNSURE = "\n"  # no valid text has a line feed
 _SURELY_INT64 = re.compile("0|-?[1-9][0-9]{0,17}", re.ASCII)
 _INTEGER = re.compile("-?(0|[1-9][0-9]*)", re.ASCII)
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
