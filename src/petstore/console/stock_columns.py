@@ -1,4 +1,4 @@
-"""What the columns of a supplier's list mean: said once, remembered for every list with these headings."""
+"""What the columns of a supplier's list mean: chosen once, remembered for every list with these headings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CHOICES.append((KEY, "Supplier's key"))
 
 async def show(visit: Visit) -> Response:
     upload, reading = await _find(visit)
-    said = [visit.form.get(f"column{index}", meaning) for index, meaning in enumerate(reading.meanings)]
+    chosen = [visit.form.get(f"column{index}", meaning) for index, meaning in enumerate(reading.meanings)]
     return visit.page(
         "stock_columns.html",
         f"Columns of {upload.file}",
         upload=upload,
         headings=reading.rows[0],
-        examples=[[row[index] for row in reading.rows[1:] if row[index:]] for index in range(len(said))],
-        said=said,
+        examples=[[row[index] for row in reading.rows[1:] if row[index:]] for index in range(len(chosen))],
+        chosen=chosen,
         choices=_CHOICES,
     )
 
@@ -38,7 +38,7 @@ async def say(visit: Visit) -> Response:
     except (Invalid, Conflict) as error:
         visit.refuse(error)
         return await show(visit)
-    await visit.store.uploads.say_columns(together(reading.names), meanings, visit.actor)
+    await visit.store.uploads.save_column_meanings(together(reading.names), meanings, visit.actor)
     await visit.store.uploads.ask(upload.id, UploadState.CHECKING, visit.actor)
     return visit.redirect(f"stock/{upload.id}")
 
@@ -51,15 +51,15 @@ async def _find(visit: Visit) -> tuple[Upload, Reading]:
     return upload, upload.reading
 
 
-def _check(said: list[str]) -> None:
+def _check(chosen: list[str]) -> None:
     """Raises Invalid."""
-    for index, meaning in enumerate(said):
+    for index, meaning in enumerate(chosen):
         if meaning and meaning not in MEANINGS:
             raise Invalid(f"column{index}", "Choose one of these, or —.")
-        if meaning and meaning in said[:index]:
+        if meaning and meaning in chosen[:index]:
             raise Invalid(f"column{index}", f"Another column is the {word(meaning)} already.")
     for meaning in REQUIRED:
-        if meaning not in said:
+        if meaning not in chosen:
             raise Invalid("", f"Choose the column that is the {word(meaning)}.")
 
 

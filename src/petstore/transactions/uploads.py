@@ -238,17 +238,17 @@ class Uploads(Repository):
 
     @read
     def columns(self) -> Script[dict[str, dict[str, str]]]:
-        """What staff have said of columns; see core.lists.columns.Remembered."""
+        """What staff have chosen for columns; see core.lists.columns.Remembered."""
         return {headings: _decode_meanings(meanings) for headings, meanings in (yield _COLUMNS, ())}
 
     @write(NO_EFFECT)
-    def say_columns(
+    def save_column_meanings(
         self, now_ms: int, headings: str, meanings: Mapping[str, str], actor: str
     ) -> Script[None]:
         """Remember what the columns of these headings mean; the last word counts."""
         yield _SAY_COLUMNS, (headings, encode(meanings), now_ms)
-        said = {name: meaning for name, meaning in meanings.items() if meaning}
-        yield from record(now_ms, actor, STORE, 0, "columns_said", None, said)
+        chosen = {name: meaning for name, meaning in meanings.items() if meaning}
+        yield from record(now_ms, actor, STORE, 0, "columns_said", None, chosen)
 
     @write(NO_EFFECT)
     def discard(self, _now_ms: int, upload_id: int) -> Script[None]:

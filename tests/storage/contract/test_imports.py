@@ -82,7 +82,7 @@ async def content(store: Store, upload_id: int, kind: FileKind) -> bytes:
 async def test_what_is_said_of_columns(store: Store) -> None:
     """The last word counts, for every list with these headings; each is in the journal."""
     for meaning in ("name", "status"):
-        await store.uploads.say_columns("art\ntier", {"art": meaning, "tier": ""}, OTTO)
+        await store.uploads.save_column_meanings("art\ntier", {"art": meaning, "tier": ""}, OTTO)
     assert await store.uploads.columns() == {"art\ntier": {"art": "status", "tier": ""}}
     said = await entries(store, "store")
     assert [(entry.actor, entry.type, entry.after) for entry in said] == [

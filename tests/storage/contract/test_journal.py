@@ -237,7 +237,7 @@ READS = {
     *("facts.state", "facts.record_counted", "facts.record_timed"),
     *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
     # It writes an entry, and changes no object: test_imports.py.
-    "uploads.say_columns",
+    "uploads.save_column_meanings",
     # What they change is an import's, with its entries: test_taking_back.py.
     *("takings_back.get", "takings_back.of_upload", "takings_back.ask", "takings_back.refuse"),
     # They write an entry, and change no object: test_webhooks.py.

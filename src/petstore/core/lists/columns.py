@@ -1,7 +1,7 @@
 """The columns of a supplier's list as the members of an animal, by their headings.
 
 A heading is compared without capitals, accents, spaces and signs. Where two could be meant, none is taken,
-and staff say it: what they have said once for these headings is remembered.
+and staff choose: what they have chosen once for these headings is remembered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SHOWN_MAX = 40
 _COLUMNS_SHOWN = 10
-COLUMNS_SAID_MAX = 60  # of a list about which staff can say what its columns mean
+COLUMNS_CHOSEN_MAX = 60  # of a list whose columns staff can choose
 _NAME_CHARACTERS_MAX = 60
 # In the order in which they are looked for: an earlier one is taken, though a later one is there too.
 _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -34,14 +34,14 @@ _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 KEY = "key"  # what staff call the column of the source keys
 MEANINGS = (*MEMBERS, KEY)
-# What each heading of a list was said to mean, by what `together` makes of the list's headings.
+# The meaning that was chosen for each heading of a list, by what `together` makes of the list's headings.
 Remembered = Mapping[str, Mapping[str, str]]
 REQUIRED = [field.member for field in FIELDS if field.is_required]
 _WORDS = {"categoryId": "category"}
 
 
 class ColumnsUnclear(OperatorError):
-    """Staff have to say which column is which. `reading` has the first rows of the list."""
+    """Staff have to choose which column is which. `reading` has the first rows of the list."""
 
     def __init__(self, message: str, reading: Reading) -> None:
         super().__init__(message)
@@ -61,9 +61,9 @@ class Columns:
         self.key_name = key_name
         self.at: dict[str, int] = {}
         self.unclear: dict[str, list[str]] = {}
-        self.names = distinct(headings[self.skipped : self.skipped + COLUMNS_SAID_MAX + 1])
-        self.said = (remembered or {}).get(together(self.names))
-        self.key_at = self._recognise() if self.said is None else self._take(self.said)
+        self.names = distinct(headings[self.skipped : self.skipped + COLUMNS_CHOSEN_MAX + 1])
+        self.chosen = (remembered or {}).get(together(self.names))
+        self.key_at = self._recognise() if self.chosen is None else self._take(self.chosen)
         self.missing = [self.key_name] if self.key_name is not None and self.key_at is None else []
         self.missing += [member for member in REQUIRED if member not in self.at]
         self.used = [*self.at.values()] + ([self.key_at] if self.key_at is not None else [])
@@ -73,9 +73,9 @@ class Columns:
             if index >= self.skipped and index not in self.used and heading.strip()
         ]
 
-    def _take(self, said: Mapping[str, str]) -> int | None:
-        """What staff have said; the index of the source key."""
-        indexes = {said.get(name, ""): index for index, name in enumerate(self.names, self.skipped)}
+    def _take(self, chosen: Mapping[str, str]) -> int | None:
+        """The columns that staff have chosen; the index of the source key."""
+        indexes = {chosen.get(name, ""): index for index, name in enumerate(self.names, self.skipped)}
         self.at = {member: indexes[member] for member in MEMBERS if member in indexes}
         if KEY in indexes:
             self.key_name = self.key_name or KEY

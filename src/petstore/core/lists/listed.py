@@ -18,7 +18,7 @@ from petstore.core.uploads import Reading
 
 
 class Known(NamedTuple):
-    """What the store knows for reading a list: its named categories, and what staff have said of columns."""
+    """What the store knows for reading a list: its named categories, and the columns that were chosen."""
 
     categories: Sequence[Category] = ()
     columns: Remembered = MappingProxyType({})

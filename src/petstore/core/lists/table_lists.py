@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from petstore.core.errors import InvalidBody, OperatorError
 from petstore.core.lists.cells import UNSURE, Cells
-from petstore.core.lists.columns import COLUMNS_SAID_MAX, FAULTS, Columns, ColumnsUnclear, quoted
+from petstore.core.lists.columns import COLUMNS_CHOSEN_MAX, FAULTS, Columns, ColumnsUnclear, quoted
 from petstore.core.lists.listed import Known, Record, members_of, row_of
 from petstore.core.lists.sheets import SheetTable
 from petstore.core.lists.spreadsheets import csv_bytes
@@ -80,12 +80,12 @@ class TableList:
         try:
             row = row_of(line, self._schema.read_members(self._members(cells)))
         except InvalidBody as error:
-            said = " ".join(
+            faults = " ".join(
                 self._cells.words(field, cells[at])
                 for value, (at, field, _) in zip(values, self._at, strict=True)
                 if value is UNSURE and at is not None
             ).strip()
-            fault = f"{said} ({error.message})" if said else error.message
+            fault = f"{faults} ({error.message})" if faults else error.message
             return Record(line, None, fault, self._text(cells))
         return Record(line, row)
 
@@ -109,8 +109,8 @@ class TableList:
         return _reading(notes, self._columns, self._first)
 
     def meaning(self) -> str:
-        said = "".join(self._columns.meanings()) if self._columns.said is not None else ""
-        return said + "".join(f"{name}={number}\n" for name, number in sorted(self._cells.used.items()))
+        chosen = "".join(self._columns.meanings()) if self._columns.chosen is not None else ""
+        return chosen + "".join(f"{name}={number}\n" for name, number in sorted(self._cells.used.items()))
 
     def heading(self) -> bytes:
         return csv_bytes([[FAULTS, *self._columns.headings[self._columns.skipped :]]])
@@ -173,10 +173,10 @@ def _likely(numbered: tuple[int, Columns]) -> tuple[int, int, int]:
 
 def _reading(notes: list[str], columns: Columns, rows: list[list[str]]) -> Reading:
     """What was read, with the headings and the first rows, bounded; without them if columns are too many."""
-    if len(columns.names) > COLUMNS_SAID_MAX:
+    if len(columns.names) > COLUMNS_CHOSEN_MAX:
         return Reading(notes)
     shown = [
-        [printable(cell[:_SHOWN_CHARACTERS]) for cell in cells[columns.skipped :][:COLUMNS_SAID_MAX]]
+        [printable(cell[:_SHOWN_CHARACTERS]) for cell in cells[columns.skipped :][:COLUMNS_CHOSEN_MAX]]
         for cells in [columns.headings, *rows[:_SHOWN_ROWS]]
     ]
     return Reading(notes, columns.names, shown, columns.meanings())

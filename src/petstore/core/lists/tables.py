@@ -14,7 +14,7 @@ from petstore.core.lists.spreadsheets import read_cell
 
 HEADING_ROWS = 10  # the names of the columns stand in one of them
 _SEPARATORS = ",;\t|"
-_SAID = re.compile('"?sep=(.)"?[\r\n]*')  # names the separator for Excel
+_SEPARATOR_LINE = re.compile('"?sep=(.)"?[\r\n]*')  # names the separator for Excel
 
 # How many columns of a row have a name that is known.
 CountKnown = Callable[[Sequence[str]], int]
@@ -42,10 +42,10 @@ class CsvTable:
     def __init__(self, file: BinaryIO, known: CountKnown) -> None:
         self._lines = Lines(file)
         sample = self._lines.sample()
-        said = _SAID.fullmatch(sample[: sample.find("\n") + 1])
-        self._separator = said[1] if said else _separator(sample, known)
+        named = _SEPARATOR_LINE.fullmatch(sample[: sample.find("\n") + 1])
+        self._separator = named[1] if named else _separator(sample, known)
         self._reader = csv.reader(self._lines, delimiter=self._separator, strict=True)
-        if said:
+        if named:
             next(self._reader)
 
     def rows(self) -> Iterator[Row]:
