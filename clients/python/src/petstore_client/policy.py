@@ -28,6 +28,7 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then the limiter is asked again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
+_ADVICE = "Raise `seconds`, or call again later."
 _LOGGED_SECONDS = 1.0  # of a wait, and between two lines: calls that wait together end their waits together
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
@@ -185,10 +186,13 @@ class Exchange(Generic[T]):
         if reason is not None:
             return type(reason)(reason.code, reason.message, reason.status, reason.request_id, wait)
         if not wait:
-            return RateLimited("rate_limited", "Other calls of this key took all its time.", 429)
+            message = f"Other calls with this key took all the time of this call. {_ADVICE}"
+            return RateLimited("rate_limited", message, 429)
         cautious = self._limiter.is_cautious(now)
         why = "Too many calls were refused or got no answer" if cautious else "The limit is used up"
-        message = f"{why}. Calls go on in {wait:.0f} s, later than this call may wait."
+        left = max(0.0, self._begins_by - now)
+        when = f"The next call is possible in {wait:.0f} s, and this one may wait {left:.0f} s"
+        message = f"{why}. {when}. {_ADVICE}"
         return RateLimited("rate_limited", message, 429, retry_after_seconds=wait)
 
     def _report_to_limiter(self, permit: Permit, outcome: Answer | Fault, failure: Failure | None) -> None:

@@ -30,16 +30,19 @@ T = TypeVar("T")
 class Petstore:
     """A client of the pet store service: Petstore for threads, AsyncPetstore for asyncio.
 
-    All threads may share one Petstore; all tasks, also those of several event loops, one AsyncPetstore. A
-    Petstore's call stops the event loop that it is made in, and may wait for a call that only that can end.
+    All threads may share one Petstore; all tasks, also those of several event loops, one AsyncPetstore.
+    Do not call Petstore inside an event loop: it blocks the loop, and may deadlock. Use AsyncPetstore there.
 
-    `base_address` is the service's, with or without `/v1`; plain http is for this machine unless
-    `allow_http`. A call fails with its `tries`-th fault, and ends within `seconds` in all: waiting for the
-    limits, every try and the whole answer, however slowly it comes. A change that is cut then is of unknown
-    outcome, as after a lost answer. With `seconds=0` a call does not wait, and its one try has `timeout`
-    seconds. A try ends after `timeout` seconds in which nothing comes, or with the call. In threads the
-    look-up of the host's name, and `timeout` for each further address of it, come on top. Tests give
-    `transport` and `runtime`. Raises ConfigurationError.
+    * `base_address`: the service's, with or without `/v1`. Plain http is for this machine, or `allow_http`.
+    * `tries`: a call fails with its `tries`-th fault.
+    * `seconds`: a call ends within them in all: waiting for the limits, every try and the whole answer. A
+      change that is cut then is of unknown outcome, as after a lost answer. With 0 a call does not wait, and
+      its one try has `timeout` seconds.
+    * `timeout`: a try ends after `timeout` seconds in which nothing comes, or with the call. In threads the
+      look-up of the host's name, and `timeout` for each further address of it, come on top.
+    * `transport`, `runtime`: for tests.
+
+    Raises ConfigurationError.
     """
 
     def __init__(  # noqa: PLR0913  (each is a choice of the caller's)
@@ -103,7 +106,7 @@ class Petstore:
         answers: deque[Answer] = deque(maxlen=1)
         value = call(self._sharing(Runner(self._runner.connection, self._runner.pool, answers)))
         if not answers:
-            raise ValueError("There was no call of the client to its end. For a list take `page`.")
+            raise ValueError("with_response needs a call with an answer. For a list use `page`, not `list`.")
         (answer,) = answers
         return Answered(value, answer.status, answer.headers, answer.request_id)
 
