@@ -177,18 +177,18 @@ def close_account(session: Session, account: str, yes: bool, as_json: bool) -> N
     now_ms = session.clock.now_ms()
 
     async def find(store: Store) -> tuple[Account, int]:
-        found = await store.accounts.find(account)
-        keys = await store.keys.of_account(str(found.id))
-        return found, sum(key.state(now_ms) == "active" for key in keys)
+        to_close = await store.accounts.find(account)
+        keys = await store.keys.of_account(str(to_close.id))
+        return to_close, sum(key.state(now_ms) == "active" for key in keys)
 
     reference = account
     if asks(yes):
-        found, working = with_store_on_a_full_disk(session, find)
+        to_close, working = with_store_on_a_full_disk(session, find)
         confirm(
-            f"Account {found.name!r} (id {found.id}, plan {found.plan.name}, {found.state}) has {working}"
-            f" active {'key' if working == 1 else 'keys'}. Close it for good?"
+            f"Account {to_close.name!r} (id {to_close.id}, plan {to_close.plan.name}, {to_close.state}) has"
+            f" {working} active {'key' if working == 1 else 'keys'}. Close it for good?"
         )
-        reference = str(found.id)  # the name may pass to another account
+        reference = str(to_close.id)  # the name may pass to another account
     closed = with_store_on_a_full_disk(session, lambda store: store.accounts.close(reference, session.actor))
     _write_account(closed, as_json)
 

@@ -44,11 +44,11 @@ def list_mails(session: Session, as_json: bool) -> None:
     four days; its contact shows why. At most 100 are shown, and standard error says how many more there are,
     and when mail is late.
     """
-    found, count = read_store(session, lambda store: store.notifications.mails())
+    mails, count = read_store(session, lambda store: store.notifications.mails())
     now_ms = session.clock.now_ms()
-    ages = {str(mail.id): _age(now_ms - mail.created_at_ms) for mail in found}
+    ages = {str(mail.id): _age(now_ms - mail.created_at_ms) for mail in mails}
     write_records(
-        [_record(mail) for mail in found],
+        [_record(mail) for mail in mails],
         {
             "ID": "id",
             "KIND": "kind",
@@ -62,9 +62,9 @@ def list_mails(session: Session, as_json: bool) -> None:
         as_json,
         empty="No mail waits.",
     )
-    if count > len(found):
-        echo_err(f"There are {count - len(found):,} more.")
-    if found and now_ms - found[0].due_ms > LATE_MS:
+    if count > len(mails):
+        echo_err(f"There are {count - len(mails):,} more.")
+    if mails and now_ms - mails[0].due_ms > LATE_MS:
         echo_err(
             "Mail is late. The service's log says why: “mail waits”; `petstore notifications test ADDRESS`"
             " tries the settings."

@@ -73,18 +73,18 @@ def list_webhooks(
 
     async def read(store: Store) -> tuple[list[Webhook], dict[int, str]]:
         account_id = None if account is None else (await store.accounts.find(account)).id
-        found = await store.webhooks.page(limit + 1, account_id, after or 0, failing=failing)
-        return found, await store.accounts.names({webhook.account_id for webhook in found})
+        page = await store.webhooks.page(limit + 1, account_id, after or 0, failing=failing)
+        return page, await store.accounts.names({webhook.account_id for webhook in page})
 
-    found, names = read_store(session, read)
+    page, names = read_store(session, read)
     write_records(
-        [webhook_record(webhook, names[webhook.account_id]) for webhook in found[:limit]],
+        [webhook_record(webhook, names[webhook.account_id]) for webhook in page[:limit]],
         {"ID": "id", "ACCOUNT": "account", "URL": "url", "STATE": "state", "FAILING SINCE": "failingSince"},
         as_json,
         empty="No webhooks match.",
     )
-    if len(found) > limit:
-        echo_err(f"There are more: add --after {found[limit - 1].id}")
+    if len(page) > limit:
+        echo_err(f"There are more: add --after {page[limit - 1].id}")
 
 
 @webhooks.offers("show", "petstore webhooks show 3", "petstore webhooks show 3 --limit 100")

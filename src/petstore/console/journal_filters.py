@@ -19,19 +19,19 @@ async def read_filter(visit: Visit, text: str) -> About:
     try:
         return read_about(text)
     except Invalid:
-        found = await _objects(visit, text)
-    if not found:
+        objects = await _objects(visit, text)
+    if not objects:
         raise Invalid(
             "about",
             f"Nothing is called {text!r}. Write a name, or what it is and its number: animal 7, order 5,"
             " account 2, category 1, key 3, webhook 4, person anna; store is the store as a whole.",
         )
-    if len(found) > 1:
+    if len(objects) > 1:
         several = " or ".join(
-            f"{about.subject} {about.reference} ({said})" for about, said in found[:_NAMED_MAX]
+            f"{about.subject} {about.reference} ({said})" for about, said in objects[:_NAMED_MAX]
         )
         raise Invalid("about", f"Which one? Write {several.replace('pet ', 'animal ')}.")
-    return found[0][0]
+    return objects[0][0]
 
 
 async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
@@ -43,16 +43,16 @@ async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
     else:
         ids = (number,)
     pets = (await store.pets.page(PageQuery(len(ids), ids=ids))).pets if ids else []
-    found = [(About("pet", str(pet.id)), pet.name) for pet in pets]
+    objects = [(About("pet", str(pet.id)), pet.name) for pet in pets]
     if number is not None:
         orders = (await store.orders.page(OrderQuery(ids=ids))).orders
-        return found + [(About("order", str(order.id)), order.status) for order in orders]
+        return objects + [(About("order", str(order.id)), order.status) for order in orders]
     accounts = await store.accounts.page(visit.now_ms, AccountQuery(_NAMED_MAX, text))
     names = {
         "account": [use.account.name for use in accounts.accounts],
         "person": [person.name for person in await store.people.all()],
     }
     folded = fold(text)
-    found += [(About(kind, name), kind) for kind in names for name in names[kind] if fold(name) == folded]
+    objects += [(About(kind, name), kind) for kind in names for name in names[kind] if fold(name) == folded]
     categories = [each for each in await store.categories.all() if fold(each.name) == folded]
-    return found + [(About("category", str(each.id)), each.name) for each in categories]
+    return objects + [(About("category", str(each.id)), each.name) for each in categories]

@@ -55,16 +55,16 @@ async def find_page(
     """
     after, before = visit.query_id("after"), visit.query_id("before")
     if before:
-        found = await find(replace(query, after_id=before, newest_first=not query.newest_first))
-        rows = found.rows[::-1]
-        if found.next_start:
+        page = await find(replace(query, after_id=before, newest_first=not query.newest_first))
+        rows = page.rows[::-1]
+        if page.next_start:
             return RowPage(rows, False, rows[0].id, rows[-1].id), written(await count(query))
         after = 0  # not a whole page is left before it: show the first one
-    found = await find(replace(query, after_id=after))
-    if found.is_first and not found.next_start:
-        return found, written(len(found.rows))
-    previous = found.rows[0].id if after and found.rows else 0
-    return replace(found, previous=previous), written(await count(query))
+    page = await find(replace(query, after_id=after))
+    if page.is_first and not page.next_start:
+        return page, written(len(page.rows))
+    previous = page.rows[0].id if after and page.rows else 0
+    return replace(page, previous=previous), written(await count(query))
 
 
 def links(page: str, asked: Mapping[str, str], found: RowPage[T], parameter: str = "after") -> dict[str, Any]:

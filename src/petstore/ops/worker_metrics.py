@@ -109,15 +109,15 @@ class WorkerMetricsDirectory:
 
     def total(self, own: ProcessMetrics) -> ProcessMetrics:
         """The numbers of all processes: `own`, and the others' files. Raises OSError and MsgspecError."""
-        found = {}
+        processes = {}
         for path in self._directory.glob("*.counts"):
             with contextlib.suppress(FileNotFoundError):  # merged just now
-                found[path.name] = decode_metrics(path.read_bytes())
-        found[self._name] = replace(own, started=self._started)
+                processes[path.name] = decode_metrics(path.read_bytes())
+        processes[self._name] = replace(own, started=self._started)
         # Read last: it includes files merged before or after they were read above.
         ended = self._read_ended()
         counts, living, dead = ended.counts, [], []
-        for name, numbers in found.items():
+        for name, numbers in processes.items():
             if name in ended.files:
                 continue
             if not _lives(name, numbers.started):
@@ -126,7 +126,7 @@ class WorkerMetricsDirectory:
                 living.append(numbers.gauges)
             counts.add(numbers.counts)
         if dead:
-            self._merge({name: found[name].counts for name in dead})
+            self._merge({name: processes[name].counts for name in dead})
         return ProcessMetrics(counts, combine(living or [Gauges()]))
 
     def _merge(self, dead: dict[str, Counts]) -> None:

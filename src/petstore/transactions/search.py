@@ -101,7 +101,7 @@ class Search(Repository):
         page = await self._events.entries(EventQuery(ENTRIES_SCANNED_MAX, None, types, progress.bookmark))
         newer, is_late = {entry.subject_id for entry, _ in page.entries}, page.is_behind
         at_id = query.after_id or (INT64_MAX if query.newest_first else 0)
-        found: list[int] = []
+        matches: list[int] = []
         for most in (IDS_MAX, TEXTS_SCANNED_MAX - IDS_MAX) if words else ():
             ids = await self.index.find(
                 query.kind, words.keys, at_id, newest_first=query.newest_first, most=most
@@ -111,13 +111,13 @@ class Search(Repository):
             near = {id_ for id_ in newer if min(at_id, end) <= id_ <= max(at_id, end) and id_ != at_id}
             candidates = sorted({*ids, *near}, reverse=query.newest_first)
             texts = await self._database.read(_texts(query.kind, candidates, query.conditions))
-            found += [id_ for id_, text in texts.items() if text and words.match(text)]
-            if len(found) > query.limit:
-                return Found(tuple(found[: query.limit]), found[query.limit - 1], is_late=is_late)
+            matches += [id_ for id_, text in texts.items() if text and words.match(text)]
+            if len(matches) > query.limit:
+                return Found(tuple(matches[: query.limit]), matches[query.limit - 1], is_late=is_late)
             if is_last:
-                return Found(tuple(found), is_late=is_late)
+                return Found(tuple(matches), is_late=is_late)
             at_id = end
-        return Found(tuple(found), at_id if words else 0, is_cut=bool(words), is_late=is_late)
+        return Found(tuple(matches), at_id if words else 0, is_cut=bool(words), is_late=is_late)
 
     async def step(self) -> Progress | None:
         """Put the next rows into the index; its progress while there are more. Any process may."""

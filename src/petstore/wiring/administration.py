@@ -83,13 +83,13 @@ def cut_production(settings: Settings, url: str, clock: Clock, animals: int) -> 
     source = msgspec.structs.replace(settings, stage=None, database_url=url)
     backend = backend_of(source, reads_only=True)
     try:
-        found = backend.schema()
-        if not found.exists:
+        schema = backend.schema()
+        if not schema.exists:
             raise OperatorError(f"There is no database {backend.name}.")
-        if found.stage == Stage.STAGING:
+        if schema.stage == Stage.STAGING:
             raise ConfigurationError("SOURCE is of staging; name production's database, or a backup.")
-        if not found.is_usable or found.pending():
-            raise ConfigurationError(f"{backend.name} was not read: {found.remark}.")
+        if not schema.is_usable or schema.pending():
+            raise ConfigurationError(f"{backend.name} was not read: {schema.remark}.")
         return asyncio.run(_cut(backend, clock, animals))
     except StoreDamaged as error:
         raise OperatorError(f"{backend.name} is damaged; nothing was copied.") from error

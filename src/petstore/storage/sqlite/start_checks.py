@@ -14,30 +14,30 @@ _CLOCK_TOLERANCE_MS = 300_000
 
 def warnings(path: str, busy_timeout_ms: int, clock: Clock) -> list[str]:
     """One line for each, for an existing file. Frees the reserved disk space when opening it needs that."""
-    found = []
+    lines = []
     try:  # SQLite makes some of its files anew after a clean stop, also to read
         schema.read_file(path, busy_timeout_ms)
     except StoreFull:
         if reserve.give_up(path):
-            found.append(
+            lines.append(
                 "No room to open the database: the room that was kept back for that is used up. Make room."
             )
     if closed := files.close_to_others(path):
-        found.append(closed)
+        lines.append(closed)
     if files.readable_by_others(path):
-        found.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
+        lines.append(f"{path} can be read by every user of this machine. To end that: chmod 600 {path}.")
     if (names := Path(path).stat().st_nlink) > 1:
-        found.append(
+        lines.append(
             f"{path} has {names} names, since there are hard links to it. Remove the others:"
             " SQLite's log goes by the name, and a command that uses another one damages the database."
         )
     newest_ms = upkeep.newest_ms(path, busy_timeout_ms)
     if clock.now_ms() < newest_ms - _CLOCK_TOLERANCE_MS:
-        found.append(
+        lines.append(
             f"The clock says {_text(clock.now_ms())}, and {path} has a record of {_text(newest_ms)}."
             " Set the clock: limits, expiry of keys and usage go by it."
         )
-    return found
+    return lines
 
 
 def _text(time_ms: int) -> str:
