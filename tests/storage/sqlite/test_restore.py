@@ -35,6 +35,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "shop.db"
         self.backup = folder / "backup.db"
+        self.clock = ManualClock()
         migrate(str(self.path), 1_000)
         self.add(*BACKED_UP)
         upkeep.backup(str(self.path), str(self.backup), 1_000)
@@ -48,7 +49,7 @@ class Place:
         connection.close()
 
     def restore(self, source: Path | str | None = None) -> upkeep.Restored:
-        return upkeep.restore(str(self.path), str(source or self.backup), ACTOR, ManualClock(), 100)
+        return upkeep.restore(str(self.path), str(source or self.backup), ACTOR, self.clock, 100)
 
     def names(self, path: Path | str | None = None) -> list[str]:
         file = Path(path or self.path)
@@ -309,16 +310,20 @@ class TestInterrupted:
             place.restore()
         assert (place.path.read_bytes(), place.files()) == before
 
-    @pytest.mark.parametrize("writes", [0, 1, 7, 20])
-    def test_the_process_is_killed(self, place: Place, writes: int) -> None:
-        """After so many writes of pages to the log; the next one to open it finds all that was there."""
+    @pytest.mark.parametrize(
+        ("file", "writes"),
+        [("-wal", 0), ("-wal", 1), ("-wal", 7), ("-wal", 20), (".partial", 3), (".before-restore", 3)],
+    )
+    def test_the_process_is_killed(self, place: Place, file: str, writes: int) -> None:
+        """After so many writes to the log or a copy: the next one to open it finds all that was there, and
+        the next restore leaves no unfinished copy."""
 
         def die() -> None:
             left = writes
 
             def count(operation: str, path: str, _offset: int, _data: bytes) -> None:
                 nonlocal left
-                if operation == "write" and path.endswith("shop.db-wal"):
+                if operation == "write" and Path(path).name.startswith(f"shop.db{file}"):
                     if left == 0:
                         os.kill(os.getpid(), signal.SIGKILL)
                     left -= 1
@@ -332,8 +337,10 @@ class TestInterrupted:
         process.join(20)
         assert process.exitcode == -signal.SIGKILL
         assert place.names() == LATER
+        place.clock.advance(1)
         place.restore()
         assert place.names() == BACKED_UP
+        assert not list(place.path.parent.glob("*.partial*"))
 
 
 async def test_sessions_and_links_of_a_backup_are_over(tmp_path: Path) -> None:

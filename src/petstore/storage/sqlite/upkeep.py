@@ -219,7 +219,8 @@ def _replace_content(path: str, source: str, kept: str, busy_timeout_ms: int, no
             note(content)
             with into.backup("main", content, "main") as progress:
                 progress.step(0)  # takes the write lock until the end
-                with whole_copy(path, kept, busy_timeout_ms, like=path) as copy:
+                # Its name has no time yet, so that the next restore replaces what a killed one leaves.
+                with whole_copy(path, f"{path}.before-restore", busy_timeout_ms, like=path) as copy:
                     _put_in_place(copy, kept)
                 _move_versions_past(path, content, busy_timeout_ms)
                 progress.step(-1)
