@@ -48,32 +48,32 @@ export class Petstore {
     return this.#connection.gate.limits;
   }
 
-  /** The account's plan, what it has used, and its last 90 days. read. */
+  /** The account's plan, what it has used, and its last 90 days. Needs level read. */
   usage(options?: CallOptions): Promise<Usage> {
     return result(this.#connection, { operation: "getUsage", options });
   }
 }
 
-/** Animals. Each method says which level of key it takes: read, write or manage. */
+/** Animals. Each method says which level of key it needs: read, write or manage. */
 class Pets extends Resource {
-  /** All animals of the filters, page by page. read. */
+  /** All animals of the filters, page by page. Needs level read. */
   list({ ids, pageSize = PAGE_SIZE, ...filters }: PetList = {}, options?: CallOptions): AsyncGenerator<Pet, void> {
     const query = { ...filters, id: ids, limit: pageSize };
     return walk(this.connection, { operation: "listPets", query, options }, ids);
   }
 
-  /** One page, and the cursor of the next. read. */
+  /** One page, and the cursor of the next. Needs level read. */
   page({ ids, ...query }: PetPage = {}, options?: CallOptions): Promise<Page<Pet>> {
     return page(this.connection, { operation: "listPets", query: { ...query, id: ids }, options }, ids);
   }
 
-  /** One animal; `not_found`. read. */
+  /** One animal. Errors: `not_found`. Needs level read. */
   get(petId: number, options?: CallOptions): Promise<Tagged<Pet>> {
     const call = { operation: "listPets", query: { id: [petId] }, options } as const;
     return only(this.connection, call, `There is no animal ${petId}.`);
   }
 
-  /** Those of the animals that exist, by ascending id; one request for each 100. read. */
+  /** The animals of these that exist, by ascending id; one request for each 100. Needs level read. */
   async getMany(ids: Iterable<number>, options?: CallOptions): Promise<Pet[]> {
     const wanted = [...new Set(ids)].sort((one, other) => one - other);
     const found: Pet[] = [];
@@ -84,17 +84,17 @@ class Pets extends Resource {
     return found;
   }
 
-  /** Add an animal, once, whatever the network does. write. */
+  /** Add an animal, once, whatever the network does. Needs level write. */
   create(pet: Body<"createPet">, options?: CreateOptions): Promise<Tagged<Pet>> {
     return tagged(this.connection, { operation: "createPet", body: pet, creates: true, options });
   }
 
-  /** Change what is given; `not_found`, `conflict`, `precondition_failed`. Repeated only with `ifMatch`. manage. */
+  /** Change what is given. Errors: `not_found`, `conflict`, `precondition_failed`. Repeated only with `ifMatch`. Needs level manage. */
   update(petId: number, change: Body<"updatePet">, options?: ChangeOptions): Promise<Tagged<Pet>> {
     return tagged(this.connection, { operation: "updatePet", path: { petId }, body: change, options });
   }
 
-  /** Remove an animal; `not_found`, `precondition_failed`, `conflict` while an order holds it. manage. */
+  /** Remove an animal. Errors: `not_found`, `precondition_failed`, `conflict` while an order holds it. Needs level manage. */
   async delete(petId: number, options?: ChangeOptions): Promise<void> {
     await result(this.connection, { operation: "deletePet", path: { petId }, options });
   }
@@ -102,34 +102,34 @@ class Pets extends Resource {
 
 /** Orders: the account's own, and for a key of the level manage the changes of all. */
 class Orders extends Resource {
-  /** The account's orders, page by page: read. With `scope: "all"` those of all accounts: manage. */
+  /** The account's orders, page by page. Needs level read; with `scope: "all"`, the orders of all accounts, level manage. */
   list({ ids, pageSize = PAGE_SIZE, ...filters }: OrderList = {}, options?: CallOptions): AsyncGenerator<Order, void> {
     const query = { ...filters, id: ids, limit: pageSize };
     return walk(this.connection, { operation: "listOrders", query, options }, ids);
   }
 
-  /** One page, and the cursor of the next. read. */
+  /** One page, and the cursor of the next. Needs level read. */
   page({ ids, ...query }: OrderPage = {}, options?: CallOptions): Promise<Page<Order>> {
     return page(this.connection, { operation: "listOrders", query: { ...query, id: ids }, options }, ids);
   }
 
-  /** One order of the account; `not_found`. read. */
+  /** One order of the account. Errors: `not_found`. Needs level read. */
   get(orderId: number, options?: CallOptions): Promise<Tagged<Order>> {
     const call = { operation: "listOrders", query: { id: [orderId] }, options } as const;
     return only(this.connection, call, `There is no order ${orderId}.`);
   }
 
-  /** Order an available animal, once, whatever the network does; `conflict`. write. */
+  /** Order an available animal, once, whatever the network does. Errors: `conflict`. Needs level write. */
   place(order: Body<"placeOrder">, options?: CreateOptions): Promise<Tagged<Order>> {
     return tagged(this.connection, { operation: "placeOrder", body: order, creates: true, options });
   }
 
-  /** Cancel an own order; `not_found`, `precondition_failed`, `conflict` when it is delivered. write. */
+  /** Cancel an order of the account. Errors: `not_found`, `precondition_failed`, `conflict` when it is delivered. Needs level write. */
   async cancel(orderId: number, options?: ChangeOptions): Promise<void> {
     await result(this.connection, { operation: "cancelOrder", path: { orderId }, options });
   }
 
-  /** Move any account's order; `not_found`, `conflict`, `precondition_failed`. Repeated only with `ifMatch`. manage. */
+  /** Move any account's order. Errors: `not_found`, `conflict`, `precondition_failed`. Repeated only with `ifMatch`. Needs level manage. */
   update(orderId: number, change: Body<"updateOrder">, options?: ChangeOptions): Promise<Tagged<Order>> {
     return tagged(this.connection, { operation: "updateOrder", path: { orderId }, body: change, options });
   }
@@ -137,7 +137,7 @@ class Orders extends Resource {
 
 /** Names that staff gave to categories. */
 class Categories extends Resource {
-  /** All of them, by ascending id. read. */
+  /** All of them, by ascending id. Needs level read. */
   list(options?: CallOptions): Promise<Category[]> {
     return result(this.connection, { operation: "listCategories", options });
   }

@@ -6,7 +6,7 @@ import { Resource } from "./resource.js";
 
 const TEST_SECONDS = 20; // for which the service holds the answer back
 
-/** Addresses of the account to which the service sends events. All methods take a key of write. */
+/** Addresses of the account to which the service sends events. All methods need level write. */
 export class Webhooks extends Resource {
   /** All of them, by ascending id. */
   list(options?: CallOptions): Promise<Webhook[]> {

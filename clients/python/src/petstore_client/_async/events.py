@@ -68,7 +68,7 @@ class AsyncEvents:
     async def list(
         self, *, after: str | None = None, types: Iterable[str] = (), limit: int = 20, wait: int = 0
     ) -> EventPage:
-        """At most `limit` (1 to 100) events behind a bookmark; raises EventsGone. read.
+        """At most `limit` (1 to 100) events after a bookmark. Raises EventsGone. Needs level read.
 
         Without `after` from the store's first event; `after="now"` has no event, and the bookmark of this
         moment. `types` are such as `pet.updated` or `pet.*`, all without any. When there is no event, the
@@ -77,7 +77,7 @@ class AsyncEvents:
         return await self._runner.run(list_events(after, types, limit, wait))
 
     def follow(self, *, after: str | None = NOW, types: Iterable[str] = (), wait: int = 55) -> AsyncFollow:
-        """Events behind a bookmark as they come, for ever, until the client is closed. read.
+        """Events after a bookmark as they come, for ever, until the client is closed. Needs level read.
 
         `after` and `types` are as for `list`; "now" is the moment of the first step. Each request waits for
         `wait` seconds (0 to 120), which proxies on the way must allow. Lost connections, restarts of the

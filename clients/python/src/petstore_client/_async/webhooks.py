@@ -13,7 +13,7 @@ from petstore_client.models import Delivery, Webhook, WebhookWithSecret
 
 
 class AsyncWebhooks:
-    """Addresses of the account to which the service sends events. All methods take a key of write."""
+    """Addresses of the account to which the service sends events. All methods need level write."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner
@@ -54,7 +54,7 @@ class AsyncWebhooks:
         """Change what is given; raises NotFound, PreconditionFailed.
 
         One that is enabled again goes on where it stopped. With `after`, a bookmark or `now`, it gets what
-        comes behind that; raises EventsGone where the service can't go on. `if_match` is as for an animal.
+        comes after that; raises EventsGone where the service can't go on. `if_match` is as for an animal.
         """
         return await self._runner.run(
             webhook_calls.update_webhook(

@@ -1,5 +1,5 @@
 # Made from _async/resources.py by `python -m tools.sync_client`.
-"""Animals, orders and categories. Each method says which level of key it takes: read, write or manage."""
+"""Animals, orders and categories. Each method says which level of key it needs: read, write or manage."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pets:
         ids: Iterable[int] | None = None,
         page_size: int = calls.LARGEST_PAGE,
     ) -> Generator[Pet]:
-        """All animals of the filters, page by page; one call for `page_size` (1 to 100) of them. read."""
+        """All animals of the filters, by pages of `page_size` (1 to 100), a call each. Needs level read."""
         return self._runner.walk(calls.list_pets(status, category_id, order, ids, page_size))
 
     def page(
@@ -42,21 +42,21 @@ class Pets:
         order: PetOrder | None = None,
         ids: Iterable[int] | None = None,
     ) -> Page[Pet]:
-        """At most `limit` (1 to 100) animals of the filters, behind `cursor`, if given; InvalidParameter
-        unless it is the `next_cursor` of a page of these filters. read."""
+        """At most `limit` (1 to 100) animals of the filters, after `cursor`, if given. Raises
+        InvalidParameter unless that is the `next_cursor` of a page of these filters. Needs level read."""
         call = calls.list_pets(status, category_id, order, ids, limit, cursor)
         return Page((), None) if call is None else self._runner.run(call)
 
     def get(self, pet_id: int) -> Pet:
-        """One animal; raises NotFound. read."""
+        """One animal. Raises NotFound. Needs level read."""
         return self._runner.run(calls.get_pet(pet_id))
 
     def get_many(self, ids: Iterable[int]) -> builtins.list[Pet]:
-        """Those of the animals that exist, by ascending id; one call for each 100. read."""
+        """The animals of these that exist, by ascending id; one call for each 100. Needs level read."""
         return [pet for call in calls.get_pets(ids) for pet in self._runner.walk(call)]
 
     def get_by_path(self, pet_id: int) -> Pet:
-        """Deprecated: use `get`. Warns once (OperationDeprecated), with the date of the removal. read."""
+        """Deprecated: use `get`. Warns once (OperationDeprecated) with the removal's date. Needs level read."""
         return self._runner.run(calls.get_pet_by_path(pet_id))
 
     def create(
@@ -67,7 +67,7 @@ class Pets:
         status: PetStatus | None = None,
         idempotency_key: str | None = None,
     ) -> Pet:
-        """Add an animal, once, whatever the network does. write.
+        """Add an animal, once, whatever the network does. Needs level write.
 
         The client makes an `Idempotency-Key`; give your own to repeat the call in another process.
         """
@@ -82,7 +82,7 @@ class Pets:
         status: PetStatus | None = None,
         if_match: str | None = None,
     ) -> Pet:
-        """Change what is given; raises NotFound, Conflict, PreconditionFailed. manage.
+        """Change what is given. Raises NotFound, Conflict, PreconditionFailed. Needs level manage.
 
         With the `etag` of an earlier answer as `if_match`, only if the animal is still as it was; without it
         the call is not repeated after a lost answer.
@@ -90,7 +90,8 @@ class Pets:
         return self._runner.run(calls.update_pet(pet_id, name, category_id, status, if_match))
 
     def delete(self, pet_id: int, *, if_match: str | None = None) -> None:
-        """Remove an animal; raises NotFound, PreconditionFailed, Conflict while an order holds it. manage."""
+        """Remove an animal. Raises NotFound, PreconditionFailed, Conflict while an order holds it. Needs
+        level manage."""
         self._runner.run(calls.delete_pet(pet_id, if_match))
 
 
@@ -107,7 +108,8 @@ class Orders:
         scope: OrderScope | None = None,
         page_size: int = calls.LARGEST_PAGE,
     ) -> Generator[Order]:
-        """The account's orders, page by page: read. With `scope="all"` those of all accounts: manage."""
+        """The account's orders, page by page. Needs level read; `scope="all"`, for the orders of all
+        accounts, needs level manage."""
         return self._runner.walk(calls.list_orders(status, scope, page_size))
 
     def page(
@@ -122,20 +124,21 @@ class Orders:
         return self._runner.run(calls.list_orders(status, scope, limit, cursor))
 
     def get(self, order_id: int) -> Order:
-        """One order of the account; raises NotFound. read."""
+        """One order of the account. Raises NotFound. Needs level read."""
         return self._runner.run(calls.get_order(order_id))
 
     def place(
         self, pet_id: int, *, reference: str | None = None, idempotency_key: str | None = None
     ) -> Order:
-        """Order an available animal, once, whatever the network does; raises Conflict. write.
+        """Order an available animal, once, whatever the network does. Raises Conflict. Needs level write.
 
         `reference` is your own text, of 1 to 255 characters.
         """
         return self._runner.run(calls.place_order(pet_id, reference, idempotency_key))
 
     def cancel(self, order_id: int, *, if_match: str | None = None) -> None:
-        """Cancel an own order; raises NotFound, PreconditionFailed, Conflict when it is delivered. write."""
+        """Cancel an order of the account. Raises NotFound, PreconditionFailed, Conflict when it is
+        delivered. Needs level write."""
         self._runner.run(calls.cancel_order(order_id, if_match))
 
     def update(
@@ -146,7 +149,7 @@ class Orders:
         ship_date: datetime | NotGiven | None = NOT_GIVEN,
         if_match: str | None = None,
     ) -> Order:
-        """Move any account's order; raises NotFound, Conflict, PreconditionFailed. manage.
+        """Move any account's order. Raises NotFound, Conflict, PreconditionFailed. Needs level manage.
 
         None as `ship_date` takes it back. `if_match` is as for an animal.
         """
@@ -160,5 +163,5 @@ class Categories:
         self._runner = runner
 
     def list(self) -> builtins.list[Category]:
-        """All of them, by ascending id. read."""
+        """All of them, by ascending id. Needs level read."""
         return [*self._runner.run(calls.list_categories())]

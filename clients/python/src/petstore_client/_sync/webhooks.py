@@ -14,7 +14,7 @@ from petstore_client.models import Delivery, Webhook, WebhookWithSecret
 
 
 class Webhooks:
-    """Addresses of the account to which the service sends events. All methods take a key of write."""
+    """Addresses of the account to which the service sends events. All methods need level write."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -55,7 +55,7 @@ class Webhooks:
         """Change what is given; raises NotFound, PreconditionFailed.
 
         One that is enabled again goes on where it stopped. With `after`, a bookmark or `now`, it gets what
-        comes behind that; raises EventsGone where the service can't go on. `if_match` is as for an animal.
+        comes after that; raises EventsGone where the service can't go on. `if_match` is as for an animal.
         """
         return self._runner.run(
             webhook_calls.update_webhook(
