@@ -114,7 +114,7 @@ class TestWalk200:
         assert flat(pages) == (expected[::-1] if order else expected)
 
     async def test_after_the_end_and_at_the_beginning(self, shop: Shop) -> None:
-        """An empty page without `next` behind the last animal, which ends a walk; an identifier that no
+        """An empty page without `next` after the last animal, which ends a walk; an identifier that no
         animal has any more is a place too; and the cursor of the contract's example is the beginning, so that
         it goes with `after`."""
         fill(shop, 5)
@@ -129,7 +129,7 @@ class TestWalk200:
             assert "next" not in answer.links
 
     async def test_while_animals_are_removed(self, shop: Shop) -> None:
-        """The animal at the cursor may be gone: the walk goes on behind its identifier."""
+        """The animal at the cursor may be gone: the walk goes on after its identifier."""
         fill(shop, 10)
 
         async def remove(page: int) -> None:

@@ -259,7 +259,7 @@ async def test_a_clock_that_was_set_back_holds_nothing(
     clock: ManualClock,
     is_restarted: bool,
 ) -> None:
-    """Neither the pause nor the repetition of a year ahead, nor what came behind them."""
+    """Neither the pause nor the repetition of a year ahead, nor what came after them."""
     now_ms, clock.ms = clock.ms, clock.ms + 365 * DAY_MS
     await pause(store, process, receiver, 503)
     if is_restarted:
@@ -272,7 +272,7 @@ async def test_a_clock_that_was_set_back_holds_nothing(
 async def test_who_asks_for_a_test_does_not_wait_for_a_pause(
     store: Store, hook: Webhook, process: Process, receiver: Receiver
 ) -> None:
-    """Nor for the end of repetitions that are due behind it."""
+    """Nor for the end of repetitions that are due after it."""
     await pause(store, process, receiver, 503)
     event_id = await store.deliveries.test(1, ACTOR, 1)
     await process.work()

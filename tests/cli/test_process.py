@@ -222,7 +222,7 @@ class TestPrompt:
 
 class TestFollow:
     def test_events_come_once_each_until_ctrl_c(self, program: Program) -> None:
-        """Each as a whole line as soon as it is there; then 130, and the bookmark behind the last one."""
+        """Each as a whole line as soon as it is there; then 130, and the bookmark after the last one."""
         program.ok("pets", "add", "Rex", "--category", "1")
         with self.follower(program, "--limit", "1", "--json") as follower:
             assert follower.stdout is not None

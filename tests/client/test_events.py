@@ -19,7 +19,7 @@ from tests.support.journal import ACTOR
 
 
 def told(*numbers: int, after: int, **headers: str) -> httpx2.Response:
-    """A page of these events, and the bookmark behind it."""
+    """A page of these events, and the bookmark after it."""
     events = [
         {"id": f"evt_{number}", "type": "pet.created", "timestamp": "2026-11-22T21:45:42.310Z", "data": {}}
         for number in numbers

@@ -97,7 +97,7 @@ async def test_many_entries_of_one_change_are_one_line_that_opens(
     shop: Shop, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line has the newest objects, here and on the overview; a page has all. A few entries stay lines of
-    their own. Pages go on behind them."""
+    their own. Pages go on after them."""
     monkeypatch.setattr("petstore.console.journal_pages._PAGE_LIMIT", 6)
     for count in (4, 4, 30):
         shop.clock.advance(1)

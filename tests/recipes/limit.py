@@ -31,7 +31,7 @@ async def test_the_hour_refuses(shop: Shop) -> None:
 
 
 async def test_the_hour_is_saved_and_loaded(shop: Shop) -> None:
-    """Names of columns are used: a migration adds them behind those of the day."""
+    """Names of columns are used: a migration adds them after those of the day."""
     key, _ = await shop.open_account("a", "free")
     for _ in range(3):
         await shop.ask("GET", "/v1/pets", key=key)

@@ -98,7 +98,7 @@ class _Reader(HTMLParser):
             self._select = ""
         elif tag == "textarea":
             self._in_textarea = False
-            if self._form is not None:  # browsers drop a line feed behind the tag
+            if self._form is not None:  # browsers drop a line feed after the tag
                 self._form.fields[self._select] = self._form.fields[self._select].removeprefix("\n")
 
 

@@ -264,7 +264,7 @@ export interface paths {
          *       goes on where it stopped.
          *     Signatures are those of Standard Webhooks. `webhook-id` is the `id` of the event, `webhook-timestamp` the time of the
          *     try in Unix seconds, and `webhook-signature` has for each secret `v1,` and the base64 of HMAC-SHA256 over
-         *     `ID.TIMESTAMP.BODY`, whose key is the bytes behind `whsec_`, and spaces between. One that fits is enough. Refuse a
+         *     `ID.TIMESTAMP.BODY`, whose key is the bytes after `whsec_`, and spaces between. One that fits is enough. Refuse a
          *     timestamp that is more than 5 minutes off, answer at once, and do each `webhook-id` once.
          *
          *     The `url` is `https` to a public host, at port 443 or one from 1,024 up that is no database's or the like. Refused are

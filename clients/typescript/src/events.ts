@@ -15,7 +15,7 @@ export type EventType = NonNullable<Query<"listEvents">["type"]>[number];
 
 export interface EventPage {
   readonly items: readonly Event[];
-  /** The bookmark behind them. */
+  /** The bookmark after them. */
   readonly after: string;
   /** Whether there are further events by now. */
   readonly isBehind: boolean;
@@ -34,7 +34,7 @@ export interface FollowOptions {
 
 /** What has changed: animals, categories, and the account with its orders, keys and webhooks. */
 export class Events extends Resource {
-  /** At most `limit` events behind a bookmark; without `after` from the first one, "now" is this moment. read. */
+  /** At most `limit` events after a bookmark; without `after` from the first one, "now" is this moment. Needs level read. */
   async list(
     { types, ...query }: Query<"listEvents", "type"> & { readonly types?: readonly EventType[] | undefined } = {},
     options?: CallOptions,
@@ -43,19 +43,19 @@ export class Events extends Resource {
     return (await ask(this.connection, call)).page;
   }
 
-  /** Events as they come, for ever, at least once and in order, until `close` or the signal. read. */
+  /** Events as they come, for ever, at least once and in order, until `close` or the signal. Needs level read. */
   follow(options: FollowOptions = {}): Follow {
     return new Follow(this.connection, options);
   }
 }
 
-/** Events behind a bookmark. After an error the next `next` goes on where it was. */
+/** Events after a bookmark. After an error the next `next` goes on where it was. */
 export class Follow implements AsyncIterableIterator<Event> {
   readonly #connection: Connection;
   readonly #options: FollowOptions;
   readonly #ending = new AbortController();
   #after: string | undefined;
-  #behind: string | undefined; // the bookmark behind the events of the page
+  #pageEnd: string | undefined; // the bookmark after the events of the page
   #events: Event[] = [];
   #asksAt = -Infinity;
 
@@ -80,7 +80,7 @@ export class Follow implements AsyncIterableIterator<Event> {
       if (this.#ending.signal.aborted) return { done: true, value: undefined };
       const value = this.#events.shift();
       if (value !== undefined) {
-        if (this.#events.length === 0) this.#after = this.#behind;
+        if (this.#events.length === 0) this.#after = this.#pageEnd;
         return { done: false, value };
       }
       try {
@@ -109,7 +109,7 @@ export class Follow implements AsyncIterableIterator<Event> {
     const { types, wait = 55 } = this.#options;
     const askedAt = clock.now();
     // The first request of "now" does not wait: what happens while a lost one is repeated would be passed over. The
-    // first from the beginning has one event, so that there is a bookmark behind it.
+    // first from the beginning has one event, so that there is a bookmark after it.
     const isNow = this.#after === "now";
     const waitSeconds = isNow ? 0 : wait;
     const query = { after: this.#after, type: types, limit: this.#after ? PAGE_SIZE : 1, wait: waitSeconds };
@@ -117,7 +117,7 @@ export class Follow implements AsyncIterableIterator<Event> {
     const options = { signal: this.#ending.signal };
     const { page, pauseMs } = await ask(this.#connection, { query, waitSeconds, followsAt, options });
     this.#events = [...page.items];
-    this.#behind = page.after;
+    this.#pageEnd = page.after;
     if (page.items.length > 0) return;
     this.#after = page.after;
     if (pauseMs !== undefined) this.#asksAt = clock.now() + pauseMs;

@@ -108,7 +108,7 @@ def events(
             f"{reason}. Leave out --after for the newest events, or write --after now."
         ) from None
     except KeyboardInterrupt:
-        echo_err("")  # behind the ^C of the terminal
+        echo_err("")  # ends the line with the terminal's ^C
         code = EXIT_INTERRUPTED
     if page is not None:
         how = "There are more" if page.is_behind else "To go on from here"

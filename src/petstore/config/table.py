@@ -169,7 +169,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     secrets_key: tuple[str, ...] = _setting(
         "",
         sealing_keys,
-        "Seals what webhooks are signed with: base64 of 32 bytes, former keys behind it.",
+        "Seals what webhooks are signed with: base64 of 32 bytes, former keys after it.",
         secret=True,
     )
     smtp_url: MailServer | None = _setting(

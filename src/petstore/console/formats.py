@@ -59,7 +59,7 @@ def ago(context: Mapping[str, Any], at_ms: int | None) -> Markup:
 
 
 def _time(at_ms: int, text: str, title: str = "", attribute: str = "") -> Markup:
-    """The element, whose title is UTC behind another one. Digits and names of zones need no escapes: a third
+    """The element, whose title ends with UTC. Digits and names of zones need no escapes: a third
     of the time of a long list."""
     iso = iso_moment(at_ms)
     utc = f"{iso[:10]} {iso[11:19]} UTC"

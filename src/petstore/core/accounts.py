@@ -59,7 +59,7 @@ def read_account_id(reference: str) -> int | None:
 
 
 class AccountQuery(msgspec.Struct, frozen=True):
-    """The accounts to list, by name without regard to case: at most `limit`, those behind the name `after`.
+    """The accounts to list, by name without regard to case: at most `limit`, after the name `after`.
 
     `search` is the beginning of a name in any case. In digits it is also an id, whose account comes first and
     is not counted. `state` is one of STATES.
@@ -84,7 +84,7 @@ class AccountUse(msgspec.Struct, frozen=True):
 
 
 class AccountPage(msgspec.Struct, frozen=True):
-    """The next page begins behind the name `next_start`; None at the end.
+    """The next page begins after the name `next_start`; None at the end.
 
     One may follow a page that is not full: a scan reads a bounded number of accounts.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 AMOUNT_MAX_DIGITS = 9
-# A comma is a point to half of the world; three digits behind it would be thousands to the other half.
+# A comma is a point to half of the world; three digits after it would be thousands to the other half.
 AMOUNT = re.compile(rf"(0|[1-9][0-9]{{0,{AMOUNT_MAX_DIGITS - 1}}})(?:[.,]([0-9]{{1,2}}))?", re.ASCII)
 
 

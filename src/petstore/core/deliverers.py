@@ -9,8 +9,8 @@ from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookHealt
 
 
 class OwnedWebhook(msgspec.Struct, frozen=True):
-    """A webhook as its deliverer has it. `secrets` are sealed; deliveries go on behind `after`. Each move,
-    end or new owner of the deliveries counts `revision` up."""
+    """A webhook as its deliverer has it. `secrets` are sealed; deliveries go on after the bookmark
+    `after`. Each move, end or new owner of the deliveries counts `revision` up."""
 
     id: int
     revision: int
@@ -31,8 +31,8 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The outcome of a webhook's tries: deliveries go on behind `after`, repetitions are to come (`again`) or
-    were made (`over`)."""
+    """The outcome of a webhook's tries: deliveries go on after the bookmark `after`, repetitions are to
+    come (`again`) or were made (`over`)."""
 
     after: Bookmark
     health: WebhookHealth

@@ -60,7 +60,7 @@ class ApiKey(msgspec.Struct, frozen=True):
     access: Access = Access.WRITE
 
     def state(self, now_ms: int) -> str:
-        """`active`, `expired` or `revoked`; a revocation stands even when the clock is set back behind it."""
+        """`active`, `expired` or `revoked`; a revocation stands even when the clock is set back before it."""
         if self.revoked_at_ms is not None:
             return "revoked"
         if self.expires_at_ms is not None and self.expires_at_ms <= now_ms:

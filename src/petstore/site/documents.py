@@ -102,7 +102,7 @@ def anchor(text: str) -> str:
 
 
 def _number(tokens: list[Token]) -> list[Heading]:
-    """Gives each heading its anchor; one that repeats has a number behind it, as GitHub does it."""
+    """Gives each heading its anchor; one that repeats has a number after it, as GitHub does it."""
     found = []
     seen: Counter[str] = Counter()
     for opened, content in pairwise(tokens):
@@ -140,8 +140,8 @@ def _end_of_sample(tokens: Sequence[Token], at: int) -> int:
     begun = [token.type for token in tokens[at : at + len(_SAMPLE)]] == _SAMPLE
     if not begun or not _LANGUAGE.fullmatch(tokens[at + 1].content):
         return at
-    behind = range(at + len(_SAMPLE), len(tokens))
-    return next((end for end in behind if tokens[end].type != "fence"), len(tokens))
+    rest = range(at + len(_SAMPLE), len(tokens))
+    return next((end for end in rest if tokens[end].type != "fence"), len(tokens))
 
 
 def _html(text: str) -> Token:

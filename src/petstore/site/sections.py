@@ -7,7 +7,7 @@ import msgspec
 from petstore.site.tree import Node, content
 
 _HEADINGS = ("h1", "h2", "h3", "h4")
-# A label behind the title, such as "addition".
+# A label after the title, such as "addition".
 _MARK = "mark"
 # Between the texts of two of them is a space.
 _WITHIN_A_LINE = ("a", "code", "em", "s", "span", "strong", "wbr")

@@ -29,7 +29,7 @@ _STATES = {
     "closed": "closed_at_ms IS NOT NULL",
 }
 _ONE = f"ORDER BY {_ORDER} LIMIT 1 OFFSET {{}}"
-_LAST = "~"  # behind all characters of a name
+_LAST = "~"  # after all characters of a name
 
 
 class _Names(Query):

@@ -116,7 +116,7 @@ class Retention(Repository):
     def remove_entries(
         self, now_ms: int, since_ms: int, last: Position, expected_gone: Position | None
     ) -> Script[Removed | None]:
-        """Remove the next entries up to `last`, and none behind one of `since_ms` or later: where a clock was
+        """Remove the next entries up to `last`, and none after one of `since_ms` or later: where a clock was
         wrong, `last` may be younger.
 
         None: none is left, or another process has removed some since the step that went to

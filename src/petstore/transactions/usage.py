@@ -107,7 +107,7 @@ class Usage(Repository):
     ) -> Script[list[BannedKey]]:
         """The bans of all accounts at a time, by their end and the key's id.
 
-        At most `limit`, those behind the end (Unix time in ms) and id of `after`.
+        At most `limit`, those after the end (Unix time in ms) and id of `after`.
         """
         return [BannedKey(*row) for row in (yield BANS_IN_FORCE, (now_ms, *after, limit))]
 

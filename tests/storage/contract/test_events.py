@@ -27,7 +27,7 @@ STATUSES = tuple(PetStatus)
 
 
 async def settled(store: Store) -> Bookmark:
-    """The bookmark behind all that is written; PostgreSQL's other transactions may hold it up."""
+    """The bookmark after all that is written; PostgreSQL's other transactions may hold it up."""
     newest = (await store.journal.page(JournalQuery(1))).entries
     async with asyncio.timeout(PATIENCE_SECONDS):
         while newest and (await store.events.newest()).position.id < newest[0].id:
@@ -140,7 +140,7 @@ async def test_a_bookmark_that_the_store_has_not_reached_is_gone(store: Store) -
 
 
 async def test_every_event_comes_once_in_pages_of_any_length(store: Store) -> None:
-    """I23: the same events, with the same identities; behind the last one there is nothing."""
+    """I23: the same events, with the same identities; after the last one there is nothing."""
     await changes_everything(store)
     events = await all_after(store, EventQuery(100, 1))
     assert len({event.id for event in events}) == len(events)
@@ -184,7 +184,7 @@ async def test_the_end_is_where_there_is_no_more(backend: SharedData) -> None:
 
 
 async def test_the_latest_events_are_the_last_ones_of_all(store: Store) -> None:
-    """However rare, of what came with the data too; the bookmark behind them leads to what comes next."""
+    """However rare, of what came with the data too; the bookmark after them leads to what comes next."""
     assert (await store.events.latest(EventQuery(1, None))).events == []
     await changes_everything(store)
     await store.events.note_restore(ACTOR)

@@ -60,7 +60,7 @@ async def step(store: Store, clock: ManualClock) -> bool:
 
 
 async def bookmarks(store: Store, count: int) -> list[Bookmark]:
-    """Those behind each of the first events."""
+    """Those after each of the first events."""
     await settled(store)
     return [(await followed(store, None, number)).after for number in range(1, count + 1)]
 
@@ -145,7 +145,7 @@ async def test_what_the_service_still_reads_stays(store: Store, clock: ManualClo
 
 
 async def test_a_removal_that_was_cut_short_is_taken_up(backend: SharedData, clock: ManualClock) -> None:
-    """After each step, as a kill leaves it: bookmarks at and behind the end of what left go on, earlier ones
+    """After each step, as a kill leaves it: bookmarks at and after the end of what left go on, earlier ones
     and none are told that events are gone; another process removes the rest."""
     store = backend.open()
     await add(store, 6)

@@ -43,7 +43,7 @@ def _page(answer: Answer) -> EventPage:
 class Feed:
     """The place of a follower, and its next call. Times are monotonic, in seconds.
 
-    `after` is the bookmark behind the last page whose events were all taken.
+    `after` is the bookmark after the last page whose events were all taken.
     """
 
     def __init__(self, after: str | None, types: Iterable[str], wait: int) -> None:
@@ -68,7 +68,7 @@ class Feed:
 
         The first one of `now` fetches its bookmark, and does not wait: what happens while a lost call is
         repeated would be passed over. The first one from the beginning has one event, so that there is a
-        bookmark behind it.
+        bookmark after it.
         """
         self._asked_at = now
         wait = 0 if self.after == NOW else self._wait

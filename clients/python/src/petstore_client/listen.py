@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--forward", required=True, type=_local, metavar="URL", help="such as http://127.0.0.1:3000/hook")
     add("--type", action="append", default=[], help="such as pet.updated or pet.*; repeatable (default: all)")
-    add("--after", default=NOW, metavar="BOOKMARK", help="begin behind this bookmark (default: now)")
+    add("--after", default=NOW, metavar="BOOKMARK", help="begin after this bookmark (default: now)")
     add("--secret", type=_secret, help="sign with this one (default: a new one)")
     return parser
 

@@ -72,7 +72,7 @@ class Event:
 class EventPage(Sequence[Event]):
     """Events in their order, the oldest first.
 
-    `after` is the bookmark behind them: give it to the next call. `is_behind`: there are further events by
+    `after` is the bookmark after them: give it to the next call. `is_behind`: there are further events by
     now. `retry_after_seconds`: the call did not wait, since as many of the account's requests wait as may.
     """
 

@@ -146,8 +146,8 @@ def write_cursor(after_id: int, bound: int) -> str:
 def split_cursor(query: bytes) -> tuple[bytes, str | None]:
     """A query without its one cursor, and that. One with `after` or escapes stays whole, with None."""
     before, found, after = query.rpartition(b"cursor=")
-    cursor, _, behind = after.partition(b"&")
-    rest = before + behind
+    cursor, _, tail = after.partition(b"&")
+    rest = before + tail
     if not found or before[-1:] not in b"&" or b"cursor" in rest or b"after" in rest or b"%" in query:
         return query, None
     return rest, cursor.decode("latin-1")

@@ -96,7 +96,7 @@ class Columns:
         return key_at
 
     def meanings(self) -> list[str]:
-        """The meaning of each column behind that of faults; empty for one without a meaning."""
+        """The meaning of each column after the column of faults; empty for one without a meaning."""
         by_index = {index: member for member, index in self.at.items()}
         if self.key_at is not None:
             by_index[self.key_at] = KEY

@@ -14,7 +14,7 @@ from petstore.transactions.usage import load_counters
 
 
 def _all(table: str, *columns: str) -> str:
-    """The rows of a JSON array of arrays, for an INSERT. Migrations add columns behind the others."""
+    """The rows of a JSON array of arrays, for an INSERT. Migrations add columns after the others."""
     values = ", ".join(f"value ->> {at}" for at, _ in enumerate(columns))
     return f"INTO {table} ({select(columns)}) SELECT {values} FROM json_each(?)"
 

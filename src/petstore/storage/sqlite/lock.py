@@ -13,7 +13,7 @@ from pathlib import Path
 from petstore.core.errors import OperatorError
 from petstore.storage.sqlite import files
 
-# A byte far behind those that SQLite locks, which are at 1 GiB.
+# A byte far after the bytes that SQLite locks, which are at 1 GiB.
 _BYTE = 1 << 62
 _REMEDY = "stop it first, or name another database with PETSTORE_DATABASE_URL."
 
