@@ -60,7 +60,7 @@ class TestKeyLife:
     ["Bearer {key}", "bearer {key}", "BEARER {key}", "bEaReR {key}", "Bearer   {key}", "Bearer {key} "],
 )
 async def test_the_scheme_is_case_insensitive(shop: Shop, value: str) -> None:
-    """RFC 9110; and spaces around the key are no part of it."""
+    """RFC 9110; and spaces around the key are not part of it."""
     answer = await shop.call("GET", "/v1/pets", [("authorization", value.replace("{key}", shop.key))])
     assert answer.status == 200, answer.headers
     assert "www-authenticate" not in answer.headers

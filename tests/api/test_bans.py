@@ -61,7 +61,7 @@ class TestBegin:
             assert answer.status == 200
 
     async def test_nobody_without_the_secret_can_cause_one(self, shop: Shop, small: tuple[str, int]) -> None:
-        """Failed authentications are no refusals of the key."""
+        """Failed authentications are not refusals of the key."""
         await exhaust(shop, small[0])
         for _ in range(100):
             assert (await ask(shop, small[0][:-1] + "_")).status == 401

@@ -95,7 +95,7 @@ async def test_it_follows_every_change(full: Shop) -> None:
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 async def test_if_match_takes_the_tag_in_gzip(full: Shop, method: str) -> None:
-    """If-Match takes the tag that a compressed answer had; a weak one is no match, and the message says
+    """If-Match takes the tag that a compressed answer had; a weak one is not a match, and the message says
     so."""
     created = (await full.post({"name": "\U0001f408" * 255, "categoryId": 1})).json()["id"]
     target, listed = f"/v1/pets/{created}", f"/v1/pets?id={created}"

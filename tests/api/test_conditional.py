@@ -117,7 +117,7 @@ class TestNotModified304:
     async def test_if_none_match_is_read_in_every_valid_form(
         self, rex: Shop, value: str, status: int
     ) -> None:
-        """Weak comparison with each of a list, also in lines; what is malformed is no condition."""
+        """Weak comparison with each of a list, also in lines; what is malformed is ignored."""
         sent = value.replace("TAG", await tag_of(rex, "/v1/pets"))
         lines = [("if-none-match", line) for line in sent.split("\n")]
         assert (await rex.ask("GET", "/v1/pets", lines)).status == status

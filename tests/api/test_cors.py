@@ -101,7 +101,7 @@ class TestConfigured:
             assert answer.headers["vary"] == vary
 
     async def test_options_without_a_preflight(self, open_to: Shop) -> None:
-        """A plain OPTIONS of the page is no preflight."""
+        """A plain OPTIONS of the page is not a preflight."""
         answer = await open_to.call("OPTIONS", "/v1/pets", [("origin", ORIGIN)])
         assert set(allowed(answer.headers)) == {
             "access-control-allow-origin",

@@ -78,7 +78,7 @@ def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
 @given(st.integers(1, INT64_MAX), _queries, _queries)
 @settings(max_examples=75, deadline=None)
 def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQuery) -> None:
-    """Another status, set of identifiers, category or order is refused; the page's length is no filter."""
+    """Another status, set of identifiers, category or order is refused; the page's length is not a filter."""
     cursor = write(after_id, query)
     if replace(query, limit=1) == replace(other, limit=1):
         assert read(cursor, other) == after_id

@@ -164,7 +164,7 @@ class TestListDeliveries:
 
 
 async def test_redeliver_takes_what_the_account_sees(shop: Shop) -> None:
-    """202 each time, and the event is to be sent again once. Another account's order is no event."""
+    """202 each time, and the event is to be sent again once. Another account's order is not an event."""
     other, _ = await shop.open_account("other")
     for name in ("Rex", "Mia"):
         await shop.post({"name": name, "categoryId": 1})

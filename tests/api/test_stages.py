@@ -51,7 +51,7 @@ async def test_a_key_of_the_other_stage(tmp_path: Path, stage: str, other: str, 
 
 
 async def test_a_damaged_key_of_the_other_stage(tmp_path: Path) -> None:
-    """What is no key gets the message for that: the prefix alone is no credential."""
+    """What is not a key gets the message for that: the prefix alone is not a credential."""
     async with open_shop(tmp_path, stage="production") as shop:
         answer = await shop.ask("GET", "/v1/pets", key=mint("test")[:-1] + "!")
         assert answer.json()["message"].startswith("The API key is missing or invalid")

@@ -154,7 +154,7 @@ class TestServerTrouble:
     async def test_after_four_days_it_is_given_up(
         self, store: Store, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock
     ) -> None:
-        """What happened so long ago is no news either."""
+        """What happened so long ago is not reported either."""
         mail.answer = says(CLOSE, at=CONNECT)
         await change(store)
         began_ms = clock.ms

@@ -77,7 +77,7 @@ class TestAnswer:
         [(True, (200, 202, 204, 299)), (False, (300, 304, 400, 410, 429, 500, 599))],
     )
     async def test_the_status_decides(self, is_success: bool, statuses: tuple[int, ...]) -> None:
-        """2xx is success, and an answer is no fault."""
+        """2xx is success, and an answer is not a fault."""
         for status in statuses:
             got = await try_once(saying(answer(status)))
             assert (got.status, got.fault, got.is_success) == (status, None, is_success)

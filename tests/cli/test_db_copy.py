@@ -69,7 +69,7 @@ async def deliver_one_of_two(store: Store) -> None:
     """A webhook whose first event has arrived, and whose second one failed and is to be sent again."""
     secrets = Seal().close([mint()])
     hook, _, _ = await store.webhooks.create(1, 1, NewWebhook("https://shop.example/hook"), secrets, ACTOR)
-    await store.webhooks.rotate(hook.id, ACTOR, lambda text, _: text)  # an entry that is no event
+    await store.webhooks.rotate(hook.id, ACTOR, lambda text, _: text)  # an entry that is not an event
     for name in ("one", "two", "three"):
         await store.pets.add(NewPet(name, 1), ACTOR)
     await store.pets.remove(8, ACTOR)

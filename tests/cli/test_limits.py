@@ -59,7 +59,7 @@ class TestCheck:
         assert told in warning
 
     def test_a_user_who_may_not_ask(self, shared: Cli, server: ValkeyServer) -> None:
-        """It is no failure: what is not known is said."""
+        """It is not a failure: what is not known is said."""
         server.client("ACL", "SETUSER", "default", "-config", "-info")
         report = shared.json("limits", "check")
         assert (report["persistence"], report["version"]) == ("unknown", "unknown")
@@ -80,7 +80,7 @@ class TestCheck:
         assert "it can't be connected to: Connection refused. Check PETSTORE_VALKEY_URL." in told
 
     def test_no_shared_counters(self, cli: Cli) -> None:
-        """One process counts by itself; that is no error."""
+        """One process counts by itself; that is not an error."""
         result = cli.run("limits", "check")
         assert (result.exit_code, result.stdout) == (0, "")
         assert "PETSTORE_VALKEY_URL is not set" in result.stderr

@@ -231,7 +231,7 @@ class TestChecks:
         ]
 
     def test_a_second_name_of_the_file(self, service: Service) -> None:
-        """A hard link is no backup, and commands that use it would go past SQLite's log."""
+        """A hard link is not a backup, and commands that use it would go past SQLite's log."""
         service.ok("db", "migrate")
         service.ok("accounts", "add", "shop", "--plan", "free")
         (service.folder / "second.db").hardlink_to(service.database)

@@ -67,7 +67,7 @@ def bad_lines(cli: Cli, text: str | bytes, *options: str, name: str = "stock.csv
 class TestCsv:
     def test_columns_stand_in_any_order(self, store: Cli) -> None:
         """The header names them; a status may be missing as a cell or as a column. A byte order mark, as
-        spreadsheets write it, is no name, and empty lines are no rows."""
+        spreadsheets write it, is not a name, and empty lines are not rows."""
         text = 'status,name,categoryId\r\nsold,"Lu""na, ""x""",-7\r\n,Rex,9223372036854775807\r\n'
         assert (
             store.ok("pets", "import", put(store, text)) == "2 added, 0 changed, 0 unchanged, 0 rejected.\n"
@@ -97,14 +97,14 @@ class TestCsv:
             f"{'x' * 256},sold,1\n"
         )
         integer = "categoryId: expected an integer"
-        unknown = "is no category of this store. No category has a name yet, so write its number."
+        unknown = "is not a category of this store. No category has a name yet, so write its number."
         assert bad_lines(store, text) == [
             "line 2: name: control characters (U+0000 to U+001F, U+007F to U+009F) are not allowed.",
             f"line 4: The name is missing. 'x' {unknown} (name: expected 1 to 255 characters, got 0;"
             f" {integer}, got a string.)",
-            "line 5: '1.5' can't be the number of a category. 'lost' is no status: write available, pending,"
-            f" sold. ({integer}, got a number with a fraction or an exponent; status: expected one of"
-            " available, pending, sold.)",
+            "line 5: '1.5' can't be the number of a category. 'lost' is not a status: write available,"
+            f" pending, sold. ({integer}, got a number with a fraction or an exponent; status: expected one"
+            " of available, pending, sold.)",
             "line 6: '99999999999999999999' can't be the number of a category."
             f" ({integer} from -9223372036854775808 to 9223372036854775807.)",
             "line 7: The category is missing. (categoryId: required.)",
@@ -151,7 +151,7 @@ class TestCsv:
 
 class TestJsonLines:
     def test_a_row_is_a_new_pet(self, store: Cli) -> None:
-        """One object a line; empty lines and remarks are no rows."""
+        """One object a line; empty lines and remarks are not rows."""
         text = (
             '\ufeff{"name": "Rex", "categoryId": 1}\n\n# sold ones\n'
             '{"categoryId": -7, "name": "\\u00dc", "status": "sold"}'
@@ -283,7 +283,7 @@ class TestSkipBad:
         summary = json.loads(result.stdout)
         assert summary.pop("lockedSeconds") >= 0
         assert summary == {"read": 4, "added": 1, "changed": 0, "unchanged": 0, "rejected": 3}
-        unknown = "is no category of this store. No category has a name yet, so write its number."
+        unknown = "is not a category of this store. No category has a name yet, so write its number."
         detail = "(categoryId: expected an integer, got a string.)"
         assert rejects.read_bytes().decode().splitlines() == [
             "faults,status,name,categoryId",
@@ -443,6 +443,6 @@ class TestExport:
         assert (done.returncode, list(tmp_path.iterdir())) == (-number, [])
 
     def test_a_device_is_written_to(self, store: Cli) -> None:
-        """It is no file that could be replaced."""
+        """It is not a file that could be replaced."""
         store.ok("pets", "export", "/dev/null", "--format", "csv")
         assert Path("/dev/null").is_char_device()

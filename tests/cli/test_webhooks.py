@@ -138,7 +138,7 @@ class TestRetry:
         }
 
     def test_not_to_a_disabled_one(self, hooks: Cli) -> None:
-        """Nor what is no event."""
+        """Nor what is not an event."""
         assert "There is no event 'evt_1'" in hooks.refused(1, "webhooks", "retry", "2", "evt_1")
         hooks.ok("webhooks", "disable", "2")
         assert "Webhook 2 is disabled" in hooks.refused(1, "webhooks", "retry", "2", "evt_1")

@@ -149,7 +149,7 @@ def test_a_repeated_removal_that_finds_nothing_took_place(scripted: Scripted) ->
 
 
 def test_the_limit_of_tests_holds_up_no_other_call(scripted: Scripted) -> None:
-    """It is no limit of the key, which has calls left; the test itself waits as it is asked."""
+    """It is not a limit of the key, which has calls left; the test itself waits as it is asked."""
     refused = failure(429, "rate_limited", retry_after="40")
     petstore, script = scripted(refused, answer(200, []), refused, answer(200, TRY))
     with pytest.raises(RateLimited) as caught:

@@ -25,7 +25,7 @@ def begins_anew(shown: Shown) -> bool:
 
 
 async def test_the_sign_in_leads_back_to_the_forms_page(shop: Shop, anna: Visitor) -> None:
-    """It does from an action that is no page itself too. It says that nothing was saved."""
+    """It does from an action that is not a page itself too. It says that nothing was saved."""
     fields = await form_of(anna, "pets/new", "pets/new", name="Mia", category="1")
     anna.cookies.clear()
     for action, page in (

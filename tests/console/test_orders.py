@@ -95,7 +95,7 @@ class TestList:
         first = await viewer.get("orders?q=2026%20FAIR&state=placed&account=1")
         second = await follow(viewer, first, "Next page")
         assert [*listed(first), *listed(second)] == ids
-        for text in ("2026/59", "2026"):  # 2026 is no number of an order
+        for text in ("2026/59", "2026"):  # 2026 is not a number of an order
             shown = await viewer.get(f"orders?q={text}&state=all&first=newest")
             assert listed(shown)[:1] == ids[-1:], shown.text
         for elsewhere in ("state=approved", "account=2", "state=cancelled&account=1"):

@@ -121,7 +121,7 @@ ADDRESSES = [
     ("journal?about=account:nobody", 404, "nobody"),
     ("journal?about=person:nobody", 404, "nobody"),
     ("journal?actor=a%00", 400, "Write a name such as console:anna"),
-    ("journal?since=yesterday", 400, "'yesterday' is no day: write it like 2026-11-22."),
+    ("journal?since=yesterday", 400, "'yesterday' is not a date: write it like 2026-11-22."),
     ("journal?since=2027-01-02&until=2027-01-01", 400, "The last day is before the first one."),
     ("journal?before=0", 400, _FIRST_PAGE),
     (f"journal?before={'9' * 19}", 400, _FIRST_PAGE),

@@ -81,8 +81,8 @@ class TestKeys:
         key = (await filled.store.keys.issue("claws-and-paws", "live", ACTOR)).secret
         unknown = "pets_live_00000000000000000000000000000000" + "1bm4Ak"
         for text, said in (
-            (key[:-1], "This is no whole key"),
-            (key[:-1] + ("a" if key[-1] != "a" else "b"), "This is no whole key"),
+            (key[:-1], "This is not a whole key"),
+            (key[:-1] + ("a" if key[-1] != "a" else "b"), "This is not a whole key"),
             (unknown, "key"),
         ):
             shown = await sent(viewer, text)

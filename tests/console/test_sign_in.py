@@ -167,7 +167,7 @@ class TestSignIn:
         assert (await anna.get()).address == "/console/sign-in"
 
     async def test_a_session_opens_nothing_else(self, shop: Shop, anna: Visitor) -> None:
-        """Neither /v1, nor is its token a key; and a key is no session."""
+        """Neither /v1, nor is its token a key; and a key is not a session."""
         token = anna.cookies["petstore-session"]
         assert (await shop.call("GET", "/v1/pets", [("cookie", f"petstore-session={token}")])).status == 401
         assert (await shop.ask("GET", "/v1/pets", key=token)).status == 401
@@ -292,8 +292,8 @@ async def test_a_hash_of_other_parameters_still_works_and_is_renewed(shop: Shop,
 
 
 async def test_without_a_password_a_hash_is_computed_too() -> None:
-    """A name that nobody has takes as long as one that somebody has. Text that is no hash is wrong, and any
-    text can be tried."""
+    """A name that nobody has takes as long as one that somebody has. Text that is not a hash is wrong, and
+    any text can be tried."""
     passwords = Passwords()
     with compared() as seen:
         assert not await passwords.verify(None, "of nobody")

@@ -187,7 +187,7 @@ async def test_the_table_is_what_is_served(shop: Shop) -> None:
 
 async def test_without_a_session_a_browser_signs_in_and_a_program_gets_401(shop: Shop) -> None:
     """It holds for each page, at any depth; only signing in and one-time links need no session. A
-    key is no session."""
+    key is not a session."""
     stranger = Visitor(shop)
     pages = {address_of(view) for view in VIEWS if view.method == "GET"}
     key = ("authorization", f"Bearer {shop.key}")

@@ -27,7 +27,7 @@ _OPTIONS = {
     "module": "nodenext",
     "lib": ["es2022", "dom", "dom.iterable"],
 }
-# What libraries declare is no business of the contract, and takes most of the time.
+# What libraries declare does not concern the contract, and takes most of the time.
 _OPTIONS |= {"types": [], "rewriteRelativeImportExtensions": True, "skipLibCheck": True}
 
 

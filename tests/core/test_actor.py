@@ -70,7 +70,7 @@ def test_the_journal_names_the_person(
 @pytest.mark.parametrize("named", ["two words", "a\x1b[2J", "\u202eanna", "a" * 65])
 def test_a_name_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     """It would be in the journal for ever: one line says what to write."""
-    with pytest.raises(ConfigurationError, match="is no name: write 1 to 64 printable characters"):
+    with pytest.raises(ConfigurationError, match="can't be used as a name: write 1 to 64 printable"):
         actor_of(monkeypatch, _CONTAINER, PETSTORE_ACTOR=named)
 
 

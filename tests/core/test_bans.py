@@ -52,7 +52,7 @@ class Client:
     ],
 )
 def test_the_rejection_past_the_bound_begins_it(per_minute: int, rejections: int) -> None:
-    """More than max(60, the plan's limit) counted rejections in 5 minutes: the bound itself is no ban."""
+    """More than max(60, the plan's limit) counted rejections in 5 minutes: the bound itself is not a ban."""
     client = Client(per_minute)
     client.knock(0, per_minute + 1)
     last = client.knock(3, rejections)
@@ -100,7 +100,7 @@ class TestObedience:
         """Two keys of one account send bursts whose requests were all under way before the first answer.
 
         After a 429 every caller of the key waits as long as the last one says; the rule is at its strictest.
-        Callers that each wait out only a 429 of their own are no part of the promise.
+        Callers that each wait out only a 429 of their own are not part of the promise.
         """
         used = AccountWindows()
         callers = {key: Caller(key, 1, limits_of(*limits)) for key in (1, 2)}

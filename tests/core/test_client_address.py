@@ -27,7 +27,7 @@ TRUSTED = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
         ("10.0.0.1", "1.2.3.4, 198.51.100.1", "198.51.100.1"),  # the right-most untrusted hop
         ("10.0.0.1", "1.2.3.4,198.51.100.1 , 10.0.0.2", "198.51.100.1"),
         ("10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),  # all trusted: the left-most of them
-        ("10.0.0.1", "1.2.3.4, , 10.0.0.2,", "1.2.3.4"),  # what is empty is no hop
+        ("10.0.0.1", "1.2.3.4, , 10.0.0.2,", "1.2.3.4"),  # what is empty is not a hop
         ("10.0.0.1", " ", "10.0.0.1"),
         ("10.0.0.1", ",,", UNKNOWN_CLIENT),
         ("::ffff:10.0.0.1", "198.51.100.1", "198.51.100.1"),  # IPv4-mapped IPv6
@@ -104,7 +104,7 @@ def test_by_default_no_proxy_is_trusted_and_the_header_means_nothing() -> None:
     ],
 )
 def test_an_address_is_in_a_network_or_it_is_no_address(text: str, inside: bool) -> None:
-    """Text that is no address is in no network."""
+    """Text that is not an address is in no network."""
     assert is_within(text, TRUSTED) is inside
 
 

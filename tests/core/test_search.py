@@ -87,5 +87,5 @@ def test_a_text_of_any_length_costs_little() -> None:
 
 
 def test_no_words_match_nothing_in_particular() -> None:
-    """White space is no question."""
+    """White space is not a search."""
     assert not Words(" \u3000 ")

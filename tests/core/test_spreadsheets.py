@@ -27,5 +27,5 @@ def test_every_text_comes_back(text: str) -> None:
 
 
 def test_numbers_and_gaps_stay() -> None:
-    """A negative number is no formula, None is an empty cell, and lines end as RFC 4180 says."""
+    """A negative number is not a formula, None is an empty cell, and lines end as RFC 4180 says."""
     assert csv_bytes([["categoryId", "expiresAt"], [-7, None]]) == b"categoryId,expiresAt\r\n-7,\r\n"

@@ -152,10 +152,10 @@ TEXTS: dict[str, tuple[str | bytes, Sequence[Found]]] = {
     "names of categories": (
         "name,category,status\nRex,Hamster,sold\nRex,CATS,sold\nRex,,sold\nRex,Dogs,maybe\n,Dogs,sold\n",
         [
-            "'Hamster' is no category of this store. Categories: Birds, Cats, cats , Dogs, Vögel. (",
+            "'Hamster' is not a category of this store. Categories: Birds, Cats, cats , Dogs, Vögel. (",
             "Several categories are called 'CATS': write the number, 2 or 9.",
             "The category is missing.",
-            "'maybe' is no status: write available, pending, sold. (status:",
+            "'maybe' is not a status: write available, pending, sold. (status:",
             "The name is missing. (name:",
         ],
     ),
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a PDF": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "This is a PDF"),
     "gzip": (b"\x1f\x8b\x08\0\0\0\0\0", "Unpack it"),
     "a web page": (b"<!DOCTYPE html><table>", "This is a web page or XML."),
-    "bytes": (b"name,category\n\0\1\2", "This file is no text."),
+    "bytes": (b"name,category\n\0\1\2", "This is not a text file."),
     "an archive": (b"PK\x03\x04" + b"\0" * 50, "This Excel workbook can't be read"),
     "two codes": ("name,category\nÜnal,1\n".encode() + b"\xdc,1\n", "in UTF-8, line 3 is not"),
 }  # fmt: skip
@@ -269,7 +269,7 @@ def test_rejects_are_read_again() -> None:
     bad = BadRows(listed, out)
     for record in records:
         bad.add(record.line, record.fault, record.raw)
-    assert out.getvalue().startswith(b"faults,Price,Species,Animal\r\n\"line 2: 'Hamster' is no category")
+    assert out.getvalue().startswith(b"faults,Price,Species,Animal\r\n\"line 2: 'Hamster' is not a category")
     check(read(out.getvalue().replace(b",Hamster,", b",Dogs,"))[1], [("Rex", 1, None)])
 
 
@@ -352,7 +352,7 @@ class TestExcel:
         self, write: Callable[[bytes], bytes]
     ) -> None:
         """Excel escapes what XML does not keep: the ends of lines that came from elsewhere, and a text that
-        looks like an escape. What is no character stays as it is."""
+        looks like an escape. What is not a character stays as it is."""
         names = ["Rex_x005F_x000D_", "x005F_", "_x00e9_", "_xD83D_", "_x0000_"]
         listed: list[list[object]] = [[name, 1, "Shy._x000D_\nBites."] for name in names]
         found = read(write(workbook(rows(["name", "category", "note"], *listed))))[1]
@@ -426,7 +426,7 @@ class TestExcel:
         assert "Unpacked it would be too large" in refusal(expanded(moved, pad, part="worksheets/book.xml"))
 
     def test_a_link_in_each_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Links are no part of what is kept, however many there are."""
+        """Links are not part of what is kept, however many there are."""
 
         def fill(sheet: Any) -> None:
             sheet.append(["name", "category"])

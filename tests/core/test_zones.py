@@ -18,7 +18,7 @@ BERLIN, CAIRO, NEW_YORK = map(ZoneInfo, ("Europe/Berlin", "Africa/Cairo", "Ameri
     "right/UTC", "Europe/Berlin/", "Europe//Berlin", "Ä", "A\0", "A" * 999],
 )  # fmt: skip
 def test_only_names_of_zones_are_read(name: str) -> None:
-    """No path, no folder, no file of the system that is no zone's."""
+    """No path, no folder, no file of the system that is not a zone's."""
     assert read_zone(name) is None
 
 
@@ -56,7 +56,7 @@ def test_days_begin_by_the_zones_calendar() -> None:
 
 
 def test_the_ends_of_the_calendar() -> None:
-    """A moment of the interface's first and last year has a text in every zone, and a day is no error."""
+    """A moment of the interface's first and last year has a text in every zone, and a day is not an error."""
     for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
         ms = read_moment(text)
         assert ms is not None

@@ -120,7 +120,7 @@ class TestWaits:
             waiting.send(WAIT)
             wait_for(lambda: len(front.seen) == 1, "the request to reach a replica")
             began = time.monotonic()
-            wait_for(lambda: time.monotonic() - began > 1.1, "a wait that is no failure at once")
+            wait_for(lambda: time.monotonic() - began > 1.1, "a wait that does not fail at once")
             for replica in front.replicas:
                 replica.ends_early = True
                 replica.answers.set()

@@ -57,7 +57,7 @@ async def store(url: str, server: Server) -> AsyncIterator[Store]:
 
 
 def end_leases(url: str) -> None:
-    """30 seconds later, and as if the kills were no fault of the job."""
+    """30 seconds later, and as if the kills did not count as faults of the job."""
     execute_at(url, "UPDATE jobs SET deadline_ms = 0, attempts = 0")
 
 

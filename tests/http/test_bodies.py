@@ -94,7 +94,7 @@ class TestRead:
 
     @pytest.mark.parametrize("framing", [LENGTH % 10, CHUNKED], ids=["length", "chunked"])
     async def test_in_whatever_pieces(self, framing: bytes) -> None:
-        """Byte by byte, the head too. Trailers are no headers, of this request or the next."""
+        """Byte by byte, the head too. Trailers are not headers, of this request or the next."""
         body = b"0123456789"
         chunks = b"3;a=b\r\n012\r\n7\r\n3456789\r\n0\r\nX-Trailer: 1\r\nHost: evil\r\n\r\n"
         application = Reader()

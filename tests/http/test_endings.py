@@ -179,7 +179,7 @@ class TestClient:
         assert peer.open == set()
 
     async def test_a_closed_connection_is_freed_at_once(self) -> None:
-        """It is no cycle: those are collected seldom."""
+        """It is not a cycle: those are collected seldom."""
         peer = Peer()
         peer.send(get(), post(b"Content-Length: 5\r\n"))
         peer.lose()

@@ -66,7 +66,7 @@ def test_time_without_a_queue_does_not_count(knows: bool) -> None:
 def test_where_nobody_counts_a_shorter_queue_is_progress(
     monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """Some sandboxes refuse the option, and other systems have none. A longer queue is no progress."""
+    """Some sandboxes refuse the option, and other systems have none. A longer queue is not progress."""
     monkeypatch.setattr(sys, "platform", platform)
     client = Client()
     client.kernel.acknowledged = None

@@ -1,4 +1,4 @@
-"""What is no request of HTTP/1.1: refused with an Error, and never read as two requests (smuggling)."""
+"""What is not an HTTP/1.1 request: refused with an Error, and never read as two requests (smuggling)."""
 
 from __future__ import annotations
 

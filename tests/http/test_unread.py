@@ -36,7 +36,7 @@ JSON = ("content-type", "application/json")
 async def test_the_body_of_any_answer_is_discarded(
     shared_shop: Shop, method: str, target: str, more: list[tuple[str, str]], status: int
 ) -> None:
-    """Under /v1 and outside; also where the answer is no refusal."""
+    """Under /v1 and outside; also where the answer is not a refusal."""
     headers = dict(
         [("authorization", f"Bearer {shared_shop.key}"), ("host", "a"), ("content-length", "5"), *more]
     )

@@ -34,7 +34,7 @@ def git(folder: Path, *words: str) -> str:
 
 def test_the_commit_of_a_checkout_is_as_git_says(tmp_path: Path) -> None:
     """It is of a branch in a file or packed (`git gc` moves all into one), of a worktree, whose
-    branch is noted in the repository that it belongs to, and of a tag, say, which is no branch."""
+    branch is noted in the repository that it belongs to, and of a tag, say, which is not a branch."""
     checkout, other = tmp_path / "checkout", tmp_path / "other"
     checkout.mkdir()
     git(checkout, "init", "-q")

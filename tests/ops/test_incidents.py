@@ -51,7 +51,7 @@ class TestBans:
     async def test_a_banned_key_that_is_revoked_is_not_pardoned(
         self, shop: Shop, small: tuple[str, int]
     ) -> None:
-        """The 401 of such a key is no end of the ban."""
+        """The 401 of such a key is not an end of the ban."""
         key, key_id = small
         with capture_logs() as events:
             await provoke(shop, key)

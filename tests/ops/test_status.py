@@ -53,7 +53,7 @@ def service() -> Service:
 
 
 def test_a_fault_is_never_rounded_away(service: Service) -> None:
-    """100 % means that no answer was a 5xx; refusals are no faults."""
+    """100 % means that no answer was a 5xx; refusals are not faults."""
     service.answer(99_999)
     service.answer(1_000, 429)
     assert service.read().whole.without_fault == 100

@@ -99,7 +99,7 @@ async def test_workers_show_what_the_background_process_has_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Soon after a try, whichever worker is scraped; it writes nothing while there are none, and its own
-    memory and descriptors are no worker's."""
+    memory and descriptors are not a worker's."""
     monkeypatch.setattr(webhooks, "_SHARED_AFTER_SECONDS", 0)
     scraped, counts = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())), DeliveryCounts(tmp_path)
     scraped.add_source(has_descriptors)

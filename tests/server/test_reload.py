@@ -41,7 +41,7 @@ def test_passwords_and_no_places(name: str, address: str, may: bool) -> None:
 
 
 def test_what_waits_for_a_restart_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another port is not in force after a reload; the option's number of workers is no other setting."""
+    """Another port is not in force after a reload; the option's number of workers is not another setting."""
     for name, text in (PLACES | {"PETSTORE_PORT": "9000"}).items():
         monkeypatch.setenv(name, text)
     configured = config.load(PLACES | {"PETSTORE_PORT": "8080"})

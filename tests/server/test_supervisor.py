@@ -363,7 +363,7 @@ class TestBackground:
         return service
 
     def test_it_starts_when_all_workers_serve(self, service: Service) -> None:
-        """It is no worker: the service does not wait for it."""
+        """It is not a worker: the service does not wait for it."""
         service.serve(1)
         assert service.numbers == [0, 1]
         service.serve(2)

@@ -233,7 +233,7 @@ class TestAddress:
         return found
 
     async def test_is_the_readers(self, shop: Shop) -> None:
-        """As Host says it, or the example's where Host is no host's name."""
+        """As Host says it, or the example's where Host is not a host's name."""
         for host, shown in (
             ("api.shop.example", "http://api.shop.example"), ("[::1]:9000", "http://[::1]:9000"),
             ("API.shop.example:80", "http://api.shop.example:80"), ('"><script>', EXAMPLE), ("a b", EXAMPLE),

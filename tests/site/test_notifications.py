@@ -159,7 +159,7 @@ class TestSwitched:
     """What a POST does."""
 
     async def test_off_and_on(self, shop: Shop, contact: Contact) -> None:
-        """A page, never a redirect, that says what was done; repeated it is no error, and no entry."""
+        """A page, never a redirect, that says what was done; repeated it is not an error, and no entry."""
         what = next(kind.what for kind in KINDS if kind.name == "key.banned")
         for query, said, expected in (
             ("?off=key.banned", f"You get no more mail of this: {what}", ("key.banned",)),

@@ -126,7 +126,7 @@ class TestOddQueries:
         "target", ["?", "", "?q", "?q=", "?q=%20", "?q=a&q=b", "?q=%ff%fe", "?x=1", "?q=a;b&&=&"]
     )
     async def test_nor_is_a_query_that_is_broken(self, shop: Shop, target: str) -> None:
-        """Nothing asked for is no error."""
+        """Nothing asked for is not an error."""
         assert (await shop.call("GET", f"/docs/search{target}", HTML)).status == 200
 
     @pytest.mark.parametrize("characters", [101, 7_000])

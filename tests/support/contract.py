@@ -115,7 +115,7 @@ def check_headers(response: dict[str, Any], headers: dict[str, str]) -> None:
         schema = resolve(header["schema"])
         value: object = headers[name]
         if schema.get("type") == "integer":
-            assert re.fullmatch("0|[1-9][0-9]*", headers[name]), f"{name}: {value!r} is no plain integer"
+            assert re.fullmatch("0|[1-9][0-9]*", headers[name]), f"{name}: {value!r} is not a plain integer"
             value = int(headers[name])
         check_value(schema, value, name)
     sent = {name for name in headers if not name.startswith("access-control-")}

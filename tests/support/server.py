@@ -158,7 +158,7 @@ def issue_key(
 ) -> str:
     """A key of a new Enterprise account, made beside the server as an operator would; creates the file.
 
-    A database that is no file is given by its URL.
+    A database that is not a file is given by its URL.
     """
     url = database if isinstance(database, str) else f"sqlite:///{database}"
 

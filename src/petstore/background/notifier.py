@@ -1,6 +1,6 @@
 """Sends mail to contacts: makes the mails of new facts, and sends those that are due one by one.
 
-Trouble of the server is no fault of a mail: all wait, and one tries until it goes on.
+Trouble of the server is not a mail's fault: all wait, and one tries until it goes on.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def check_key(session: Session, as_json: bool) -> None:
 
 
 def _read_secret() -> str:
-    """One key, from a hidden prompt or from standard input; other text than ASCII is no key."""
+    """One key, from a hidden prompt or from standard input; text outside ASCII is not a key."""
     if sys.stdin.isatty():
         text = str(click.prompt("Key", hide_input=True, err=True))
     else:

@@ -40,8 +40,8 @@ def read_after(ctx: click.Context, param: click.Parameter, text: str | None) -> 
         return text if text in (None, NOW) else read_bookmark(text)
     except InvalidParameter:
         raise click.BadParameter(
-            f"{text!r} is no bookmark: write now, or the last word that `petstore events` has printed on"
-            " standard error; an event's id is none.",
+            f"{text!r} is not a bookmark: write now, or the last word that `petstore events` has printed on"
+            " standard error. The id of an event is not a bookmark.",
             ctx,
             param,
         ) from None

@@ -124,7 +124,7 @@ class Since(click.ParamType[int]):
             ago_ms = parse_duration(text)
         except ValueError:
             forms = "2h, 2026-10-01 or 2026-10-01T08:00:00Z"
-            self.fail(f"{text[:_SHOWN_MAX]!r} is no time; write it as {forms}.", param, ctx)
+            self.fail(f"{text[:_SHOWN_MAX]!r} is not a time; write it as {forms}.", param, ctx)
         assert ctx is not None
         now_ms: int = ctx.obj.clock.now_ms()
         return now_ms - ago_ms

@@ -143,7 +143,7 @@ def _faults_of_mail(settings: Settings) -> Iterator[str]:
     if len(settings.reached_at) > BASE_MAX:
         yield (
             f"PETSTORE_SMTP_URL needs a PETSTORE_BASE_URL of at most {BASE_MAX} characters without /v1: lines"
-            " of mail are no longer."
+            " of mail can't be longer."
         )
 
 

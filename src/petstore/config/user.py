@@ -17,7 +17,7 @@ def read_actor() -> str:
 
     Several people share root, a system user (as the service's own is) and an id without a name (as containers
     have): there it is the caller of sudo, else what PETSTORE_ACTOR says. Raises ConfigurationError for a
-    PETSTORE_ACTOR that is no name.
+    PETSTORE_ACTOR that can't be used as a name.
     """
     user = os.geteuid()
     try:
@@ -32,7 +32,7 @@ def read_actor() -> str:
     if named := os.environ.get(ACTOR_VARIABLE, ""):
         if not _is_name(named):
             raise ConfigurationError(
-                f"{ACTOR_VARIABLE}={named[:_NAME_MAX_CHARACTERS]!r} is no name: write 1 to"
+                f"{ACTOR_VARIABLE}={named[:_NAME_MAX_CHARACTERS]!r} can't be used as a name: write 1 to"
                 f" {_NAME_MAX_CHARACTERS} printable characters without a space."
             )
         return f"cli:{named}"

@@ -40,5 +40,5 @@ def read_typed_day(field: str, typed: str) -> int:
     """A day, counted from 1970-01-01. Raises Invalid."""
     day = read_day(typed)
     if day is None:
-        raise Invalid(field, f"{typed!r} is no day: write it like 2026-11-22.")
+        raise Invalid(field, f"{typed!r} is not a date: write it like 2026-11-22.")
     return day

@@ -24,7 +24,7 @@ from petstore.web.delivery import Streamed
 # For a form that no page of the console sent, and for an address that none links to.
 INCOMPLETE_FORM = "The form is incomplete; load its page again."
 INCOMPLETE_ADDRESS = "The address of this page is incomplete; begin at the first page."
-NOTHING_CHANGED = "Nothing was changed."  # a flash message that is no good news
+NOTHING_CHANGED = "Nothing was changed."  # a flash message of a failure
 _MEDIA_TYPES = {".csv": "text/csv", ".json": "application/json", ".jsonl": "application/jsonl"}
 
 

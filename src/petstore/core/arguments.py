@@ -12,7 +12,7 @@ _WRONG_ADDRESS = (f"{_SETTING} is not understood", f"{_SETTING}: ")
 
 
 class WrongArgument(OperatorError):
-    """The argument is none that the command takes (exit 2)."""
+    """The command does not take the argument (exit 2)."""
 
 
 def database_url(argument: str) -> str:

@@ -32,7 +32,7 @@ def parse_address(text: str) -> IPv4Address | IPv6Address | None:
 def network_of(text: str) -> str:
     """What failed authentications and sign-ins are counted by: the address; for IPv6 its /64.
 
-    A subscriber has all of a /64. UNKNOWN_CLIENT for a text that is no address.
+    A subscriber has all of a /64. UNKNOWN_CLIENT for a text that is not an address.
     """
     parsed = parse_address(text)
     if isinstance(parsed, IPv6Address):

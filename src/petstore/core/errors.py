@@ -47,7 +47,7 @@ def _body(code: str, message: str, status: int) -> bytes:
 
 
 class InvalidRequest(PetstoreError, code="invalid_request", status=400):
-    """What was sent is no request of HTTP/1.1."""
+    """What was sent is not an HTTP/1.1 request."""
 
 
 class InvalidJson(PetstoreError, code="invalid_json", status=400):

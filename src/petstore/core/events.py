@@ -30,7 +30,7 @@ RESTORED = f"{STORE}.restored"
 WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
 
 # The members of each subject that clients see; entries have others too. But for the store's, an entry without
-# any is no event.
+# any is not an event.
 _PUBLIC = {
     "pet": tuple(field.member for field in fields_of(published(NewPet))),
     "category": ("name",),
@@ -181,7 +181,7 @@ def bookmark_fault(text: str) -> str | None:
     found = _BOOKMARK.fullmatch(text)
     if found is not None and max(int(found[2]), int(found[3])) <= INT64_MAX:
         return None
-    return "expected now, or the bookmark in the Link of an earlier answer; an event's id is none"
+    return "expected now, or the bookmark in the Link of an earlier answer, not an event's id"
 
 
 def read_bookmark(text: str) -> Bookmark:
@@ -198,7 +198,7 @@ def event_id_of(data_set: str, entry_id: int) -> str:
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:
-    """The data set and the entry; None for what is no event's id."""
+    """The data set and the entry; None for what is not an event's id."""
     found = _EVENT_ID.fullmatch(text)
     return (found[1], int(found[2])) if found and int(found[2]) <= INT64_MAX else None
 

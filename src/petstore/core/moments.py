@@ -36,7 +36,7 @@ def iso_day(day: int) -> str:
 
 
 def read_day(text: str) -> int | None:
-    """A UTC day such as 2026-11-21, counted from the epoch; None for what is none or before the year 2000."""
+    """A UTC day such as 2026-11-21, counted from the epoch; None for another text or before 2000."""
     try:
         day = date.fromisoformat(text) if _DAY.fullmatch(text) else None
     except ValueError:  # such as 2026-02-30

@@ -16,13 +16,13 @@ from petstore.core.journal import Entry
 from petstore.core.limits.plans import and_list
 from petstore.core.moments import iso_moment
 
-# Facts of one kind that come within so long are in one mail.
+# A mail collects the facts of one kind for this time.
 GATHERED_MS = MINUTE_MS
-# While no server takes mail, a mail gathers the facts of so long.
+# While no server takes mail, it collects them for this time.
 OPEN_MS = HOUR_MS
-# A mail says so many facts, and counts the others.
+# A mail tells at most this many facts, and counts the others.
 SAID_MAX = 20
-# A mail that could not be sent for so long is given up; older facts are no news.
+# A mail that could not be sent for this time is given up; older facts get none.
 KEPT_MS = 4 * DAY_MS
 # A mail whose result is unknown is sent this often at most: it may have arrived each time.
 BEGUN_MAX = 2
@@ -259,4 +259,4 @@ def check_kinds(subject: Subject, names: Iterable[str]) -> None:
     known = [kind.name for kind in kinds_for(subject)]
     for name in names:
         if name not in known:
-            raise Invalid("kind", f"{name!r} is no kind of notification: expected {', '.join(known)}.")
+            raise Invalid("kind", f"{name!r} is not a kind of notification: expected {', '.join(known)}.")

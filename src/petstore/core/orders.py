@@ -176,7 +176,7 @@ def changed(order: Order, status: OrderStatus | None, ship_date_ms: ShipDate, no
 class OrderQuery(msgspec.Struct, frozen=True):
     """The orders to list: ascending by id, or the newest first, at most `limit`.
 
-    `account_id`, `status` and `ids` combine; None is no such filter. `open_only`: without a status, those in
+    `account_id`, `status` and `ids` combine; None: no such filter. `open_only`: without a status, those in
     one of OPEN. `after_id`: the last order of the page before; 0 for the first page.
     """
 

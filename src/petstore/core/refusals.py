@@ -19,7 +19,7 @@ from petstore.core.limits.usage import KeyBan
 
 # What is kept of an account.
 REFUSALS_KEPT = 20
-# A key that ended earlier is no news for its program.
+# A program knows by now of a key that ended earlier.
 _ENDED_LATELY_MS = DAY_MS
 _KEYS_NAMED = 5
 

@@ -125,4 +125,4 @@ def change_fault(pet_id: int, before: PetStatus, after: PetStatus, order_id: int
         check_transition(pet_id, before, after)
     except Conflict as conflict:
         return conflict.message
-    raise AssertionError(f"{before} -> {after} is no fault")
+    raise AssertionError(f"{before} -> {after} is not a fault")

@@ -11,12 +11,12 @@ from petstore.core.moments import EPOCH, MILLISECOND
 
 # The calendar of Python ends with the year 9999; a day of it may already be over elsewhere.
 _LAST_DAY = (datetime(9999, 12, 30, tzinfo=UTC) - EPOCH).days
-# Systems also have files in lower case that are no names of IANA's, such as `localtime` and `right/UTC`.
+# Systems also have files in lower case that are not names of IANA's, such as `localtime` and `right/UTC`.
 _NAME = re.compile(r"(?!.*//)[A-Z][A-Za-z0-9_+/-]{0,63}(?<!/)", re.ASCII)
 
 
 def read_zone(name: str) -> ZoneInfo | None:
-    """The zone of a name such as `Europe/Berlin`; None for what is none."""
+    """The zone of a name such as `Europe/Berlin`; None for an unknown name."""
     try:
         return ZoneInfo(name) if _NAME.fullmatch(name) else None
     except (KeyError, ValueError, OSError):  # not there, no data of a zone, a folder

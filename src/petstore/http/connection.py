@@ -129,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _refuse(self, status: int) -> None:
-        """Bytes came that are no request, or no body."""
+        """Bytes came that are not a request or a body."""
         last = self._queue[-1] if self._queue else self._current
         if self._reader.arriving is not None:
             self._reader.arriving.lose()

@@ -38,10 +38,10 @@ class Reader:
         self._headers: Headers = []
         self._most_bytes = 0  # of the head that arrives
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
-        self._has_ended = False  # the last request of the connection has arrived, or what is no request
+        self._has_ended = False  # the last request of the connection has arrived, or what is not a request
 
     def read(self, data: bytes) -> int:
-        """The status that refuses it, if it is no request, or no body; else 0."""
+        """The status that refuses it, if it is not a request or a body; else 0."""
         is_start = self._is_between and not self.unfinished and not self._has_ended
         again = self._repeats.find(data) if is_start else None
         if again is not None:

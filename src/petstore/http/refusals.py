@@ -1,4 +1,4 @@
-"""What the HTTP server answers by itself: bytes that are no request of HTTP/1.1, or too many of them."""
+"""What the HTTP server answers by itself: bytes that are not an HTTP/1.1 request, or too many of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from petstore.http.exchange import STATUS_LINES
 _ERRORS = {
     error.status: error
     for error in (
-        InvalidRequest("What was sent is no request of HTTP/1.1; outside ASCII a target is percent-encoded."),
+        InvalidRequest("This is not an HTTP/1.1 request; outside ASCII a target is percent-encoded."),
         UriTooLong(),
         HeadersTooLarge(),
     )

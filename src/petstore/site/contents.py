@@ -61,5 +61,5 @@ START = Page("", "", "start.html", "Pet Store Service")
 DOCUMENTS = {page.source: page.path for page in reversed(PAGES) if page.source.endswith(".md")}
 # Made for programs: each is a template.
 FOR_PROGRAMS = ("llms.txt", "sitemap.xml", "docs/changelog.atom")
-# Pages that are no documents: a document names them so, in code.
+# Pages that are not documents: a document names them so, in code.
 MADE = {f"/{page.path}": page.path for page in PAGES if page.source not in DOCUMENTS}

@@ -96,7 +96,7 @@ class Schema(msgspec.Struct, frozen=True):
         if not self.is_usable:
             return (
                 f"the schema has version {self.version} and needs a newer program, this one knows"
-                f" {self.newest}; that is no damage"
+                f" {self.newest}; the database is not damaged"
             )
         if self.version > self.newest:
             return (

@@ -86,8 +86,8 @@ class Contacts(Repository):
     ) -> Script[Contact]:
         """Add one that takes every notification of what commits later, but those of the kinds `off`.
 
-        Raises Invalid for what is no address and for other kinds, Conflict for one more than CONTACTS_MAX, a
-        second time, or for a closed account.
+        Raises Invalid for what is not an address and for other kinds, Conflict above CONTACTS_MAX, for a
+        second time, and for a closed account.
         """
         check_address(address)
         check_kinds(subject, off)

@@ -134,7 +134,7 @@ class Deliveries(Repository):
         if webhook.disabled is not None:
             times = [each.next_at_ms for each in tries if each.next_at_ms is not None]
             held = {at_ms for (at_ms,) in (yield AHEAD, (webhook_id, json_text(times)))}
-            # Times to come go too, which are no repetition's any more: it was asked for sooner.
+            # Times to come go too, which belong to no repetition any more: it was asked for sooner.
             held.update(at_ms for at_ms in times if at_ms > self._clock.now_ms())
             tries = [replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in tries]
         return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
@@ -158,7 +158,7 @@ class Deliveries(Repository):
 
 
 def event_for(webhook: Webhook, data_set: str, entry_id: int) -> Script[Event | None]:
-    """An event, if the account sees it, and if it is no test of another webhook."""
+    """An event, if the account sees it, and if it is not a test of another webhook."""
     for *row, owner in (yield _ENTRY, (entry_id,)):
         entry = read_entry(row)
         is_seen = entry.subject in SHARED or owner == webhook.account_id

@@ -38,7 +38,7 @@ EXPIRING_DAYS = (14, 3)
 _APPROACHING, _REACHED = "limit_approaching", "limit_reached"
 _DEPRECATED_USED = "deprecated_used"
 _DAY = WINDOWS[-1]
-# A ban that ended longer ago is no news.
+# A ban that ended longer ago is not reported.
 _BANS_MS = DAY_MS
 # So long after its end a day's limits are news: what was counted in its last seconds is saved later.
 _LATE_MS = HOUR_MS

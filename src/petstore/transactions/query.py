@@ -102,7 +102,7 @@ def _walk(table: str, equal: dict[str, str], newest_first: bool) -> Statement:
 
     Where PostgreSQL expects a value to be frequent, it prefers the index by `id`, and passes over millions of
     rows if they are elsewhere. An order by the columns too leaves it one index, where none has a constant: `=
-    ANY` is no constant to it. It estimates a comparison of rows by the first column: one without "or equal"
+    ANY` does not count as one. It estimates a comparison of rows by the first column: one without "or equal"
     looks as if the value had none, so that all are sorted. And it ends a walk by their first column alone.
     """
     beyond, opposite, order = ("<", ">", " DESC") if newest_first else (">", "<", "")

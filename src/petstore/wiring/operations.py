@@ -28,7 +28,7 @@ def openapi_document(settings: Settings) -> OpenApiDocument:
     """The contract with the addresses of the settings.
 
     Without a base address it is the listener's, if that is for this machine alone; else a path, since a
-    host such as 0.0.0.0 is no address for a client.
+    host such as 0.0.0.0 is not an address for a client.
     """
     stage = settings.stage or Stage.PRODUCTION
     base, description = settings.base_url, stage.title()

@@ -123,7 +123,7 @@ const settled = (promise) => promise.catch((error) => error);
   }
   assert.throws(() => new Petstore({ baseUrl: "https://pets.example/v1/pets", apiKey: `pets_test_${"k".repeat(38)}` }), TypeError);
 }
-// Numbers that are no integers stay numbers.
+// Numbers that are not integers stay numbers.
 {
   const text = '{"a":0.30000000000000004,"b":1e-1000000000000000,"c":[-9007199254740993],"d":"9007199254740993"}';
   const [petstore] = scripted(new Response(text));

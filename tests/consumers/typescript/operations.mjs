@@ -43,7 +43,7 @@ await fails(petstore.pets.create({ name: "", categoryId: 5 }), "invalid_body");
 await fails(petstore.pets.page({ cursor: "AAAAAAAAAAAAAAAB" }), "invalid_parameter");
 await fails(new Petstore({ baseUrl: BASE, apiKey: `pets_test_${"0".repeat(38)}` }).usage(), "unauthorized");
 
-// What is no identifier finds nothing, never the first of all.
+// What is not an identifier finds nothing, never the first of all.
 for (const absent of [undefined, null]) {
   await fails(petstore.pets.get(absent), "invalid_parameter");
   await fails(petstore.orders.get(absent), "invalid_parameter");

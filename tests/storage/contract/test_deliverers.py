@@ -115,7 +115,7 @@ class TestLeases:
     async def test_no_write_waits_while_they_are_counted(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """That is no part of a transaction, and of very many a few are taken at a time."""
+        """That is not part of a transaction, and of very many a few are taken at a time."""
         monkeypatch.setattr("petstore.transactions.deliverers._TAKEN_AT_A_TIME", 2)
         await hooks(store, 5)
         written: list[str] = []

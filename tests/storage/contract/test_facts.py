@@ -1,4 +1,4 @@
-"""Facts that are no changes of either store: which are recorded, for whom, and each of them once."""
+"""Facts that are not changes of either store: which are recorded, for whom, and each of them once."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ async def test_a_ban_after_a_pardon_is_another_one(service: Service, clock: Manu
 
 
 async def test_a_ban_that_has_ended_meanwhile_is_told(service: Service, clock: ManualClock) -> None:
-    """Nobody looked for longer than it lasted; after a day it is no news."""
+    """Nobody looked for longer than it lasted; after a day it is not reported."""
     key = await service.issue("free")
     await service.earn_a_ban(key)
     clock.advance(3_600)

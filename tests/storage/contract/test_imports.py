@@ -107,7 +107,7 @@ class TestCheck:
             (
                 "csv",
                 LIST + b"C,=1+1,x,\r\n",
-                b"faults,sku,name,categoryId,status\r\n\"line 4: 'x' is no category",
+                b"faults,sku,name,categoryId,status\r\n\"line 4: 'x' is not a category",
             ),
             (
                 "jsonl",

@@ -102,7 +102,7 @@ class TestLease:
         assert await store.jobs.take(KIND) is None
 
     async def test_a_stopped_process_gives_it_up_at_once(self, store: Store, backend: SharedData) -> None:
-        """That is no attempt that failed."""
+        """That is not an attempt that failed."""
         add(backend, 7)
         for _ in range(2):
             job = await store.jobs.take(KIND)

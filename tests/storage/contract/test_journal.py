@@ -223,7 +223,7 @@ READS = {
         "billing.accounts",
     ),
     *("webhooks.page", "webhooks.failing", "deliverers.states", "notifications.mails"),
-    # A session is no change of the store.
+    # A session is not a change of the store.
     *("people.all", "people.find", "people.names", "sign_ins.sessions"),
     *("sign_ins.take_try", "sign_ins.accept", "sign_ins.link"),
     *("sign_ins.session", "sign_ins.sessions_of", "sign_ins.end_session", "sign_ins.end_session_of"),

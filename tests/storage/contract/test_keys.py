@@ -168,7 +168,7 @@ async def test_a_form_that_is_sent_again_issues_no_other_key(
     store: Store, backend: SharedData, rotates: bool
 ) -> None:
     """A repetition creates no key and names the first one's, at once and through another store too.
-    Another account's form and another form are no repetitions."""
+    Another account's form and another form are not repetitions."""
     for name in ("shop", "other"):
         await store.accounts.add(name, FREE, ACTOR)
     old = await store.keys.issue("shop", "live", ACTOR)

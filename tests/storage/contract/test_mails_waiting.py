@@ -49,7 +49,7 @@ async def test_a_mail_waits_from_when_it_is_whole_until_it_is_sent(store: Store,
 async def test_a_mail_that_was_refused_is_counted_and_makes_none_late(
     store: Store, clock: ManualClock
 ) -> None:
-    """One mailbox that is full for days is no trouble of the server."""
+    """One mailbox that is full for days is not trouble of the server."""
     await store.accounts.add("shop", FREE, ACTOR)
     await _mail(store, "full@shop.example")
     clock.ms += GATHERED_MS

@@ -73,7 +73,7 @@ class TestExpanding:
 
     async def test_an_older_program_goes_on(self, url: str, know: Know) -> None:
         """It opens the database that a newer one has migrated, adds, reads, and revokes keys. `db migrate`
-        in a script that goes back is no error."""
+        in a script that goes back is not an error."""
         migrate(url)
         know(EXPAND, "CREATE TABLE tags (id integer PRIMARY KEY)")
         assert len(migrate(url)) == 2
@@ -122,7 +122,7 @@ class TestContracting:
         assert version_for_the_first_release(url) == version
 
     def test_its_check_counts_nothing(self, url: str, know: Know) -> None:
-        """The tables may be others; that is no damage."""
+        """The tables may be others; nothing is damaged."""
         migrate(url)
         know(("ALTER TABLE pets RENAME TO animals", 0))
         migrate(url)

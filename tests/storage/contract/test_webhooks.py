@@ -256,7 +256,7 @@ class TestOutOfTurn:
 
     async def test_what_may_be_sent_again(self, store: Store, backend: SharedData) -> None:
         """What the account sees: its own and what is shared; nothing of others, no other webhook's test,
-        nothing of another data set, no entry that is no event."""
+        nothing of another data set, no entry that is not an event."""
         for owner in (1, 1, 2):
             await webhook(store, owner, URL)
         await add(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page
 
-# A page that comes later than this is no answer.
+# A page that comes later than this is not an answer.
 _WAIT_MS = 10_000
 _FOCUSED = "field => field === document.activeElement"
 

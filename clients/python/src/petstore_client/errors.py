@@ -96,7 +96,7 @@ class ApiError(PetstoreError):
 
 
 class InvalidRequest(ApiError, code="invalid_request"):
-    """What was sent is no request of HTTP/1.1; something between the client and the service changed it."""
+    """What arrived is not an HTTP/1.1 request: something between the client and the service changed it."""
 
 
 class InvalidJson(ApiError, code="invalid_json"):

@@ -82,7 +82,7 @@ class Rehearsal(msgspec.Struct):
     _slow: int = 0
 
     def __call__(self, request: Request, operation: Operation) -> Awaitable[Response]:
-        """Raises InvalidHeader for what is none of the values that the operation takes."""
+        """Raises InvalidHeader for a value that the operation does not take."""
         if REHEARSE in request.head.repeated:
             raise InvalidHeader("Petstore-Rehearse: send one.")
         text = request.headers[REHEARSE].decode("latin-1")

@@ -112,8 +112,8 @@ def compress(page: Response) -> Response:
 
 def unless_known(response: Response, if_none_match: bytes | None) -> Response:
     """304 in place of a representation that the client has in either coding (RFC 9110, 13.1.2): with the tag
-    that the client has, and the same headers but those of the body. A malformed list is no condition: the
-    whole answer loses nothing.
+    that the client has, and the same headers but those of the body. A malformed list is ignored: the whole
+    answer loses nothing.
     """
     if if_none_match is None:
         return response

@@ -82,7 +82,7 @@ class Cells:
         if field.member == "categoryId":
             return self._category_words(text)
         if field.is_choice and text not in {each.value for each in field.kind}:
-            return f"{quoted(text)} is no {word(field.member)}: write {', '.join(field.kind)}."
+            return f"{quoted(text)} is not a {word(field.member)}: write {', '.join(field.kind)}."
         return ""
 
     def _category_words(self, text: str) -> str:
@@ -101,7 +101,7 @@ class Cells:
         known = f"Categories: {', '.join(named[:_CATEGORIES_SHOWN])}{more}."
         if not named:
             known = "No category has a name yet, so write its number."
-        return f"{quoted(text)} is no category of this store. {known}"
+        return f"{quoted(text)} is not a category of this store. {known}"
 
 
 def _choice(field: Field) -> Callable[[str], Value]:

@@ -39,12 +39,12 @@ class Lines:
     def sample(self) -> str:
         """The beginning of the list, at most LINE_BYTES_MAX bytes in whole lines, before one is read.
 
-        Raises OperatorError for what is no text.
+        Raises OperatorError for what is not text.
         """
         head = without_mark(self._file.peek(LINE_BYTES_MAX)[:LINE_BYTES_MAX])
         if b"\0" in head:
             raise OperatorError(
-                "This file is no text. Send the list as CSV or Excel (.xlsx). Nothing was stored."
+                "This is not a text file. Send the list as CSV or Excel (.xlsx). Nothing was stored."
             )
         whole = head[: head.rfind(b"\n") + 1] or head
         return whole.decode(_WINDOWS if not _is_utf8(whole) else "utf-8", "replace")

@@ -21,7 +21,7 @@ from petstore.core.stock import StockRow, row_schema
 
 
 class JsonList(StockList):
-    """A JSON object a line. Empty lines and those that begin with # are no rows."""
+    """A JSON object a line. Empty lines and those that begin with # are left out."""
 
     def __init__(self, file: BinaryIO, key_name: str | None) -> None:
         self._file = file
@@ -65,7 +65,7 @@ FORMATS = ("csv", "jsonl")
 
 def open_list(form: str, file: BinaryIO, key_name: str | None, known: Known) -> StockList:
     """The list in a file that can be read again from its beginning; `form` is one of FORMATS, and `csv` is
-    any table. Raises OperatorError for a file that is no list."""
+    any table. Raises OperatorError for a file that is not a list."""
     return JsonList(file, key_name) if form == "jsonl" else TableList(file, key_name, known)
 
 

@@ -42,7 +42,7 @@ _EXACT_MAX = 10**15  # an integer beyond has lost digits in Excel
 _DIGITS_SHOWN = 15  # a sum is kept as 3.3000000000000003
 _AS_CSV = "Save the sheet as CSV, and send that."
 # A character that XML does not keep, such as the carriage return of `_x000D_` (ECMA-376, ST_Xstring). Half of
-# a pair of surrogates and NUL are no text.
+# a pair of surrogates and NUL are not text.
 _ESCAPED = re.compile("_x(?!0000|[Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
 _T = TypeVar("_T")
 

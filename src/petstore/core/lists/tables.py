@@ -59,7 +59,7 @@ class CsvTable:
                 raise OperatorError(f"Line {line} is not CSV: {reason}. Nothing was stored.") from None
             if cells is None:
                 return
-            if any(cells):  # a line of separators is no row
+            if any(cells):  # a line of separators is not a row
                 is_safe = any(cell[:1] == "'" for cell in cells)
                 yield line, [read_cell(cell) for cell in cells] if is_safe else cells, _FAULTLESS
 

@@ -17,8 +17,8 @@ _ADVICE = (
     " (valkey://user:password@host), valkeys:// for TLS, or unix:///run/valkey/valkey.sock."
 )
 _NO_PORT = (
-    "its port is no number from 1 to 65535, unless the password has one of / ? # @ in it, which is written as"
-    " %2F %3F %23 %40"
+    "its port is not a number from 1 to 65535, unless the password has one of / ? # @ in it, which is written"
+    " as %2F %3F %23 %40"
 )
 
 
@@ -49,7 +49,7 @@ def parse_url(text: str) -> ValkeyUrl:
         parts = urlsplit(text)
         (parts.hostname or "").encode("idna")
     except ValueError:
-        raise ConfigurationError(_ADVICE.format("its host is no name and no address")) from None
+        raise ConfigurationError(_ADVICE.format("its host is neither a name nor an address")) from None
     try:
         port = parts.port or _PORT
     except ValueError:  # its text may show a part of the password

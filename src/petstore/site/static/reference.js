@@ -22,7 +22,7 @@ function targetOf(form) {
   }
   const target = new URL(BASE.href + path + (`${query}` && `?${query}`));
   if (target.origin !== location.origin || target.pathname !== BASE.pathname + path) {
-    throw new Refused("That is no value for a path. Give the identifier, such as 7.");
+    throw new Refused("This is not a value for a path. Give the identifier, such as 7.");
   }
   return target;
 }

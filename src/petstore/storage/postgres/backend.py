@@ -36,7 +36,7 @@ class PostgresBackend:
 
     def require_file(self) -> NoReturn:
         raise OperatorError(
-            "The database is on a PostgreSQL server and is no file:"
+            "The database is on a PostgreSQL server, not in a file:"
             " copy it with pg_dump, and put a copy back with pg_restore."
         )
 

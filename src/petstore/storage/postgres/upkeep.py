@@ -35,7 +35,7 @@ _SET_IF_KNOWN = "SELECT set_config(name, $2, false) FROM pg_settings WHERE name 
 # For a command, which opens one connection while another is closing, for the hold of a single service, and
 # for the background process with an import.
 _KEPT_CONNECTIONS = 5
-# What PostgreSQL grants to the user in this database; -1 is no bound.
+# What PostgreSQL grants to the user in this database; -1: no bound.
 _GRANTED = """
 SELECT least(
   current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int

@@ -55,7 +55,7 @@ class AsyncPets:
         return [pet for call in calls.get_pets(ids) async for pet in self._runner.walk(call)]
 
     async def get_by_path(self, pet_id: int) -> Pet:
-        """Deprecated: use `get`. Warns once (OperationDeprecated) with the removal's date. Needs level read."""
+        """Deprecated: use `get`. Warns once (OperationDeprecated) of the removal's date. Needs level read."""
         return await self._runner.run(calls.get_pet_by_path(pet_id))
 
     async def create(

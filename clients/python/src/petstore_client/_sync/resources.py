@@ -56,7 +56,7 @@ class Pets:
         return [pet for call in calls.get_pets(ids) for pet in self._runner.walk(call)]
 
     def get_by_path(self, pet_id: int) -> Pet:
-        """Deprecated: use `get`. Warns once (OperationDeprecated) with the removal's date. Needs level read."""
+        """Deprecated: use `get`. Warns once (OperationDeprecated) of the removal's date. Needs level read."""
         return self._runner.run(calls.get_pet_by_path(pet_id))
 
     def create(

@@ -60,7 +60,7 @@ def _place(bookmark: str | None, newest: int) -> int:
         return newest if bookmark else 0
     found = _BOOKMARK.fullmatch(bookmark)
     if found is None or max(int(found[2]), int(found[3])) > MAX:
-        expected = "now, or the bookmark in the Link of an earlier answer; an event's id is none"
+        expected = "now, or the bookmark in the Link of an earlier answer, not an event's id"
         raise wrong(f"after: expected {expected}.")
     if found[1] != DATA_SET or int(found[3]) > newest:
         raise Refusal(
