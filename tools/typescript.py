@@ -23,7 +23,7 @@ _TIME = 499_162_500  # 26 October 1985, as npm has it
 
 
 def contract_types() -> str:
-    """The types of the present contract, as `generate` writes them."""
+    """The types of the current contract, as `generate` writes them."""
     from petstore.config import load
     from petstore.wiring.operations import openapi_document
 

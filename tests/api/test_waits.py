@@ -50,7 +50,7 @@ async def ages() -> None:
 
 @pytest.fixture
 async def page(store: Store) -> EventPage:
-    """The present end, from which on they wait."""
+    """The current end, from which on they wait."""
     return await store.events.page(QUERY)
 
 

@@ -137,7 +137,7 @@ class TestChanges:
     """Each by a form of its own, in the person's name."""
 
     async def test_plan_and_name(self, shop: Shop, operator: Visitor) -> None:
-        """A plan's page shows the present use; it acts on the next request. The number stays."""
+        """A plan's page shows the current use; it acts on the next request. The number stays."""
         account_id = await add(shop)
         asked = await operator.get(f"accounts/{account_id}/plan")
         assert "minute 60 0 60" in asked.text

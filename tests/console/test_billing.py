@@ -115,7 +115,7 @@ class TestFile:
         assert found.body.endswith(b"\n]\n") is not is_cut
 
     async def test_a_month_until_today(self, year: Shop, operator: Visitor) -> None:
-        """The running month ends with today, as the command's does."""
+        """The current month ends with today, as the command's does."""
         month = day(year, 0)[:7]
         found = await operator.get(f"billing/bill?month={month}&form=csv")
         assert found.body == await printed(year, "--month", month, "--csv")

@@ -135,7 +135,7 @@ class TestOthers:
 
 
 class TestMyself:
-    async def test_the_password_is_changed_with_the_present_one(self, shop: Shop, anna: Visitor) -> None:
+    async def test_the_password_is_changed_with_the_current_one(self, shop: Shop, anna: Visitor) -> None:
         """Other sessions end, this one goes on under a new token, and the new password signs in."""
         second = Visitor(shop)
         await signs_in(second)
@@ -149,7 +149,7 @@ class TestMyself:
         assert (await signs_in(second, password=OTHER)).address == "/console"
 
     async def test_an_open_browser_is_no_place_to_guess(self, shop: Shop, anna: Visitor) -> None:
-        """The present password has the tries of signing in: the sixth wrong one is refused unread."""
+        """The current password has the tries of signing in: the sixth wrong one is refused unread."""
         statuses = []
         for _ in range(6):
             page = await anna.get("me")

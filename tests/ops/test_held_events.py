@@ -11,16 +11,16 @@ from petstore.ops.held_events import HeldEvents
 
 async def test_a_long_hold_is_logged_at_its_beginning_and_its_end() -> None:
     """The gauge follows each refresh; what lasts less than five seconds is not logged."""
-    present: Held | None = None
+    current: Held | None = None
 
     async def ask() -> Held | None:
-        return present
+        return current
 
     watch, gauges = HeldEvents(ask), Gauges()
     shown: list[float] = []
     with capture_logs() as lines:
         for seconds in (None, 4.9, None, 5.0, 60.0, None, None, 7.0):
-            present = None if seconds is None else Held(seconds, "session 7 of anna")
+            current = None if seconds is None else Held(seconds, "session 7 of anna")
             await watch.refresh()
             watch.set_gauges(Counts(), gauges)
             shown.append(gauges.events_held_seconds)

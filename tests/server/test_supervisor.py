@@ -328,7 +328,7 @@ class TestReload:
 
     @pytest.mark.parametrize("error", [ValueError("hush"), RecursionError(), OSError(), UnicodeError()])
     def test_no_exception_ends_the_service(self, service: Service, error: Exception) -> None:
-        """A reload that raises anything is logged, and the present workers stay."""
+        """A reload that raises anything is logged, and the current workers stay."""
         service.reload_error = error
         service.step(signal.SIGHUP)
         assert service.warnings == [f"Not replaced, the workers go on as they are: {type(error).__name__}."]

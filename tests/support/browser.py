@@ -166,7 +166,7 @@ def violations(page: Page, rules: Sequence[str] = ()) -> list[str]:
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing scrolls sideways in the page's present width."""
+    """Whether nothing scrolls sideways in the page's current width."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 

@@ -16,7 +16,7 @@ EXPAND = {
 
 
 class Copy:
-    """The present program in a directory of its own; `program` runs it."""
+    """The current program in a directory of its own; `program` runs it."""
 
     def __init__(self, folder: Path) -> None:
         self.package = folder / "petstore"

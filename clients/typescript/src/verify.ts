@@ -11,7 +11,7 @@ export type RequestHeaders =
 export interface VerifyOptions {
   /** How much older or younger than `now` the request may be. Default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** Unix time in seconds; default the present. */
+  /** Unix time in seconds; default now. */
   readonly now?: number | undefined;
 }
 

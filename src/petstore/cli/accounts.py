@@ -122,7 +122,7 @@ def show_account(session: Session, account: str, as_json: bool) -> None:
 def set_plan(session: Session, /, account: str, plan: str, as_json: bool, **numbers: int | None) -> None:
     """Give a customer another plan.
 
-    Acts on the account's next request. What was used in the running minute and day stays used.
+    Acts on the account's next request. What was used in the current minute and day stays used.
     """
     chosen = _read_plan(plan, numbers)
     changed = with_store(session, lambda store: store.accounts.set_plan(account, chosen, session.actor))

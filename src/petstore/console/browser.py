@@ -176,7 +176,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class FormExpired(Forbidden):
-    """The form's token is not of the present session."""
+    """The form's token is not of the current session."""
 
     def __init__(self) -> None:
         super().__init__("This form is from another session. Load its page again, and send it once more.")

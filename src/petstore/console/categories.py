@@ -156,7 +156,7 @@ async def rename(visit: Visit) -> Response:
         await visit.store.categories.name(shown.id, name, visit.actor, expected=shown.name)
     except CategoryNamedMeanwhile as error:
         visit.refuse(Conflict(f"{error.message} Save once more to replace that name by yours."), "name")
-        return await show(visit, error.present)
+        return await show(visit, error.current)
     except (Faults, Conflict) as error:
         visit.refuse(error, "name")
         return await show(visit, shown)
@@ -176,7 +176,7 @@ async def remove(visit: Visit) -> Response:
         await visit.store.categories.unname(shown.id, visit.actor, expected=shown.name)
     except CategoryNamedMeanwhile as error:
         visit.refuse(error)
-        return await ask_removal(visit, error.present)
+        return await ask_removal(visit, error.current)
     return visit.redirect("categories", flash=f"The name of category {shown.id} was removed.")
 
 

@@ -46,10 +46,10 @@ async def save(visit: Visit) -> Response:
     try:
         await visit.store.customers.set(str(account.id), wanted, visit.actor, expected=shown)
     except CustomerChangedMeanwhile as error:
-        old, present = asdict(shown), asdict(error.present)
+        old, current = asdict(shown), asdict(error.current)
         changed = {name: text for name, text in asdict(wanted).items() if text != old[name]}
         visit.refuse(error)
-        return await ask(visit, error.present, present | changed)
+        return await ask(visit, error.current, current | changed)
     flash = "The customer's data are removed." if wanted == NOBODY else "The customer is saved."
     return visit.redirect(f"accounts/{account.id}", flash=flash)
 

@@ -126,13 +126,13 @@ def changed_fields(change: PetChange) -> set[str]:
 
 
 def merged(
-    present: Pet, change: PetChange, typed: Mapping[str, str], names: CategoryNames
+    current: Pet, change: PetChange, typed: Mapping[str, str], names: CategoryNames
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """A form with the wanted changes on top of the present animal, and its faults by field."""
-    now, faults = typed_of(present, names), {}
+    """A form with the wanted changes on top of the current animal, and its faults by field."""
+    now, faults = typed_of(current, names), {}
     changed = changed_fields(change)
-    if change.status is not UNSET and change.status not in (present.status, *TRANSITIONS[present.status]):
-        faults["status"] = f"It is {present.status} now, and can't become {change.status}."
+    if change.status is not UNSET and change.status not in (current.status, *TRANSITIONS[current.status]):
+        faults["status"] = f"It is {current.status} now, and can't become {change.status}."
         changed.remove("status")
     return {**now, **{word: typed[word] for word in changed}}, faults
 
@@ -143,6 +143,6 @@ def version_of_pet(pet: Pet) -> str:
 
 
 def status_choices(status: PetStatus | None) -> list[tuple[str, str]]:
-    """The statuses that an animal may get, with its present one; all if it has none yet."""
+    """The statuses that an animal may get, with its current one; all if it has none yet."""
     next_ones = set(PetStatus) if status is None else {status, *TRANSITIONS[status]}
     return [(each.value, each.value) for each in PetStatus if each in next_ones]

@@ -99,7 +99,7 @@ async def change(visit: Visit) -> Response:
         visit.check_sure(await about_status(visit, pet_id, edit.before.status, status))
         pet = await visit.store.pets.change(pet_id, change, visit.actor, expected=edit.before)
     except PetChangedMeanwhile as error:
-        return await _changed_meanwhile(visit, error.present, names, edit, change)
+        return await _changed_meanwhile(visit, error.current, names, edit, change)
     except Conflict as error:
         visit.refuse(error)
         return await show(visit, edit)
@@ -112,24 +112,24 @@ async def change(visit: Visit) -> Response:
 
 
 async def _changed_meanwhile(
-    visit: Visit, present: Pet, names: CategoryNames, edit: Edit, change: PetChange
+    visit: Visit, current: Pet, names: CategoryNames, edit: Edit, change: PetChange
 ) -> Response:
-    """The present animal beside the typed form, and the changes since the form was shown."""
-    history = await _history_of(visit, present.id, names, edit.seen_id)
-    typed, faults = merged(present, change, edit.typed, names)
+    """The current animal beside the typed form, and the changes since the form was shown."""
+    history = await _history_of(visit, current.id, names, edit.seen_id)
+    typed, faults = merged(current, change, edit.typed, names)
     return visit.page(
         "pets_changed.html",
-        f"Animal {present.id} has changed meanwhile",
+        f"Animal {current.id} has changed meanwhile",
         409,
-        named=present.name,
+        named=current.name,
         faults=faults,
-        pet=present,
+        pet=current,
         by_self={line.entry.actor for line in history.lines} == {visit.actor} and not history.older,
         sent=edit.typed,
         changed=changed_fields(change),
-        edit=Edit(present, history.newest_id or edit.seen_id, typed),
-        statuses=status_choices(present.status),
-        order_id=await visit.store.pets.open_order(present.id),
+        edit=Edit(current, history.newest_id or edit.seen_id, typed),
+        statuses=status_choices(current.status),
+        order_id=await visit.store.pets.open_order(current.id),
         names=names,
         history=history,
     )

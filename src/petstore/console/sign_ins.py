@@ -105,7 +105,7 @@ async def show_me(visit: Visit) -> Response:
 
 @asks_again(show_me, Invalid, TooManyTries, beside="present")
 async def change_password(visit: Visit) -> Response:
-    """Requires the present password: a browser left open does not give the account away."""
+    """Requires the current password: a browser left open does not give the account away."""
     _check_secrets(visit)
     name = visit.person.name
     password = _new_password(visit, name)

@@ -73,7 +73,7 @@ class AccountQuery(msgspec.Struct, frozen=True):
 
 
 class AccountUse(msgspec.Struct, frozen=True):
-    """An account and its requests on the running UTC day, as last written: about a second ago at most."""
+    """An account and its requests on the current UTC day, as last written: about a second ago at most."""
 
     account: Account
     used_today: int

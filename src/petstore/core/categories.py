@@ -24,11 +24,11 @@ class Category(msgspec.Struct, frozen=True):
 
 
 class CategoryNamedMeanwhile(Conflict):
-    """Somebody has given the category another name since it was read. `present` is what it is now."""
+    """Somebody has given the category another name since it was read. `current` is what it is now."""
 
-    def __init__(self, present: Category) -> None:
-        super().__init__(f"Category {present.id} is called {present.name} now.")
-        self.present = present
+    def __init__(self, current: Category) -> None:
+        super().__init__(f"Category {current.id} is called {current.name} now.")
+        self.current = current
 
 
 def plain_name(name: str) -> str:

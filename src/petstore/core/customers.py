@@ -33,11 +33,11 @@ NOBODY = Customer()
 
 
 class CustomerChangedMeanwhile(Conflict):
-    """Somebody has changed the customer since it was read. `present` is what it is now."""
+    """Somebody has changed the customer since it was read. `current` is what it is now."""
 
-    def __init__(self, present: Customer) -> None:
+    def __init__(self, current: Customer) -> None:
         super().__init__("A colleague has changed the customer meanwhile. Your changes were not saved.")
-        self.present = present
+        self.current = current
 
 
 def changed_members(before: Customer, after: Customer) -> list[str]:

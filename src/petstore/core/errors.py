@@ -156,7 +156,7 @@ class RequestTimeout(PetstoreError, code="request_timeout", status=408):
 
 
 class Conflict(PetstoreError, code="conflict", status=409):
-    """The change does not fit the present state; with another state the same request may succeed."""
+    """The change does not fit the current state; with another state the same request may succeed."""
 
 
 class AccountExists(Conflict):

@@ -151,11 +151,11 @@ class NameQuery(msgspec.Struct, frozen=True):
 
 
 class PetChangedMeanwhile(Conflict):
-    """Somebody has changed the animal since it was read. `present` is what it is now."""
+    """Somebody has changed the animal since it was read. `current` is what it is now."""
 
-    def __init__(self, present: Pet) -> None:
-        super().__init__(f"Animal {present.id} has changed meanwhile; load it again, and repeat your change.")
-        self.present = present
+    def __init__(self, current: Pet) -> None:
+        super().__init__(f"Animal {current.id} has changed meanwhile; load it again, and repeat your change.")
+        self.current = current
 
 
 class Created(msgspec.Struct, frozen=True):

@@ -120,7 +120,7 @@ class CounterFlusher:
         return reason != before
 
     def stop(self) -> None:
-        """End `run` after the present round."""
+        """End `run` after the current round."""
         self._stopping.set()
 
     def _begin_round(self) -> None:

@@ -30,7 +30,7 @@ class Job(Protocol):
         """The timeouts of a worker that starts now."""
 
     def renew(self) -> None:
-        """Load the settings for new workers. Any exception keeps the present workers."""
+        """Load the settings for new workers. Any exception keeps the current workers."""
 
     def explain(self, error: Exception) -> str:
         """One line, without secrets, for an exception of `renew`."""

@@ -29,7 +29,7 @@ def renewed(old: Settings, new: Settings) -> Settings:
     try:
         check_store(new)
     except StoreUnavailable:
-        if not new.valkey_url:  # with one the workers overlap, and the present ones go on
+        if not new.valkey_url:  # with one the workers overlap, and the current ones go on
             raise
     return new
 

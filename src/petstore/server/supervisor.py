@@ -166,7 +166,7 @@ class Supervisor:
         self._notifier.reloading()
         try:
             self._job.renew()
-        except Exception as error:  # of any kind: the present workers still serve
+        except Exception as error:  # of any kind: the current workers still serve
             self._metrics.reloads["refused"] += 1
             reason = self._job.explain(error)
             message = f"Not replaced, the workers go on as they are: {reason}"
@@ -183,7 +183,7 @@ class Supervisor:
     def _replace_next(self) -> None:
         """Start to replace the next worker; the exit of the old or the new one continues from there.
 
-        A requested round starts after the present one, since that may mix old and new settings.
+        A requested round starts after the current one, since that may mix old and new settings.
         """
         while self._to_replace or self._restart_requested:
             if not self._to_replace:

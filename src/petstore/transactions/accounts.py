@@ -145,15 +145,15 @@ class Accounts(Repository):
         """
         account = yield from find_account(reference)
         account.check_open()
-        present = account.plan
-        if expected not in (None, present) and plan != present:
+        current = account.plan
+        if expected not in (None, current) and plan != current:
             raise Conflict(
-                f"{account.name} has the plan {present.name} now: {and_list(present.phrases('requests'))}."
+                f"{account.name} has the plan {current.name} now: {and_list(current.phrases('requests'))}."
                 " Repeat the change to replace it."
             )
         changed = replace(account, plan=plan)
         yield _SET_PLAN, (account.id, plan.name, *plan.limits)
-        before, after = present.members(), plan.members()
+        before, after = current.members(), plan.members()
         yield from record_changes(now_ms, actor, "account", account.id, "plan_changed", before, after)
         return changed
 

@@ -112,7 +112,7 @@ class Facts(Repository):
         return (yield _STATE, ())[0][0]
 
     async def record_counted(self) -> None:
-        """Write the entries of bans, and of the limits of the present day."""
+        """Write the entries of bans, and of the limits of the current day."""
         await self._record(await self._counted(self._clock.now_ms()))
 
     async def record_timed(self, removal_at_ms: int) -> None:

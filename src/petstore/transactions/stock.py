@@ -61,9 +61,9 @@ _FIND_SAME = statement(
 _ALONE = "NOT EXISTS (SELECT 1 FROM stock_conflicts f WHERE f.position = r.position)"
 
 
-def _wanted(field: Field, present: str) -> str:
-    """SQL of a value that a row wants, where an animal has the `present` one."""
-    return f"r.{field.name}" if field.is_required else f"coalesce(r.{field.name}, {present})"
+def _wanted(field: Field, current: str) -> str:
+    """SQL of a value that a row wants, where an animal has the `current` one."""
+    return f"r.{field.name}" if field.is_required else f"coalesce(r.{field.name}, {current})"
 
 
 def _differ(field: Field, value: str, other: str) -> str:

@@ -53,7 +53,7 @@ _OF_IMPORT = Statement(
 
 
 def _before(field: Field) -> str:
-    """SQL of the value that an animal had; its present one where the list did not change it."""
+    """SQL of the value that an animal had; its current one where the list did not change it."""
     return (
         f"CASE WHEN (e.before -> '{field.member}') IS NULL THEN p.{field.name}"
         f" ELSE CAST(e.before ->> '{field.member}' AS {sql_type(field)}) END"

@@ -71,7 +71,7 @@ class Desk(WatchedPage):
         self.see("Sign in")
 
     def step(self) -> Page:
-        """Load the present page from the next server."""
+        """Load the current page from the next server."""
         base = next(self._bases)
         if base != self.base_url:
             parts = urlsplit(self.page.url)

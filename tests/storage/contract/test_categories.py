@@ -55,7 +55,7 @@ async def test_only_the_expected_name_is_replaced(store: Store) -> None:
     for expected in ("Cats", None):
         with pytest.raises(CategoryNamedMeanwhile, match="called Dogs now") as told:
             await store.categories.name(1, "Hounds", ACTOR, expected=expected)
-        assert told.value.present == Category(1, "Dogs")
+        assert told.value.current == Category(1, "Dogs")
         await store.categories.name(1, "Dogs", ACTOR, expected=expected)
     with pytest.raises(CategoryNamedMeanwhile):
         await store.categories.unname(1, ACTOR, expected="Cats")

@@ -110,11 +110,11 @@ class TestExpected:
     ) -> None:
         """Whichever member it was. The error has the animal as it is; nothing is written."""
         pets = await fill(store, 1)
-        present = await backend.open().pets.change(1, meanwhile, "cli:anna")
+        current = await backend.open().pets.change(1, meanwhile, "cli:anna")
         told = entries(backend)
         with pytest.raises(PetChangedMeanwhile, match="Animal 1 has changed meanwhile") as refused:
             await store.pets.change(1, PetChange("x", 9, SOLD), "cli:ben", expected=pets[0])
-        assert refused.value.present == present == await store.pets.get_or_none(1)
+        assert refused.value.current == current == await store.pets.get_or_none(1)
         assert entries(backend) == told
 
     async def test_what_is_already_so_is_no_change(self, backend: SharedData, store: Store) -> None:

@@ -67,7 +67,7 @@ class Network(httpx2.AsyncBaseTransport):
         self._met: Counter[tuple[str, str, bytes]] = Counter()
         self._journeys: set[asyncio.Task[Any]] = set()
         self.sent: list[Sent] = []
-        self.asked: dict[str, float] = {}  # by task: since when it waits for its present request
+        self.asked: dict[str, float] = {}  # by task: since when it waits for its current request
         self.on_answer: Callable[[Sent, Answer], None] = lambda sent, answer: None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -140,7 +140,7 @@ class RequestTimeout(ApiError, code="request_timeout"):
 
 
 class Conflict(ApiError, code="conflict"):
-    """The present state does not allow the change; the message says what it allows."""
+    """The current state does not allow the change; the message says what it allows."""
 
 
 class IdempotencyKeyInUse(ApiError, code="idempotency_key_in_use"):

@@ -37,7 +37,7 @@ def verify(
     """The event of a request to a webhook; raises InvalidSignature, ConfigurationError for a wrong secret.
 
     `body` is as it came, byte for byte. Give several secrets while one takes the place of another. The
-    request is at most `tolerance_seconds` older or younger than `now`, Unix time, by default the present.
+    request is at most `tolerance_seconds` older or younger than `now`: Unix time, by default this moment.
     The service sends an event again when it got no answer: it has the same `id`. Ignore unknown types.
     """
     keys = [_key(each) for each in ([secret] if isinstance(secret, str) else secret)]

@@ -26,7 +26,7 @@ class KnownWindow:
         self.rebase(unsettled)
 
     def is_same(self, seen: Window) -> bool:
-        """Whether the answer is about this window, at its present limit."""
+        """Whether the answer is about this window, at its current limit."""
         near = abs(seen.reset_at.timestamp() - self.reset_unix) <= _SAME_WINDOW_SECONDS
         return near and seen.limit == self.limit
 

@@ -21,7 +21,7 @@ class AsyncFollow(AsyncIterator[Event]):
         self._runner = runner
         self._feed = feed
         self._has_ended = False
-        self._waiter: AsyncWaiter | None = None  # of the present call
+        self._waiter: AsyncWaiter | None = None  # of the current call
 
     @property
     def after(self) -> str | None:

@@ -22,7 +22,7 @@ class Follow(Iterator[Event]):
         self._runner = runner
         self._feed = feed
         self._has_ended = False
-        self._waiter: Waiter | None = None  # of the present call
+        self._waiter: Waiter | None = None  # of the current call
 
     @property
     def after(self) -> str | None:
