@@ -21,7 +21,7 @@ from petstore.transactions.accounts import Accounts
 from petstore.transactions.orders import Orders
 
 ORDER_PARAMETERS = ("limit", "cursor", "after", "status", "id", "scope")
-_SCOPES = {"own": False, "all": True}  # whether the orders are those of all accounts
+_SCOPES = {"own": False, "all": True}  # whether the orders of all accounts are meant
 
 
 class OrderOperations(msgspec.Struct, kw_only=True):
@@ -36,7 +36,7 @@ class OrderOperations(msgspec.Struct, kw_only=True):
     body_timeout_seconds: float
 
     async def list_orders(self, request: Request, caller: Caller) -> Response:
-        """GET /store/orders: a page of orders in ascending order of id, the account's or those of all."""
+        """GET /store/orders: a page of orders in ascending order of id, the account's or all accounts'."""
         query = read_order_query(parameters_of(request.query), caller)
         page = await self.orders.page(query)
         orders = shown = [members_of(order) for order in page.orders]

@@ -24,7 +24,7 @@ class UsageOperations(msgspec.Struct, kw_only=True):
     usage: Usage
 
     async def get_usage(self, request: Request, caller: Caller) -> Response:
-        """GET /usage: the windows are those of this very request, so they agree with its headers. It was
+        """GET /usage: the windows are as this very request found them, so they agree with its headers. It was
         admitted: `used` is the limit minus what remains.
         """
         decision = request.decision

@@ -49,7 +49,7 @@ class Waits:
         self._waiters: set[_Waiter] = set()
         self.committed = asyncio.Event()
         self.slots = asyncio.Semaphore(_SLOTS)
-        self._position = Position()  # of the last poll
+        self._position = Position()  # how far the last poll has read
         self._polling: asyncio.Task[None] | None = None
         self.has_ended = False
 

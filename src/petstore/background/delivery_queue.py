@@ -55,7 +55,7 @@ class DeliveryQueue:
         self._noted_to = self._read_to = webhook.after  # up to which everything is noted, and read
         self._scheduled = sorted(repetitions)
         self._open: deque[_First] = deque()  # what was read after `_noted_to`
-        self._first: deque[_First] = deque()  # of these, those not begun
+        self._first: deque[_First] = deque()  # those in `_open` that have not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
         self._ended: list[_End] = []

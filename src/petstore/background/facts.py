@@ -27,7 +27,7 @@ class FactRecorder:
         self._facts = facts
         self._clock = clock
         self._record_timed = partial(facts.record_timed, removal_at_ms)
-        self._state: object = None  # of the store when it was last read
+        self._state: object = None  # the store's state when it was last read
 
     async def run(self) -> None:
         """Record facts until cancelled."""

@@ -32,7 +32,7 @@ from petstore.core.webhooks import ANSWER_KEPT_CHARACTERS
 
 READ_MAX = 65_536  # bytes of an answer: a longer one costs its connection
 SHOWN_MAX = 1_024  # bytes
-_SHOWN_CHARACTERS = 200  # of what a receiver wrote, within a sentence
+_SHOWN_CHARACTERS = 200  # what a sentence has of a receiver's text
 
 # Descriptors, memory or local ports.
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EADDRNOTAVAIL)

@@ -19,7 +19,7 @@ from petstore.config.user import ACTOR_VARIABLE
 from petstore.core.errors import ConfigurationError
 from petstore.core.mails import BASE_MAX
 
-__all__ = ["TABLE", "Setting", "Settings", "masked"]  # of the modules beside, for others
+__all__ = ["TABLE", "Setting", "Settings", "masked"]  # names of this package's modules, for others
 
 # When GET /pets/{petId} goes (specification, Versioning): it may be postponed and never brought forward.
 PUBLISHED_REMOVAL = datetime(2030, 12, 5, tzinfo=UTC)

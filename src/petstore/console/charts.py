@@ -25,19 +25,19 @@ _NONE_DELIVERED = f"No order was delivered in these {WEEKS} weeks."
 class Row(msgspec.Struct, frozen=True):
     """A bar and a row of the table.
 
-    `parts`: where each part of the bar begins and how long it is, in percent of the longest bar.
+    `parts` say where each part of the bar begins and how long it is, in percent of the longest bar.
     """
 
     name: str
     counts: Sequence[int]
-    total: int  # of the counts that are parts
+    total: int  # the sum of the counts that are parts
     parts: list[tuple[float, float]]
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """`columns` are the table's: that of the names, then those of the counts; the first counts are `parts`
-    of the bars. Without `rows`, `empty` says why. A chart over time has `last`, the name of its last bar: its
-    bars stand, the oldest first."""
+    """`columns` are the headings of the table: of the names, then of the counts. The first counts are
+    `parts` of the bars. Without `rows`, `empty` says why. A chart over time has `last`, the name of its last
+    bar: its bars stand, the oldest first."""
 
     title: str
     unit: str

@@ -23,8 +23,8 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     hosts: frozenset[str]  # the names of the service
     base: str  # the address for links; empty uses the address that the reader used
     body_timeout_seconds: float  # how long the next piece of a form may take to arrive
-    environments: tuple[str, ...]  # of new keys; the first, unless another is chosen
-    overlap_ms: int  # of a rotation, unless another is written
+    environments: tuple[str, ...]  # what new keys may be for; the first, unless another is chosen
+    overlap_ms: int  # how long a rotated key still works, unless another time is written
     sends_mail: bool  # whether it has a mail server
     is_staging: bool  # else the console is production's
     zone: ZoneInfo  # the shop's

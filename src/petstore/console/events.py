@@ -46,7 +46,7 @@ async def _query_of(visit: Visit, pattern: str, account: str) -> EventQuery:
 
 
 def _line_of(event: Event) -> Line:
-    """The event's data in words, as those of the journal's entry that it is made of."""
+    """The event's data in words, as the page of the journal words the entry that it is made of."""
     data = dict(event.data)
     number, before = data.pop("id", 0), data.pop("previous", None)
     subject, _, action = event.type.partition(".")

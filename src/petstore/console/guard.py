@@ -193,7 +193,7 @@ def _show_to_script(response: Response) -> None:
 
 
 def _sign_in_first(visit: Visit, page: str) -> Response:
-    """Redirect to the sign-in page, which leads on to the wanted page, or to that of the sent form."""
+    """Redirect to the sign-in page, which leads on to the wanted page, or to the page of the sent form."""
     request, is_form = visit.request, visit.request.method == "POST"
     wanted = page if is_form else visit.here
     has_next = page and len(wanted) <= _NEXT_MAX_CHARACTERS

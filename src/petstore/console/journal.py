@@ -68,7 +68,7 @@ def folded(entries: Iterable[Entry]) -> list[list[Entry]]:
 
 class Change(msgspec.Struct, frozen=True):
     """One member: its values before and after, or the one of a member that is new, removed or the same.
-    `is_moment`: they are Unix times."""
+    `is_moment`: the values are Unix times."""
 
     member: str
     values: list[str | int | None]

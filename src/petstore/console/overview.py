@@ -90,7 +90,7 @@ async def show(visit: Visit) -> Response:
 
 
 async def _charts(visit: Visit, counted: Counted) -> dict[str, Any]:
-    """New ones each hour; a page that has those of this hour keeps them, and gets none."""
+    """New charts each hour; a page that has this hour's charts keeps them, and gets none."""
     hour, zone = counted.at_ms // HOUR_MS, visit.desk.options.zone
     if visit.request.headers.get("x-charts") == str(hour):
         return {"charts_of": hour, "charts": []}

@@ -26,7 +26,7 @@ from petstore.core.pets import (
 )
 from petstore.core.values import INT64_MAX, INT64_MIN, read_id, read_int64
 
-# Fields of the form are named as those of an animal, but for the category, which has a name.
+# Fields of the form have the names of an animal's, but for the category, which has a name.
 _WORDS = {field.name: field.name.removesuffix("_id") for field in FIELDS}
 
 

@@ -36,11 +36,11 @@ _EXPORTED_AT_A_TIME = 250
 # The field of a form that has the list (multipart/form-data, RFC 7578).
 _FILE = "list"
 _FIELD_BYTES_MAX = 1_024
-_FORM_BYTES_MAX = 16 * 1_024  # of a form without its file
+_FORM_BYTES_MAX = 16 * 1_024  # a form without its file
 _FIELDS_MAX = 20  # each takes a hundred times as long to read as its bytes in a file
 _NAME_CHARACTERS_MAX = 100
 _END_BYTES = 8
-_HEADER_MAX = 150  # of the media type with its boundary: RFC 2046, section 5.1.1
+_HEADER_MAX = 150  # characters of the media type with its boundary: RFC 2046, section 5.1.1
 _ARRIVAL_SECONDS = 10 * MINUTE_MS / SECOND_MS
 _ARRIVING_FOR_A_PERSON, _ARRIVING = 2, 4  # each needs room for temporary files
 _TOO_LARGE = f"A list is at most {UPLOAD_BYTES_MAX >> 20} MiB. Split it, and send the parts one by one."

@@ -160,7 +160,7 @@ class Visit:
     ) -> Response:
         """A page; for htmx only its block `fragment`. `named`: what the thing that it shows is called.
 
-        Without a `status` it has that of what was refused, and its `faults` by field, or its `question`.
+        Without a `status` it has what was refused: its status, and its `faults` by field or its `question`.
         """
         error = None if status else self.error
         block = fragment if self.wants_fragment else ""

@@ -1,4 +1,4 @@
-"""Databases that an argument of a command names, beside that of PETSTORE_DATABASE_URL."""
+"""Databases that an argument of a command names, beside the database of PETSTORE_DATABASE_URL."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class BilledDays(msgspec.Struct, frozen=True, gc=False):
     plan: Plan
     requests: int
     refused: int
-    deprecated: int  # of both
+    deprecated: int  # calls of the deprecated operation, admitted and refused
     last: str = ""
     days: int = 1
 

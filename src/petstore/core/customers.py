@@ -1,4 +1,4 @@
-"""What staff know of the customer behind an account: whom to ask, and how to reach them.
+"""What staff know of an account's customer: whom to ask, and how to reach them.
 
 It is personal: the journal says what was changed and not to what, and the end of the account deletes it.
 Mail of the service goes to contacts (contacts.py), not to this address.

@@ -210,7 +210,7 @@ class UriTooLong(PetstoreError, code="uri_too_long", status=414):
 
 
 class UnsupportedMediaType(PetstoreError, code="unsupported_media_type", status=415):
-    """The body is not of a media type that the operation takes. `accept_patch` has those of a PATCH."""
+    """The body is not of a media type that the operation takes. `accept_patch` has a PATCH's types."""
 
     def __init__(self, message: str, accept_patch: str = "") -> None:
         super().__init__(message)

@@ -22,7 +22,7 @@ from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
 
 WAIT_MAX_SECONDS = 120
-# In place of a bookmark: that of this moment.
+# In place of a bookmark: this moment's bookmark.
 NOW = "now"
 # The type of the entry that ends all earlier bookmarks.
 RESTORED = f"{STORE}.restored"
@@ -43,7 +43,7 @@ _PUBLIC = {
 }
 # The type of the entry of a test: an event for one webhook alone, which asked for it.
 TESTED = "webhook.tested"
-# Every account sees all events of these subjects; of others those of its own.
+# Every account sees all events of these subjects; of others its own events.
 SHARED = ("pet", "category", STORE)
 
 
@@ -240,7 +240,7 @@ def read_types(patterns: Iterable[str]) -> frozenset[str]:
 class EventQuery(msgspec.Struct, frozen=True):
     """The events to read, in their order: at most `limit`, those that `account_id` sees; None sees all.
 
-    `entry_types`: of their entries. `after`: where to begin; None is the journal's first entry.
+    `entry_types` are the types of their entries. `after` is where to begin; None: the journal's first entry.
     """
 
     limit: int

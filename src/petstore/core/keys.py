@@ -81,7 +81,7 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
     expires_at_ms: int | None = None
     revoked_at_ms: int | None = None
     pardoned_at_ms: int = 0
-    suspended_at_ms: int | None = None  # of the account
+    suspended_at_ms: int | None = None  # when the account was
     account: str = ""
     plan: str = ""
     access: Access = Access.WRITE
@@ -162,7 +162,7 @@ def rotated_until(old: ApiKey, now_ms: int, overlap_ms: int) -> int:
 
 
 def check_not_replaced(key_id: int, successor: ApiKey | None, replaced_at_ms: int, now_ms: int) -> None:
-    """Raise Conflict for a key that was rotated before: the end of the old key would be that of a second
+    """Raise Conflict for a key that was rotated before: its end would then depend on a second
     successor, and nobody would know of both."""
     if successor is None:
         return

@@ -18,7 +18,7 @@ from petstore.core.errors import InvalidBody, InvalidJson
 from petstore.core.fields import Audience, Text, Texts, fields_of, published
 
 _T = TypeVar("_T", bound=msgspec.Struct)
-_INT64_DIGITS = 20  # of the longest int64, with its sign
+_INT64_DIGITS = 20  # characters of the longest int64, with its sign
 _FAULTS_MAX = 10
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MISSING = object()

@@ -36,7 +36,7 @@ _DISABLED = {
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """An entry, with the account that it is of, and what names its subject and the key that did it."""
+    """An entry of the journal with its account, its subject's name and the name of the key that did it."""
 
     entry: Entry
     account: Account | None = None

@@ -45,8 +45,8 @@ RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: Pet
 
 
 class NewOrder(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """An order of one animal. `reference` is the customer's own text, under the rule of names, `comment` that
-    of staff."""
+    """An order of one animal. `reference` is a text of the customer's own, with the rule of a name. `comment`
+    is a text of staff."""
 
     pet_id: Annotated[int, msgspec.Meta(ge=1, le=INT64_MAX)]
     quantity: Annotated[
@@ -73,7 +73,7 @@ ORDER_CHANGE = Schema(OrderChange, "a change of an order")
 class Order(msgspec.Struct, frozen=True):
     """An order. `id` is positive, assigned once and never reused; times are Unix times.
 
-    `reference` is the customer's own text, or None; it never changes. `comment` is that of staff.
+    `reference` is the customer's own text, or None; it never changes. `comment` is a text of staff.
     """
 
     id: int

@@ -63,7 +63,7 @@ class PetChange(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An animal of the store (specification, Pet). `id` is positive, assigned once and never reused.
 
-    The members after it are those of NewPet.
+    The members after it are NewPet's.
     """
 
     id: int
@@ -76,7 +76,7 @@ class Pet(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 FIELDS = fields_of(NewPet)
 MEMBERS = tuple(field.member for field in FIELDS)
-# Those of MEMBERS that the journal has in hundredths.
+# The members that the journal has in hundredths.
 AMOUNTS = frozenset(field.member for field in FIELDS if field.is_amount)
 values_of_pet = values_of(FIELDS)
 # As clients see an animal.

@@ -41,8 +41,8 @@ def read_tags(value: bytes) -> Tags | None:
 
 
 def other_coding(tag: bytes) -> bytes:
-    """The tag of the same representation in gzip, of one in gzip that of the plain bytes: each coding has a
-    strong tag of its own (RFC 9110, 8.8.3.3).
+    """The tag of the same representation in gzip; for a tag of gzip, the tag of the plain bytes. Each coding
+    has a strong tag of its own (RFC 9110, 8.8.3.3).
     """
     return tag[: -len(_GZIP)] + b'"' if tag.endswith(_GZIP) else tag[:-1] + _GZIP
 

@@ -27,7 +27,8 @@ _KEYS_NAMED = 5
 class Refusal(msgspec.Struct, frozen=True):
     """One refused request. `path` is a template, None for unknown paths; `address` as the log has it.
 
-    `of_window`: whose limit refused it, None for other codes. `display`: the key's, when it was read.
+    `of_window` is the window whose limit refused it, None for other codes. `display` is the
+    key's when the row was read.
     """
 
     account_id: int

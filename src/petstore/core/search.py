@@ -142,5 +142,5 @@ class SearchIndex(Protocol):
     async def find(
         self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
-        """At most `most` identifiers, those after `beyond` in their order: of all texts that have the grams,
-        and of some that do not. A shorter list is the last."""
+        """At most `most` identifiers, in their order, after `beyond`: of all texts that have the grams, and
+        of some that do not. A shorter list is the last."""

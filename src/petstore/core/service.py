@@ -65,9 +65,9 @@ class Known(msgspec.Struct, frozen=True):
 class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of all workers of this replica.
 
-    `history`: values of the last ten minutes by name, oldest first, None where unknown. `in_outage`:
-    processes that can't reach Valkey; `outages` since the start. `serving`: workers, None where nobody
-    supervises them; `ended` by themselves, by cause.
+    `history`: values of the last ten minutes by name, oldest first, None where unknown. `in_outage` counts
+    the processes that can't reach Valkey, `outages` how often since the start. `serving` counts workers, None
+    where nobody supervises them; `ended` counts by cause those that ended by themselves.
     """
 
     known: Known
@@ -91,7 +91,7 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Period(msgspec.Struct, frozen=True):
-    """An hour of UTC, or several. `without_fault`: percent of the answers that are no 5xx, rounded down; None
+    """An hour of UTC, or several. `without_fault`: percent of the answers without 5xx, rounded down; None
     without answers, as is the latency.
     """
 
@@ -103,7 +103,7 @@ class Period(msgspec.Struct, frozen=True):
 class ServiceStatus(msgspec.Struct, frozen=True):
     """What callers may know of this replica, one of `replicas`, since a moment at most a day ago.
 
-    `state` is `well`, `failing` (some requests fail) or `down`. `hours`: the newest first; `whole`: all.
+    `state` is `well`, `failing` (some requests fail) or `down`. `hours` has the newest first, `whole` all.
     """
 
     state: str

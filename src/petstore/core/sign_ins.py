@@ -16,7 +16,7 @@ from petstore.core.people import Person, SignInLink
 LINK_VALID_MS = DAY_MS
 SESSION_IDLE_MS = 12 * HOUR_MS
 SESSION_MAX_MS = 7 * DAY_MS
-SESSIONS_MAX = 20  # of a person; one more ends the least recently used
+SESSIONS_MAX = 20  # sessions a person may have; one more ends the least recently used
 NETWORK_KNOWN_MS = 30 * DAY_MS  # after a person's last sign-in there
 _TOKEN_BYTES = 32
 
@@ -83,7 +83,7 @@ def token_digest(token: str) -> bytes:
 
 
 def link_address(base: str, link: SignInLink) -> str:
-    """The address of a link; `base` is that of the service, without a final slash."""
+    """The address of a link; `base` is the service's, without a final slash."""
     return f"{base}/console/link/{link.token}"
 
 

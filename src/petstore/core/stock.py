@@ -29,7 +29,7 @@ class StockRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     has the default.
 
     `source_key` is None in a list without source keys. `line` is where the row begins, from 1. `values` are
-    those of core.pets.FIELDS, None for an absent one.
+    the ones in core.pets.FIELDS, None for an absent one.
     """
 
     line: int

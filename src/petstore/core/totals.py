@@ -43,7 +43,7 @@ class Sales(msgspec.Struct, frozen=True):
     """Delivered orders, by their ship dates; none of a week that has not begun.
 
     `categories` has those with the most, at most CATEGORIES_MAX, the most first. A category is the animal's
-    now; None is that of removed animals.
+    now; None stands for removed animals.
     """
 
     weeks: dict[int, int]  # by when each of WEEKS weeks begins, in order
@@ -58,10 +58,10 @@ class Totals(msgspec.Struct, frozen=True):
     categories: dict[int, dict[PetStatus, int]]
     orders: dict[OrderStatus, int]
     accounts: dict[str, int]  # by Account.state
-    today: DailyUsage  # of all accounts, on this UTC day
+    today: DailyUsage  # all accounts' on this UTC day
     banned_keys: int  # that only their ban stops
     near_limit: list[NearLimit]  # the fullest first, at most NAMED_MAX + 1
-    deprecated_callers: list[DeprecatedCalls]  # the most calls first, of DEPRECATED_DAYS days
+    deprecated_callers: list[DeprecatedCalls]  # in DEPRECATED_DAYS days, the most calls first
     sales: Sales
 
 

@@ -104,8 +104,8 @@ class NewUpload(msgspec.Struct, frozen=True):
 
 
 class Upload(msgspec.Struct, frozen=True):
-    """A list in the store. `counts` and `faults` are those of its last check, `run` names its report,
-    and who works on it: it changes when somebody else begins to.
+    """A list in the store. `counts` and `faults` are from its last check, `run` names its report, and
+    who works on it: it changes when somebody else begins to.
 
     `message` says why it was refused or why a step failed, `worked_by` who asked for the last step, `done`
     how many rows of it are done.

@@ -157,7 +157,7 @@ def entry_types_of(types: Sequence[str]) -> frozenset[str]:
 
 
 class Secret(msgspec.Struct, frozen=True, array_like=True):
-    """`ends_ms`: of a former one, when it signs no more."""
+    """`ends_ms` is when a replaced secret stops signing; None for the current one."""
 
     text: str
     ends_ms: int | None = None

@@ -14,7 +14,7 @@ from petstore.http.reading import Reader
 from petstore.http.refusals import refusal
 from petstore.http.repeats import Repeats
 
-_BODY_AHEAD_BYTES = 64 * 1024  # of a body, that may wait for the application
+_BODY_AHEAD_BYTES = 64 * 1024  # how much of a body may wait for the application
 # For a connection without a request, with a part of its head, or with the rest of a body that nobody reads.
 _IDLE_SECONDS = 10.0
 # For the client's end of a connection whose last answer it may not have read yet (RFC 9112, 9.6).

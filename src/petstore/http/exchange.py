@@ -38,7 +38,7 @@ class Wire(Protocol):
         """Wait until the client has taken most of what was written, or has gone."""
 
     def finish(self, *, closes: bool) -> None:
-        """The answer is written; `closes`: and it was the last."""
+        """The answer is written. `closes`: it was the connection's last."""
 
     def abort(self) -> None:
         """End the connection at once."""
@@ -49,7 +49,7 @@ class Exchange(msgspec.Struct, eq=False):
     and `end`. Not for use by threads.
 
     `path` and `query` are as they were sent. `keeps_alive`: the client may send another request;
-    `is_complete`: the whole body has arrived; `task`: for the application, so that its task is not collected.
+    `is_complete`: the whole body has arrived; `task` is the application's, kept from the collector.
     """
 
     _connection: Wire
@@ -63,7 +63,7 @@ class Exchange(msgspec.Struct, eq=False):
     is_complete: bool = False
     is_answered: bool = False
     task: asyncio.Task[None] | None = None
-    waiting_bytes: int = 0  # of the body, not taken by the application yet
+    waiting_bytes: int = 0  # what the application has not taken of the body yet
     _pieces: list[bytes] = []
     _arrival: asyncio.Future[None] | None = None
     _gone: asyncio.Future[None] | None = None

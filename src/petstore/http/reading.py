@@ -33,10 +33,10 @@ class Reader:
         self._client = client
         self._parser = HttpRequestParser(self)
         self._repeats = repeats
-        self._method = ""  # of the request whose head arrives, if llhttp does not know it
+        self._method = ""  # the arriving head's, if llhttp does not know it
         self._target = b""
         self._headers: Headers = []
-        self._most_bytes = 0  # of the head that arrives
+        self._most_bytes = 0  # at least the size of the arriving head
         self._is_between = True  # the last request is complete, and nothing of the next one has arrived
         self._has_ended = False  # the last request of the connection has arrived, or what is not a request
 

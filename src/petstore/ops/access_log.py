@@ -32,8 +32,8 @@ _RECURRING_KEPT = 4_096
 class AccessEntry(msgspec.Struct, gc=False):
     """One response; never holds the key.
 
-    `client`: address and port of the peer. `caller`: also that of a refused key. `cause`: of a 401, or
-    `suspended`.
+    `client` is the peer's address and port. `caller` is also that of a refused key. `cause` is why a 401 was
+    answered, or `suspended`.
     """
 
     at_ms: int
@@ -115,7 +115,7 @@ class AccessFormat:
         )
 
     def _encode(self, recurring: tuple[Any, ...], cause: str | None) -> tuple[bytes, bytes]:
-        """The JSON before the number of bytes and after that of milliseconds."""
+        """The JSON before the number of bytes and after the milliseconds."""
         begin = msgspec.json.encode(self._fields(recurring)).strip(b"{}")
         end = "" if cause is None else f',"cause":"{cause}"'
         return b',%b,"bytes":' % begin, f',"worker":{self._worker}{end}}}\n'.encode()

@@ -28,7 +28,7 @@ def of_checkout(root: Path) -> str:
     Raises OSError and ValueError for one that can't be read.
     """
     git = root / ".git"
-    if git.is_file():  # of a worktree or a submodule: it names the real one
+    if git.is_file():  # a worktree's or submodule's names the real one
         git = root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
     if not git.is_dir():
         return UNKNOWN_COMMIT

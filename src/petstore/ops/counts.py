@@ -106,8 +106,8 @@ class MetricSpec(NamedTuple):
 
     name: str
     help: str
-    label: str = ""  # of a dictionary's keys
-    bounds: Sequence[float] = ()  # of a histogram
+    label: str = ""  # for a dictionary's keys
+    bounds: Sequence[float] = ()  # a histogram's
     combine: Callable[[float, float], float] = operator.add  # the gauges of two workers
 
 

@@ -41,7 +41,7 @@ class Sums(msgspec.Struct):
 
 
 def sums_of(counts: Counts) -> Sums:
-    """Requests are those of the interface, `none` included, and not those of pages."""
+    """The requests of the interface count, `none` included, not the requests of pages."""
     answers = [(status, found.counts) for (name, status), found in counts.answers.items() if name != "site"]
     buckets = list(map(sum, zip(*(found for _, found in answers), strict=True)))
     errors = sum(sum(found) for status, found in answers if status >= 500)

@@ -34,7 +34,7 @@ class _Failures(msgspec.Struct):
 class Incidents:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._failures: dict[str, _Failures] = {}  # of the current outage, by reason, the oldest first
+        self._failures: dict[str, _Failures] = {}  # in the current outage, by reason, the oldest first
         self._failed_at = 0.0
         self.bans: dict[int, _Ban] = {}  # by key; every response checks whether it is empty
 

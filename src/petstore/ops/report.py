@@ -1,6 +1,6 @@
 """The service's state for pages, and what is wrong with it, for a reader who has no Prometheus.
 
-The thresholds are those of deploy/prometheus/rules.yaml, which a test compares.
+The thresholds are from deploy/prometheus/rules.yaml, which a test compares.
 """
 
 from __future__ import annotations

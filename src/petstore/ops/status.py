@@ -22,7 +22,7 @@ FAILING = 0.01
 
 
 class CallersStatus:
-    """`read` has figures up to a minute old. `own` returns this worker's numbers, `total` those of all.
+    """`read` has figures up to a minute old. `own` returns this worker's numbers, `total` all workers'.
 
     `replicas`: PETSTORE_REPLICAS.
     """

@@ -16,7 +16,7 @@ from petstore.server import listener as listeners
 
 _CONNECTIONS_MAX, _CONNECTIONS_FEW = 16_384, 100
 _DESCRIPTORS_RESERVED = 128
-_DESCRIPTORS_AT_START = 16  # of the reserved ones; further open ones are inherited
+_DESCRIPTORS_AT_START = 16  # reserved ones that are open by now; further open ones are inherited
 # The workers of a killed parent hold the port for about a second, and end after five at the latest.
 _BIND_ATTEMPTS, _BIND_PAUSE_SECONDS = 60, 0.05
 # EINVAL: of a link-local one, which needs its interface.

@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-_LOOK_UPS = 8  # of one name at a time; further connections share the newest
+_LOOK_UPS = 8  # at a time for one name; further connections share the newest
 _NUMERIC = socket.NI_NUMERICHOST | socket.NI_NUMERICSERV
 
 

@@ -35,7 +35,7 @@ class Notifier:
         self._send("READY=1", status)
 
     def reloading(self) -> None:
-        # systemd compares the time with that of its signal; both are CLOCK_MONOTONIC.
+        # systemd compares the time with its signal's; both are CLOCK_MONOTONIC.
         microseconds = round(self._monotonic() * 1_000_000)
         self._send(f"RELOADING=1\nMONOTONIC_USEC={microseconds}", "Reading the settings anew.")
 

@@ -16,7 +16,7 @@ import structlog
 from petstore.server.signals import TAKEN, SignalPipe
 
 REPLACED = signal.SIGIO  # tells a worker to stop because another one takes its place
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # of a worker; blocked until it handles them
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # blocked until a worker handles them
 _START_SECONDS = 30.0
 # What was accepted has so long at most when the service stops, so that all ends within 10 s: then managers of
 # containers kill. A worker that is replaced has the whole timeout of a body.
@@ -76,7 +76,7 @@ class ReportPipe:
         self._send(_HEARTBEAT)
 
     def _send(self, message: bytes) -> None:
-        # The pipe of a stopped parent fills up; that of a killed one is broken.
+        # The pipe of a stopped parent fills up; a killed parent's is broken.
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
             os.write(self._pipe, message)
 

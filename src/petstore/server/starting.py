@@ -26,7 +26,7 @@ ShowFirst = Callable[[str, str, str | None], None]
 
 _log = structlog.get_logger("petstore.parent")
 
-_BACKGROUND_CONNECTIONS = 2  # of the background process: one, and another for an import
+_BACKGROUND_CONNECTIONS = 2  # the background process has one, and another for an import
 
 _OPEN_TO_ALL = (
     "PETSTORE_OPS_NETWORKS has every address: /metrics and the details of /readyz are public. Name the"

@@ -57,7 +57,7 @@ class Contract(Protocol):
 
 
 class Pages:
-    """`version` is that of the interface.
+    """`version` is the interface's.
 
     `base`: the configured base address, or nothing; then pages show the one that their reader uses, with the
     scheme that a proxy in `trusted` names. `values` are those of templates: `removal_date`, and

@@ -62,9 +62,9 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """`level` says in words which keys may use it. `refusals` are its own, `shared` those of other tags too.
+    """`level` says in words which keys may use it. `refusals` are its own, `shared` are other tags' too.
 
-    `parameters` are without those of every operation.
+    `parameters` are without the parameters of every operation.
     """
 
     name: str
@@ -96,7 +96,7 @@ class Schema(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """The whole page. `always`: the headers of every answer, `errors`: those of every error besides.
+    """The whole page. `always` has the headers of every answer, `errors` those that every error has besides.
 
     `parameters` may be sent to every operation, `refusals` are those that operations of several tags share.
     """

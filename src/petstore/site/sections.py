@@ -14,7 +14,7 @@ _WITHIN_A_LINE = ("a", "code", "em", "s", "span", "strong", "wbr")
 
 
 class Section(msgspec.Struct):
-    """`path` is that of the page, `anchor` is empty for what stands below its title."""
+    """`path` is the page's, `anchor` is empty for what stands below its title."""
 
     path: str
     page: str

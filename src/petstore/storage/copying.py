@@ -25,7 +25,7 @@ _NAMES = [table.name for table in TABLES]
 
 
 class CopiedTable(msgspec.Struct, frozen=True):
-    """A verified table: its rows were read back and equal those of the source."""
+    """A verified table: its rows were read back and equal the source's."""
 
     name: str
     rows: int
@@ -63,7 +63,7 @@ def copy_database(
 ) -> list[CopiedTable]:
     """Copy the store in a SQLite file to an empty PostgreSQL database, in one transaction, and read it back.
 
-    `expect` is called once with the number of rows to write and read back, so twice those of the file;
+    `expect` is called once with the number of rows to write and read back, so twice the file's;
     `progress` with each number that is done. Raises WrongArgument for any other pair of databases,
     OperatorError while a server uses the source and when the target is not empty, StoreUnavailable when it
     fails or holds something else than was sent. Errors name the arguments of `db copy`.

@@ -47,8 +47,8 @@ class Store(Repositories, ABC):
         """
 
     async def note_serving(self, *, with_valkey: bool) -> None:
-        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait. The
-        counters of a file are those of its one process."""
+        """Record whether this service counts in Valkey: if so, commands notify it of changes or wait. A
+        file's one process counts in the file."""
 
     async def served_with_valkey(self) -> bool:
         """Whether the last service counted in Valkey. Raises StoreUnavailable."""

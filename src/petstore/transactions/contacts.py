@@ -84,7 +84,7 @@ class Contacts(Repository):
         *,
         off: Collection[str] = (),
     ) -> Script[Contact]:
-        """Add one that takes every notification of what commits later, but those of the kinds `off`.
+        """Add one that takes every notification of what commits later, except the kinds `off`.
 
         Raises Invalid for what is not an address and for other kinds, Conflict above CONTACTS_MAX, for a
         second time, and for a closed account.

@@ -29,7 +29,7 @@ _TESTED = (
     "SELECT count(*), min(at_ms) FROM journal WHERE subject = 'webhook' AND action = 'tested'"
     f" AND id >= $2 AND at_ms > $3 AND at_ms - {MINUTE_MS} <= $3"
 )
-# Those of webhooks that were removed since too.
+# Tests of webhooks that were removed since count too.
 _TESTS = Statement(
     f"{_TESTED.replace('$', '?')} AND after ->> 'accountId' = ?1",
     f"{_TESTED} AND (after::json ->> 'accountId')::bigint = $1",
@@ -52,7 +52,7 @@ TRIES = Statement(
     f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
     " ORDER BY webhook_id DESC, id DESC LIMIT $3",
 )
-# Those of these times that a repetition of the webhook still waits for.
+# The times among these that a repetition of the webhook still waits for.
 _SELECT_AHEAD = "SELECT at_ms FROM webhook_repetitions WHERE webhook_id = $1 AND at_ms IN"
 AHEAD = Statement(
     f"{_SELECT_AHEAD.replace('$', '?')} (SELECT value FROM json_each(?2))",

@@ -62,7 +62,7 @@ def _used(source: str) -> Statement:
 _USED_TODAY = _used(
     f"SELECT account_id, {_DAY.opened_column} AS day, {_DAY.used_column} AS used FROM account_windows"
 )
-# The windows of yesterday give way to those of today.
+# Yesterday's windows give way to today's.
 _USED_YESTERDAY = _used("SELECT account_id, day, requests AS used FROM usage_days")
 # A key that was refused by the day may have been refused since by a window that ends after it.
 _LIMITED = (

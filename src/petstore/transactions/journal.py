@@ -1,8 +1,8 @@
 """The journal, for both databases: one entry for each change, in the change's transaction.
 
 A page has the newest first, at a cost that does not grow with the journal. A subject has an index. Times are
-found by halving the identifiers, whose order is nearly that of the times. Where neither leads to the entries,
-a page reads a bounded number of them and says where it stopped.
+found by halving the identifiers, which are nearly in the order of the times. Where neither leads to the
+entries, a page reads a bounded number of them and says where it stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BESIDE = Statement(
     " ORDER BY id DESC LIMIT 50",
 )
 
-# The entries of an account with more keys are searched for like those of an actor.
+# The entries of an account with more keys are searched for like an actor's.
 _KEYS_MAX = 1_000
 
 _COLUMNS = select(ENTRY)
@@ -78,7 +78,7 @@ def record_changes(
 
 
 def _unlike(members: Mapping[str, object], others: Mapping[str, object]) -> dict[str, object]:
-    """The members that others do not have so."""
+    """The members whose values differ in `others`."""
     return {name: value for name, value in members.items() if others.get(name) != value}
 
 

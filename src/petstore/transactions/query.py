@@ -39,7 +39,7 @@ class Query:
         self.add(f"{column} IN ({', '.join(['{}'] * len(values))})", *values)
 
     def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
-        """A SELECT of these rows, which later conditions do not change; `values` are those of both texts."""
+        """A SELECT of these rows, which later conditions do not change; `values` are for both texts."""
         added = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
         sql = f"{columns} WHERE {self.text} {end}".format(*added)
         return statement(sql), (*self.values, *values)

@@ -1,6 +1,6 @@
 """The columns of every table and record, once: SELECT lists, the reading of rows and `db copy` follow them.
 
-The order of BanState's fields is that of the text in Valkey: `as_text` in limiter/valkey/recovery.py, and the
+BanState's fields are in the order of the text in Valkey: `as_text` in limiter/valkey/recovery.py, and the
 patterns of take.lua, which change with a field. Tables have them as columns, by their names.
 """
 
@@ -250,7 +250,7 @@ def read_caller(row: Sequence[Any]) -> Caller:
 
 @lru_cache(maxsize=1_024)
 def _same_limits(*limits: int) -> tuple[int, ...]:
-    """One object for the callers of a plan: those of 100,000 keys would be cold in the processor's caches."""
+    """One object for the callers of a plan: 100,000 keys' objects would be cold in the processor's caches."""
     return limits
 
 

@@ -84,7 +84,7 @@ class Search(Repository):
         super().__init__(database, clock)
         self._events = events
         self.index = index
-        self._foreign: tuple[Progress, float] | None = None  # of a newer release, and since when
+        self._foreign: tuple[Progress, float] | None = None  # made by a newer release, and since when
 
     async def find(self, query: SearchQuery) -> Found | None:
         """What the index finds; None while it is made, or can't be read. Raises StoreUnavailable."""

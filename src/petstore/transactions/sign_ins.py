@@ -186,7 +186,7 @@ class SignIns(Repository):
 
     @write(NO_EFFECT)
     def redeem(self, now_ms: int, token: str, password: str, address: str) -> Script[str]:
-        """Use a link: set the password (its hash), end all sessions, open one; its token. Raises LinkGone.
+        """Use a link: set the password (its hash), end all sessions, open one. Raises LinkGone.
 
         Of several calls at once the one that deletes the row has the link.
         """

@@ -38,7 +38,7 @@ _GO_ON = Statement(
 )
 # The journal does not tell where these animals come from.
 _NOT_WHOLE = statement("UPDATE data_set SET is_whole = false")
-_ROWS = 100  # of a statement
+_ROWS = 100  # rows that a statement writes
 
 
 class Staging(Repository):

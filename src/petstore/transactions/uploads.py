@@ -219,7 +219,7 @@ class Uploads(Repository):
         reading: Reading | None = None,
     ) -> Script[bool]:
         """The work has ended; without a report the last one stays. A refused list is removed, its row stays.
-        `reading` is that of a list whose columns are not clear.
+        `reading` is for a list whose columns are not clear.
 
         False: another run has begun, or it is stored.
         """

@@ -73,7 +73,7 @@ _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
 
 class Webhooks(Creating):
-    """The webhooks of a store. With an `account_id`, those of other accounts are not found.
+    """The webhooks of a store. With an `account_id`, other accounts' are not found.
 
     Methods that take an id raise WebhookNotFound. `actor` is for the journal.
     """

@@ -21,7 +21,7 @@ class Slots:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._free = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "petstore-pages")  # of its own: no upload holds up a page
+        self._thread = ThreadPoolExecutor(1, "petstore-pages")  # its own: no upload holds up a page
 
     async def wait(self) -> None:
         """Wait for a slot. It ends by itself."""

@@ -79,7 +79,7 @@ def pet_handlers(
 def build_handlers(
     settings: Settings, clock: Clock, store: Store, gate: Gate, waits: Waits, send: Send | None
 ) -> Handlers:
-    """The handlers of the service; `send` is that of staging. Raises ConfigurationError."""
+    """The handlers of the service; `send` is staging's. Raises ConfigurationError."""
     base, seconds = _reference_base(settings), settings.body_timeout_ms / 1_000
     return Handlers(
         pets=pet_handlers(settings, clock, store),

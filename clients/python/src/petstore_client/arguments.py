@@ -40,7 +40,7 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 
 def query(filters: Iterable[tuple[str, object]], ids: Iterable[int] = ()) -> Query:
-    """Parameters: those of the filters that are not None, then the identifiers."""
+    """Parameters: the filters that are not None, then the identifiers."""
     given = [(name, str(value)) for name, value in filters if value is not None]
     return (*given, *(("id", str(identifier(each))) for each in ids))
 

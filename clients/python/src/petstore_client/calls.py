@@ -68,8 +68,8 @@ class Call(Generic[T]):
     document: dict[str, Any] | None = None
     idempotency_key: str | None = None
     if_match: str | None = None
-    cursor: str | None = None  # of the page
-    pages: int = 0  # of the walk, before this call's
+    cursor: str | None = None  # where the page begins; None: the first
+    pages: int = 0  # how many the walk has had before
     landmark: str | None = None  # the cursor of an earlier page
     wait_seconds: int = 0  # for which the service may hold the answer back
     # A follower's: it goes on for ever, not before this monotonic time, and leaves calls to others.

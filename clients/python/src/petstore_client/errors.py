@@ -21,7 +21,7 @@ class PetstoreError(Exception):
     """An error of this client.
 
     `outcome_unknown` is True when a change may or may not have taken place: look before you repeat it.
-    `idempotency_key` is that of a creation: the same call with it is safe to repeat for 24 hours.
+    `idempotency_key` is a creation's: the same call with it is safe to repeat for 24 hours.
     """
 
     outcome_unknown: bool = False

@@ -18,7 +18,7 @@ from petstore_client.limits import Limits, Window
 from petstore_client.windows import KnownWindow
 
 _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
-_OPTIMISM = 0.3  # of the limit, in estimates of what others left: a few refusals cost less than idle calls
+_OPTIMISM = 0.3  # share of the limit that others may have left: a few refusals cost less than idle calls
 _REMEMBERED = 1_000  # calls without an answer, for a service that never sends its limits
 _LOSSES_BEFORE_PAUSE = 3
 _LONGEST_PAUSE_SECONDS = 60.0

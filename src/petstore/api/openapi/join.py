@@ -30,7 +30,7 @@ _DEPRECATED_ERROR = {"Deprecation": "ErrorDeprecation", "Sunset": "ErrorSunset"}
 _KEYED = ("Idempotency-Key", "OrderIdempotencyKey", "WebhookIdempotencyKey")
 # The header by which an operation is made conditional.
 _CONDITIONS = {"get": "If-None-Match", "patch": "If-Match", "delete": "If-Match"}
-_CODING = "Content-Encoding"  # of a body
+_CODING = "Content-Encoding"
 _KNOWN = "The client has it: `If-None-Match` has its tag. No body. Costs one request."
 
 

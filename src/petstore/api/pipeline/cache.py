@@ -14,7 +14,7 @@ from petstore.core.negotiation import takes_gzip
 from petstore.core.versions import Version
 
 _BYTES_MAX = 2 * 1024 * 1024
-_OVERHEAD_BYTES = 700  # of an entry, beside its body and Link: its objects and its other headers
+_OVERHEAD_BYTES = 700  # what an entry takes beside its body and Link: its objects and other headers
 _PLAIN_UP_TO_BYTES = 1_024
 
 
@@ -46,7 +46,7 @@ class PageCache:
         return self._in_gzip((request.path, request.query), page)
 
     def add(self, request: Request, version: Version | None, response: Response) -> None:
-        """Cache a response that was made after `version` was read; drop those of other versions."""
+        """Cache a response that was made after `version` was read; drop other versions' responses."""
         self.reads += 1
         if version is None:
             return

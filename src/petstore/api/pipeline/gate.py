@@ -52,7 +52,7 @@ class Refused(Exception):
 
     error: PetstoreError
     decision: Decision | AddressDecision
-    caller: Caller | None = None  # of the key, if that exists
+    caller: Caller | None = None  # None for an unknown key
     # missing, malformed, foreign, unknown, expired, revoked or suspended; None where a limit or the level
     # refused
     cause: str | None = None

@@ -1,7 +1,7 @@
 """The header Petstore-Rehearse: in staging it brings about any documented answer; elsewhere it is refused.
 
-It is read after the gate, so a rehearsal costs one. It changes no counters, and no rows but those of an
-operation that it carries out.
+It is read after the gate, so a rehearsal costs one. It changes no counters, and no rows
+except where it carries out an operation.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ class Head(Protocol):
 class Exchange(Protocol):
     """A request as the HTTP server has read it, with the way to answer it.
 
-    `path` and `query` are as they were sent. `is_complete`: the whole body has arrived; `is_answered`: and
-    the answer is sent; `task`: the one that answers, if there is one.
+    `path` and `query` are as they were sent. `is_complete`: the whole body has arrived. `is_answered`: the
+    answer is sent too. `task` makes the answer, if there is one.
     """
 
     method: str
@@ -83,7 +83,7 @@ class Exchange(Protocol):
         """Wait until the client has closed the connection, or its side of it."""
 
     def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
-        """Send the whole answer, once. `lines`: its header lines without those of framing."""
+        """Send the whole answer, once. `lines` are its header lines, without the lines of framing."""
 
     def abort(self) -> None:
         """End the connection without an answer."""
@@ -92,10 +92,10 @@ class Exchange(Protocol):
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
     """What is read from header lines alone, for all requests that repeat them.
 
-    `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is that
-    of the lines in bytes, with four more for each: its colon, space and end; 0 where it is far below the
-    bound. `request_id` is the client's own if it is well-formed. `token` is that of the one Authorization
-    header; None without one or with another scheme. `key_digest`: of the token.
+    `headers` has the first line of each name, `repeated` the names that occur more than once. `size` is the
+    lines' in bytes, with four more for each: its colon, space and end; 0 where it is far below the
+    bound. `request_id` is the client's own if it is well-formed. `token` is from the one Authorization
+    header; None without one or with another scheme. `key_digest` is the token's.
     """
 
     headers: dict[bytes, bytes]

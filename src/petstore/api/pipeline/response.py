@@ -29,7 +29,7 @@ _GZIPPED: Header = (b"content-encoding", b"gzip")
 _GZIP_LEVEL = 2
 _CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="petstore"')
 _CHALLENGE_INVALID: Header = (b"www-authenticate", b'Bearer realm="petstore", error="invalid_token"')
-_KINDS = tuple((kind.name, kind.seconds) for kind in WINDOWS)  # of the windows of accounts
+_KINDS = tuple((kind.name, kind.seconds) for kind in WINDOWS)  # accounts' windows
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +75,7 @@ def _respond(
 
 
 def make_response(status: int, body: bytes | None, *headers: Header) -> Response:
-    """A response with the given headers, those of every response and those of its body.
+    """A response with the given headers, every response's headers and its body's.
 
     Content-Length is the HTTP server's to add.
     """
@@ -91,8 +91,8 @@ def make_created(body: bytes, tag: bytes, location: str, *, replayed: bool) -> R
 
 
 def make_representation(body: bytes, tag: bytes = b"", *headers: Header) -> Response:
-    """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4): that of the
-    body, unless there is another."""
+    """The 200 of a GET, which a client may keep and ask for again by its tag (RFC 9111, 5.2.2.4): the body's
+    tag, unless there is another."""
     tag = tag or tag_of(body)
     return _respond(200, body, ((b"etag", tag), *headers), _OF_REPRESENTATION, tag)
 
@@ -112,7 +112,7 @@ def compress(page: Response) -> Response:
 
 def unless_known(response: Response, if_none_match: bytes | None) -> Response:
     """304 in place of a representation that the client has in either coding (RFC 9110, 13.1.2): with the tag
-    that the client has, and the same headers but those of the body. A malformed list is ignored: the whole
+    that the client has, and the same headers without the body's. A malformed list is ignored: the whole
     answer loses nothing.
     """
     if if_none_match is None:

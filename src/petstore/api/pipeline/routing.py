@@ -55,7 +55,7 @@ class Router:
             if operation.method == "GET":
                 by_method["HEAD"] = operation
         self.exact: dict[bytes, Route] = {}
-        self._parents: dict[bytes, Route] = {}  # of those that end with their one parameter
+        self._parents: dict[bytes, Route] = {}  # whose path ends with its one parameter
         self._others: list[tuple[re.Pattern[bytes], Route]] = []
         for path, by_method in by_path.items():
             raw = path.encode("ascii")

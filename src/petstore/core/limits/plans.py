@@ -28,7 +28,7 @@ class WindowKind(msgspec.Struct, frozen=True):
     opens_ms: int
     words: str  # "a minute": requests of a plan
     precise_words: str  # where a day must be the UTC day
-    opened_column: str  # of the table account_windows
+    opened_column: str  # in the table account_windows
     used_column: str
     stored_ms: int = 1
 

@@ -24,7 +24,7 @@ class DailyUsage(msgspec.Struct, gc=False):
     day: int  # since 1970-01-01
     requests: int = 0  # admitted ones
     refused: int = 0
-    deprecated: int = 0  # of both
+    deprecated: int = 0  # calls of the deprecated operation, admitted and refused
 
 
 class UsageChanges(msgspec.Struct):

@@ -21,7 +21,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SHOWN_MAX = 40
 _COLUMNS_SHOWN = 10
-COLUMNS_CHOSEN_MAX = 60  # of a list whose columns staff can choose
+COLUMNS_CHOSEN_MAX = 60  # the most columns of a list of which staff can choose
 _NAME_CHARACTERS_MAX = 60
 # In the order in which they are looked for: an earlier one is taken, though a later one is there too.
 _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -50,7 +50,7 @@ class ColumnsUnclear(OperatorError):
 
 class Columns:
     """The columns of a list by its headings: `at` has the index of each member that is there, and
-    `key_at` that of the source key. `left_out` are the headings without a meaning, `names` what they are
+    `key_at` is the source key's. `left_out` are the headings without a meaning, `names` what they are
     remembered by."""
 
     def __init__(

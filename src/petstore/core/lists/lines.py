@@ -142,7 +142,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def without_mark(first: bytes) -> bytes:
-    """The first line of a file without its byte order mark. Raises OperatorError for that of UTF-16."""
+    """The first line of a file without its byte order mark. Raises OperatorError for a mark of UTF-16."""
     if first.startswith(_UTF16_MARKS):
         raise OperatorError("The list is in UTF-16; save it in UTF-8. Nothing was stored.")
     return first.removeprefix(codecs.BOM_UTF8)

@@ -64,6 +64,6 @@ class Calls:
 
 @lru_cache(maxsize=4_096)
 def _records(account_id: int, key_id: int) -> bytes:
-    """The KEYS of an account's windows and of a key's BanState, whose name is that of its table."""
+    """The KEYS of an account's windows and of a key's BanState, which is named like its table."""
     account, key = TAG + b"windows:%d" % account_id, TAG + b"standing:%d" % key_id
     return b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(account), account, len(key), key)

@@ -139,7 +139,7 @@ def _settle(future: asyncio.Future[Any], reply: Any) -> None:
         return
     if isinstance(reply, Unreachable):
         future.set_exception(reply)
-        future.exception()  # retrieved, or asyncio logs those of cancelled requests
+        future.exception()  # retrieved, or asyncio logs the exceptions of cancelled requests
     else:
         future.set_result(reply)
 

@@ -1,7 +1,7 @@
 """Requests that share a call of take.lua: those that arrive in one turn of the event loop.
 
-They cost no task and no future each, and those of one key are asked for together. Others, such as those
-of an outdated Caller or in an outage, are left to ValkeyLimiter.take, which asks anew.
+They cost no task and no future each, and the requests of one key are asked for together. Others, such as
+requests of an outdated Caller or in an outage, are left to ValkeyLimiter.take, which asks anew.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Lease(msgspec.Struct, eq=False, gc=False):
 
     outages: int
     ends_seconds: float
-    # Times by the server's clock: known with the first reply, after which those of earlier calls may come.
+    # Times by the server's clock: known with the first reply. Replies to earlier calls may come after it.
     begins_ms: int = 0
     ends_ms: int = 0
 

@@ -53,7 +53,7 @@ class Target:
         await self._connection.execute("UPDATE data_set SET is_whole = $1, stage = $2", is_whole, stage)
 
     async def analyze(self, tables: Sequence[str]) -> None:
-        """Update the planner's statistics, which are those of empty tables."""
+        """Update the planner's statistics, which were made from empty tables."""
         for table in tables:
             await self._connection.execute(f"ANALYZE {table}")
 

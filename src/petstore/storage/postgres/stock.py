@@ -23,8 +23,8 @@ from petstore.transactions import stock
 from petstore.transactions.script import CATALOGUE, Script, T
 from petstore.transactions.stock import STAGED, Import, Stock
 
-# Imports store one after the other, so that none adds what another is adding, and nobody changes the animals
-# of their plans.
+# Imports store one after the other, so that none adds what another is adding, and nobody changes their plans'
+# animals.
 _LOCK = (
     "SELECT pg_advisory_xact_lock(hashtextextended('petstore stock list', 0));"
     " SELECT 1 FROM stock_changes c JOIN pets p ON p.id = c.pet_id FOR UPDATE OF p"

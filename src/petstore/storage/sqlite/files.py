@@ -12,7 +12,7 @@ from pathlib import Path
 from petstore.core.errors import ConfigurationError
 
 _MODE = 0o600
-_NAME_MAX_BYTES = 504  # of SQLite, less the end of its journal's name
+_NAME_MAX_BYTES = 504  # SQLite's, less the end of its journal's name
 
 
 def make(file: str, like: str | None = None) -> bool:

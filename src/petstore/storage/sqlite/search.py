@@ -1,6 +1,6 @@
 """The index for searches in a file of its own beside the database, in SQLite's full-text index (FTS5).
 
-Its writes never wait for those of the database, nor these for them. It may be deleted at any time.
+Its writes never wait for the database's, nor the database's for them. It may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class SqliteSearch:
         """The connection to the file that is there now."""
         with contextlib.suppress(OSError):  # SQLite reports what prevents it
             if files.make(self._path):
-                files.remove(self._path, "-wal", "-shm")  # of a file that was deleted
+                files.remove(self._path, "-wal", "-shm")  # left by a file that was deleted
             found = Path(self._path).stat().st_ino
             if self._connection is None or found != self._inode:
                 self._forget()

@@ -89,7 +89,7 @@ class AsyncPetstore:
         """A client with other options, for some calls: it and this one share connections and limits.
 
         `headers` are sent beside the client's own, which they can't replace, and beside those given before.
-        The service keeps `request_id`, 1 to 128 letters, digits and `._:/+=@-`, as that of the answer and of
+        The service keeps `request_id`, 1 to 128 letters, digits and `._:/+=@-`, for the answer and for
         its log. Raises ConfigurationError.
         """
         runner = self._runner
@@ -115,9 +115,9 @@ class AsyncPetstore:
         return other
 
     async def close(self) -> None:
-        """Close the connections, those of calls under way once they end, and end what follows events.
+        """Close the connections, those that calls use once they end, and end what follows events.
 
-        With AsyncPetstore those of this event loop. A later call opens new ones.
+        With AsyncPetstore only the connections of this event loop. A later call opens new ones.
         """
         await self._runner.pool.close()
 

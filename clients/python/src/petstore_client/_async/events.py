@@ -21,7 +21,7 @@ class AsyncFollow(AsyncIterator[Event]):
         self._runner = runner
         self._feed = feed
         self._has_ended = False
-        self._waiter: AsyncWaiter | None = None  # of the current call
+        self._waiter: AsyncWaiter | None = None  # waits for the current call
 
     @property
     def after(self) -> str | None:
@@ -72,7 +72,7 @@ class AsyncEvents:
 
         Without `after` from the store's first event; `after="now"` has no event, and the bookmark of this
         moment. `types` are such as `pet.updated` or `pet.*`, all without any. When there is no event, the
-        answer is held back until one comes, at most `wait` seconds (0 to 120) beside those of the call.
+        answer is held back until one comes, at most `wait` seconds (0 to 120) beside the call's own.
         """
         return await self._runner.run(list_events(after, types, limit, wait))
 

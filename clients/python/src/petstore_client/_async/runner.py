@@ -24,7 +24,7 @@ class AsyncRunner:
     def __init__(self, connection: Connection, pool: AsyncPool, answers: deque[Answer] | None = None) -> None:
         self.connection = connection
         self.pool = pool
-        self.answers = answers  # of success, for with_response
+        self.answers = answers  # successful ones, for with_response
 
     async def run(self, call: Call[T], waiter: AsyncWaiter | None = None) -> T:
         """The result of a call, or its error. `waiter` ends it from outside."""

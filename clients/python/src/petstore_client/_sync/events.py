@@ -22,7 +22,7 @@ class Follow(Iterator[Event]):
         self._runner = runner
         self._feed = feed
         self._has_ended = False
-        self._waiter: Waiter | None = None  # of the current call
+        self._waiter: Waiter | None = None  # waits for the current call
 
     @property
     def after(self) -> str | None:
@@ -73,7 +73,7 @@ class Events:
 
         Without `after` from the store's first event; `after="now"` has no event, and the bookmark of this
         moment. `types` are such as `pet.updated` or `pet.*`, all without any. When there is no event, the
-        answer is held back until one comes, at most `wait` seconds (0 to 120) beside those of the call.
+        answer is held back until one comes, at most `wait` seconds (0 to 120) beside the call's own.
         """
         return self._runner.run(list_events(after, types, limit, wait))
 

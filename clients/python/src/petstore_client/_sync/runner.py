@@ -25,7 +25,7 @@ class Runner:
     def __init__(self, connection: Connection, pool: Pool, answers: deque[Answer] | None = None) -> None:
         self.connection = connection
         self.pool = pool
-        self.answers = answers  # of success, for with_response
+        self.answers = answers  # successful ones, for with_response
 
     def run(self, call: Call[T], waiter: Waiter | None = None) -> T:
         """The result of a call, or its error. `waiter` ends it from outside."""

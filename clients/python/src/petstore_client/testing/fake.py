@@ -51,7 +51,7 @@ class FakePetstore:
     HTTP status 501). `GET /v1/events` never waits, and has events of animals, categories and orders alone.
 
     `key` is one of the level manage. `requests` has what was sent, the oldest first. Without a plan the
-    limits are those of Enterprise, a million a minute.
+    limits are Enterprise's, a million a minute.
     """
 
     base_url = "https://petstore.test"

@@ -122,7 +122,7 @@ class Store:
     def change_order(
         self, order_id: int, change: Document, match: str | None, account: str | None = None
     ) -> Document:
-        """Move an order and its animal; those of other accounts than `account` are not found."""
+        """Move an order and its animal; with an `account`, another one's are not found."""
         order = self.orders.get(order_id)
         if order is None or account not in (None, order.account):
             raise Refusal("not_found", f"There is no order {order_id}.")
