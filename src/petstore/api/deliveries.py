@@ -23,7 +23,7 @@ from petstore.core.webhooks import try_members
 from petstore.transactions.deliveries import Deliveries
 
 DELIVERY_PARAMETERS = ("limit", "cursor")
-# A test is answered without its outcome after so long.
+# After this time a test is answered without its outcome.
 TEST_SECONDS = 20.0
 _POLL_SECONDS = 0.2
 

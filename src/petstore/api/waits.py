@@ -21,7 +21,7 @@ from petstore.transactions.events import Events
 POLL_SECONDS = 0.1
 # Between two polls, however many commits there are.
 _PAUSE_SECONDS = 0.005
-# A commit may wake thousands: so many of them use the store at once, and other requests come between.
+# A commit may wake thousands: this many use the store at once, and other requests come between.
 _SLOTS = 4
 
 
@@ -63,8 +63,8 @@ class Waits:
     async def wait(
         self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]
     ) -> EventPage:
-        """The page that follows an empty one, as soon as it has an event; an empty one after so many seconds,
-        at a stop, or when the client is gone."""
+        """The page that follows an empty one, as soon as it has an event; an empty one after `seconds`, at
+        a stop, or when the client is gone."""
         self._by_account[caller.account_id] += 1
         over = asyncio.ensure_future(gone)
         timer = asyncio.get_running_loop().call_later(seconds, over.cancel)

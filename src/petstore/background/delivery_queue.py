@@ -132,7 +132,7 @@ class DeliveryQueue:
 
     @staticmethod
     async def close(those: Sequence[DeliveryQueue], patience_seconds: float) -> None:
-        """Begin no more tries of all these; wait for those under way for so long, together."""
+        """Begin no more tries of all these; wait for those under way for `patience_seconds`, together."""
         for each in those:
             each.leave()
         busy = {each._task: each for each in those if each._task is not None}

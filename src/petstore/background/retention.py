@@ -16,7 +16,7 @@ from petstore.core.moments import iso_moment
 from petstore.transactions.retention import Part, Retention
 
 _EVERY_SECONDS = HOUR_MS / SECOND_MS
-# A rest is so many times as long as the step before it: on SQLite other writes wait for a step.
+# How many times as long as the step before it a rest is: on SQLite other writes wait for a step.
 _REST = 20
 # Bills of a whole year are made when it is over.
 USAGE_KEPT_MS = 400 * DAY_MS

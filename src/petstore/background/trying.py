@@ -165,7 +165,7 @@ class Trying:
         return (None, None) if event is None else await self.send(event, repetition.tries)
 
     async def send(self, event: Event, tries: int = 0) -> Outcome:
-        """Send an event that was tried so many times before."""
+        """Send an event that was tried `tries` times before."""
         tools = self._tools
         at: int | None
         async with tools.slots.of(self.webhook.account_id):

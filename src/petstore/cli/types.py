@@ -110,7 +110,7 @@ class Days(click.ParamType[tuple[int, int]]):
 
 
 class Since(click.ParamType[int]):
-    """A Unix time in milliseconds: so long ago (2h), a UTC day's beginning, or a moment with an offset."""
+    """A Unix time in milliseconds: a time ago (2h), a UTC day's beginning, or a moment with an offset."""
 
     name = "since"
 

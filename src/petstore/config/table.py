@@ -122,7 +122,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban."
     )
     ban_forgiven_after_ms: int = _setting(
-        "24h", parse_duration, "Without a ban for so long, the ladder starts anew."
+        "24h", parse_duration, "Without a ban for this time, the ladder starts anew."
     )
     removal_date: datetime = _setting(
         "2030-12-05", date, "End of GET /pets/{petId}; later than published, never earlier."
@@ -131,13 +131,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     answer_timeout_ms: int = _setting(
         "30s",
         duration_to("1h", shortest="500ms"),
-        "A client that takes no byte of its answer for so long is cut off.",
+        "A client that takes no byte of its answer for this time is cut off.",
     )
     workers: int = _setting(
         "1", integer(256), "Processes that serve; more than one needs PETSTORE_VALKEY_URL."
     )
     worker_timeout_ms: int = _setting(
-        "30s", duration_to("1h", "2s"), "A worker that hangs for so long is replaced."
+        "30s", duration_to("1h", "2s"), "A worker that hangs for this time is replaced."
     )
     drain_ms: int = _setting("1s", pause, "At a stop: how long /readyz refuses before the listener closes.")
     # Less than the ten seconds that a change is announced for (limiter/valkey/publisher.py).

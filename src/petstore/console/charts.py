@@ -16,7 +16,7 @@ from petstore.core.zones import day_at
 
 # Categories with a bar of their own; the others share one.
 _SHOWN = 6
-# A part that is there is seen: so many percent.
+# The least percent that a part with a count gets, so that it is seen.
 _LEAST = 0.5
 _DELIVERED = "#Orders delivered"
 _NONE_DELIVERED = f"No order was delivered in these {WEEKS} weeks."

@@ -22,7 +22,7 @@ from petstore.core.pets import AMOUNTS
 from petstore.core.printable import shortened
 from petstore.core.taking_back import DONE
 
-# So many entries of one change, or more, are one line, which opens to the first ones.
+# This many entries of one change, or more, are one line, which opens to the first ones.
 _FOLDED_FROM = 5
 _SAME_SHOWN = 10
 _NAMES = {"pet": "animal"}

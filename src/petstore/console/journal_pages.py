@@ -19,9 +19,9 @@ from petstore.core.values import INT64_MAX
 from petstore.core.zones import day_begins_ms
 
 _PAGE_LIMIT = 50
-# At most so many entries are read for a page whose lines are of several.
+# Entries that are read at most for a page whose lines are of several.
 _FOLDED_MAX = 500
-# A line of the journal may begin within a change: so many entries after its first one may be of it as well.
+# Entries that may be of a change as well after the first one of its line, which may begin within the change.
 _NEWER_MAX = 2_500
 
 

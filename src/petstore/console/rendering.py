@@ -115,8 +115,8 @@ class Renderer:
             await self.slots.run(fill)
             if not page.body and is_left(request):
                 return answer_to_nobody()
-            # A template leaves hundreds of objects in cycles: 0.1 ms here. A hundred pages' objects would cost any
-            # request 10 to 40 ms, since a process collects garbage seldom.
+            # A template leaves hundreds of objects in cycles: 0.1 ms here. A hundred pages' objects would
+            # cost any request 10 to 40 ms, since a process collects garbage seldom.
             gc.collect(0)
         return response
 

@@ -56,6 +56,6 @@ def check_category_name(name: str) -> None:
 
 
 def check_room(named: int) -> None:
-    """Raise Conflict when so many categories have a name that no other can get one."""
+    """Raise Conflict when `named` categories have a name, and no other can get one."""
     if named >= CATEGORIES_MAX:
         raise Conflict(f"At most {CATEGORIES_MAX:,} categories can have names; take one away first.")

@@ -71,7 +71,7 @@ class Kind(msgspec.Struct, frozen=True):
     titles: str = ""
 
     def heading(self, account: str, count: int) -> str:
-        """The title of a mail with so many facts."""
+        """The title of a mail with `count` facts."""
         title = (self.titles if count > 1 else "") or self.title
         return title.format(account=account, count=count)
 

@@ -30,7 +30,7 @@ _SAME = str.maketrans(
 _GRAM = 3
 _WORDS_MAX = 16
 # A query may be a whole form, a heading a whole file, and this much of it is folded: accents are sorted, in a
-# time that grows with the square of their number, while nothing else of the process runs. No name is so long.
+# time that grows with the square of their number, while nothing else of the process runs. No name is longer.
 FOLDED_MAX_CHARACTERS = 1_000
 _NUMBER = re.compile(r"\s*#?\s*([0-9]{1,19})\s*", re.ASCII)
 

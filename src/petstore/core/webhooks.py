@@ -35,7 +35,7 @@ SUCCESSES_KEPT = 100
 
 _SECRET_PREFIX = "whsec_"
 _SECRET_BYTES = 32
-# A former secret signs for so long, beside at most so many others.
+# How long a replaced secret still signs, and how many secrets sign at most.
 FORMER_MS = DAY_MS
 _SECRETS_MAX = 5
 
@@ -51,7 +51,7 @@ SPREAD = 0.2
 RETRY_AFTER_MAX_MS = DAY_MS
 # No repetition and no pause is further ahead.
 FURTHEST_MS = 2 * DAY_MS
-# After so many failures in a row there is one try at a time.
+# Failures in a row after which there is one try at a time.
 DOWN_AFTER = 20
 GIVEN_UP_AFTER_MS = 5 * DAY_MS
 GONE_STATUS = 410
@@ -236,7 +236,7 @@ class WebhookHealth(msgspec.Struct, frozen=True):
 
 
 def next_try_ms(tries: int, now_ms: int, spread: float) -> int | None:
-    """When to repeat what has failed so many times; `spread` is from -SPREAD to SPREAD. None: never."""
+    """When to repeat what has failed `tries` times; `spread` is from -SPREAD to SPREAD. None: never."""
     if tries > len(REPETITIONS_MS):
         return None
     return now_ms + int(REPETITIONS_MS[tries - 1] * (1 + spread))

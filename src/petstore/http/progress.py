@@ -28,7 +28,7 @@ class Progress:
         self._waiting = 0  # bytes that the kernel has no room for
 
     def has_stalled(self, transport: asyncio.Transport, waiting: int, now: float, seconds: float) -> bool:
-        """Whether `waiting` bytes are left of which the client has acknowledged none for so many seconds."""
+        """Whether `waiting` bytes are left of which the client has acknowledged none for `seconds`."""
         if not waiting:
             self._waiting = 0
             return False

@@ -18,7 +18,7 @@ from petstore.server.signals import TAKEN, SignalPipe
 REPLACED = signal.SIGIO  # tells a worker to stop because another one takes its place
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, REPLACED)  # blocked until a worker handles them
 _START_SECONDS = 30.0
-# What was accepted has so long at most when the service stops, so that all ends within 10 s: then managers of
+# What was accepted has this time when the service stops, so that all ends within 10 s: then managers of
 # containers kill. A worker that is replaced has the whole timeout of a body.
 FINISH_SECONDS_MAX = 5.0
 BACKGROUND = -1  # the number of the process that carries out jobs

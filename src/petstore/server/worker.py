@@ -23,7 +23,7 @@ from petstore.wiring.application import Application
 
 _CUT_SHORT = 3  # the exit code after a stop that cut responses off
 _HEARTBEAT_SECONDS = 1.0
-# A thread makes pages beside the event loop, and a request waits so long for its turn. With Python's 5 ms
+# A thread makes pages beside the event loop, and a request waits this long for its turn. With Python's 5 ms
 # the p99 of lists beside the first readers of the documentation is twice as high; 0.5 ms cost additions 3 %.
 _SWITCH_SECONDS = 0.001
 _CHECKS = 10  # for connections that have sent no request yet

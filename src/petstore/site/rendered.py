@@ -15,7 +15,7 @@ from petstore.site.budget import Budget
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import REVALIDATED, Content
 
-# So many pages are kept, each for one address, and so many results of searches.
+# Pages that are kept, each for one address, and as many results of searches.
 _KEPT = 32
 _MEDIA_TYPES = {
     "md": "text/markdown",

@@ -38,7 +38,7 @@ from petstore.transactions.webhooks import IS_THERE, disable, get_webhook
 
 LEASE_MS = 30 * SECOND_MS
 REPETITIONS_READ = 1_000
-# So many are given back at a time, and so many taken: on SQLite other writes wait meanwhile.
+# How many are given back, and how many taken, at a time: on SQLite other writes wait meanwhile.
 _RELEASED_AT_A_TIME = 100
 _TAKEN_AT_A_TIME = 4_000
 

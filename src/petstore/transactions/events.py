@@ -29,7 +29,7 @@ from petstore.transactions.journal import record
 from petstore.transactions.rows import ENTRY, read_entry, select
 from petstore.transactions.script import NO_EFFECT, Repository, Script, Statement, read, write
 
-# A request reads at most so many entries.
+# Entries that a request reads at most.
 ENTRIES_SCANNED_MAX = 2_000
 
 # The journal's place; a copy's is another. A cluster that was restored to a moment has a new timeline.

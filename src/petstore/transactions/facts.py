@@ -40,7 +40,7 @@ _DEPRECATED_USED = "deprecated_used"
 _DAY = WINDOWS[-1]
 # A ban that ended longer ago is not reported.
 _BANS_MS = DAY_MS
-# So long after its end a day's limits are news: what was counted in its last seconds is saved later.
+# How long a day's limits are news after its end: what was counted in its last seconds is saved later.
 _LATE_MS = HOUR_MS
 # Longer than a fact can be found again.
 _KEPT_MS = 3 * DAY_MS

@@ -53,7 +53,7 @@ _OLD = {
     " (SELECT account_id, day FROM usage_days WHERE day < $1 LIMIT {}) RETURNING 1",
     "webhook_tries": "DELETE FROM webhook_tries WHERE id IN (SELECT id FROM webhook_tries"
     " WHERE fault IS NOT NULL AND at_ms < $1 ORDER BY at_ms LIMIT {}) RETURNING 1",
-    # Nearly in the order of their times. A row of a clock that was ahead stays, though it is among the oldest.
+    # Nearly in the order of their times. A row of a clock that was ahead stays, though its id is low.
     "refusals": "DELETE FROM refusals WHERE id IN (SELECT id FROM refusals ORDER BY id LIMIT {})"
     " AND at_ms < $1 RETURNING 1",
     "webhooks": "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks"

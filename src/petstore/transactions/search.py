@@ -20,7 +20,7 @@ from petstore.transactions.events import ENTRIES_SCANNED_MAX, Events
 from petstore.transactions.query import Query
 from petstore.transactions.script import Database, Repository, Script, padded, rows_of, statement
 
-# A search looks at so many texts of the index at most.
+# Texts of the index that a search looks at, at most.
 TEXTS_SCANNED_MAX = 1_000
 # Rows that are put into a new index at a time.
 ROWS_PER_STEP = 2_000

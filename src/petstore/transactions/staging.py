@@ -46,7 +46,7 @@ class Staging(Repository):
 
     @read
     def cut(self, animals: int) -> Script[Content]:
-        """What may leave production: the newest animals, at most so many, and the accounts that are open."""
+        """What may leave production: the newest `animals`, and the accounts that are open."""
         pets = yield _NEWEST_PETS, (animals,)
         categories = yield _ALL_CATEGORIES, ()
         accounts = yield _OPEN_ACCOUNTS, ()

@@ -158,7 +158,7 @@ class Limiter:
         return self._reason if self._hold_until > now else None
 
     def tells(self, now: float, seconds: float) -> bool:
-        """Whether the log has a line for a wait that ends now: none did for so many seconds."""
+        """Whether the log has a line for a wait that ends now: none did for `seconds`."""
         if now - self._told_at < seconds:
             return False
         self._told_at = now

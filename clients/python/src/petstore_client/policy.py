@@ -29,7 +29,7 @@ _DOUBLINGS = 10
 _LONGEST_WAIT_SECONDS = 3600.0  # then the limiter is asked again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
 _ADVICE = "Raise `seconds`, or call again later."
-_LOGGED_SECONDS = 1.0  # of waiting, and between two lines: calls that wait together end their waits together
+_LOGGED_SECONDS = 1.0  # the least wait with a line, and the least time between lines: waits end together
 # The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 _REPEATABLE_SECONDS = 23 * 3600.0
 

@@ -138,7 +138,7 @@ class Rehearsal(msgspec.Struct):
         return self.removed.find(request.path).operations[operation.method]
 
     async def _wait(self, request: Request, operation: Operation, milliseconds: int) -> Response:
-        """The answer after so long; nothing happens where the client goes away before."""
+        """The answer after `milliseconds`; nothing happens where the client goes away before."""
         if self._slow >= SLOW_AT_ONCE:
             full = Unavailable(f"{SLOW_AT_ONCE} slow answers are waited for; try again when one is sent.")
             raise Rehearsed(full, "slow", request.decision)

@@ -148,8 +148,8 @@ class Request(msgspec.Struct, gc=False):
         return tags
 
     def path_id(self, at: int = -1) -> int | None:
-        """The identifier in a segment of the path, the last or the one after so many slashes; None unless it
-        is canonical."""
+        """The identifier in a segment of the path, the last or the one after `at` slashes; None unless it is
+        canonical."""
         return read_id(self.path.split(b"/")[at].decode("latin-1"))
 
     def required_id(self, noun: str, at: int = -1) -> int:

@@ -30,14 +30,9 @@ class BanPolicy(msgspec.Struct, frozen=True):
 
     minimum_rejections: int = 60  # more strikes than this, and than the account's first limit, begin a ban
     window_ms: int = 300_000  # strikes older than this are forgotten
-    grace_ms: int = 2_000  # refusals so soon after the first 429 of a window were in flight: no strikes
-    durations_ms: tuple[int, ...] = (
-        60_000,
-        300_000,
-        900_000,
-        3_600_000,
-    )  # the first ban's, the second's, ...
-    forgiven_after_ms: int = DAY_MS  # so long after a ban the next one has the first duration again
+    grace_ms: int = 2_000  # refusals until then after a window's first 429 were in flight: no strikes
+    durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # by the number of the ban
+    forgiven_after_ms: int = DAY_MS  # then the next ban has the first duration again
 
     def matter_since_ms(self, now_ms: int) -> int:
         """A BanState with neither a first 429 nor a ban's end after this time says nothing any more.

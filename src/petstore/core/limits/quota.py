@@ -68,7 +68,7 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
 def decisions_for(
     used: AccountWindows, caller: Caller, now_ms: int, versions: Versions, requests: int
 ) -> list[Decision]:
-    """The Decisions for so many requests that are counted in `used`, as if they came one after another."""
+    """The Decisions for a number of requests counted in `used`, as if they came one after another."""
     last = decision_for(used, caller, now_ms, versions)
     if requests == 1:
         return [last]

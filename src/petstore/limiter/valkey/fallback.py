@@ -23,7 +23,7 @@ from petstore.core.limits.windows import AccountWindows, openings
 from petstore.core.versions import NO_VERSIONS, NoVersions
 from petstore.limiter.memory import MemoryLimiter
 
-# More accounts than this have no pending counts: with so many, each has less than a request on average.
+# More accounts than this have no pending counts: each then has less than a request on average.
 _PENDING_MAX = 100_000
 # Windows that open with a request may have opened at any time: the last requests count, whenever they were.
 _SLIDING = {at: kind.length_ms for at, kind in enumerate(WINDOWS) if kind.opens_ms < kind.length_ms}

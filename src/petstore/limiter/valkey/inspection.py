@@ -26,7 +26,7 @@ class CountersReport(msgspec.Struct, frozen=True):
     address: str  # host:port, or the path of a socket
     version: str
     persistence: str  # after a restart it has the counts of: "log", "snapshots", "nothing" or "unknown"
-    ahead_ms: int  # the server's clock is so far ahead of this machine's
+    ahead_ms: int  # how far the server's clock is ahead of this machine's
     warnings: list[str]
 
 

@@ -31,7 +31,7 @@ from petstore.limiter.valkey.joint import Joints
 from petstore.limiter.valkey.lease import Lease, Leases, Token
 from petstore.limiter.valkey.recovery import RecoveryCache, as_text
 
-# After so many new epochs during one request its data set counts as unreachable.
+# New epochs during one request after which its data set counts as unreachable.
 _EPOCHS_MAX = 3
 
 
@@ -151,7 +151,7 @@ class ValkeyLimiter:
         return replies[0]
 
     def _read(self, caller: Caller, reply: list[int], lease: Lease, requests: int) -> list[Decision]:
-        """The Decisions of so many requests, or of a peek; none where the Caller is outdated."""
+        """The Decisions of a number of requests, or of a peek; none where the Caller is outdated."""
         kind = reply[0]
         versions = self._leases.current(reply, lease)
         if kind in (ADMITTED, REFUSED):

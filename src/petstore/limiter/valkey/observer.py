@@ -30,7 +30,7 @@ class LimiterObserver(Protocol):
         """The server writes no log: a restart brings back older counts."""
 
     def clocks_differ(self, seconds: float) -> None:
-        """The server's clock is so far ahead of this machine's (negative: behind).
+        """The server's clock is `seconds` ahead of this machine's (negative: behind).
 
         Called once, and again only after the clocks have agreed in between.
         """

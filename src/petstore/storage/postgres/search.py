@@ -18,7 +18,7 @@ _WRITE = Statement(
 )
 _FORGET = Statement("", "DELETE FROM search_progress")
 _REMOVED = 50_000  # rows in a transaction, so that it is far from the timeout of a statement
-# So many rows are looked at for each that is wanted: 2,000 take some 2 ms.
+# Rows that are looked at for each that is wanted: 2,000 take some 2 ms.
 _NEAR = 20
 
 
