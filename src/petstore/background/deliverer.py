@@ -35,7 +35,7 @@ _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
 _REST_BY_VISITS = 3
 # No rest is longer: a read or visits that took very long are of a store or a process that stood still.
 _REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0
-# How often the bookmarks of idle webhooks are noted: a restart reads on from there.
+# How often the bookmarks of idle webhooks are saved: a restart reads on from there.
 _MOVE_SECONDS = 60.0
 _TRIES_MAX = 1_000
 _TRIES_OF_ACCOUNT_MAX = 250
@@ -197,7 +197,7 @@ class Deliverer:
         self._of_account, self._awake = of_account, set(self._queues.values())
 
     async def _move(self) -> None:
-        """Note how far idle webhooks have come."""
+        """Save how far idle webhooks have come."""
         assert self._polled_to is not None
         still = [each for each in self._queues.values() if each.can_move_to(self._polled_to)]
         for at in range(0, len(still), _MOVED_AT_A_TIME):

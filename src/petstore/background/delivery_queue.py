@@ -21,7 +21,7 @@ from petstore.core.events import Bookmark, Event, EventQuery, Position
 from petstore.core.webhooks import Repetition, Try, entry_types_of
 
 _PAGE = 50
-# Outcomes of tries are noted when this many have ended, or after this long.
+# Outcomes of tries are saved when this many have ended, or after this long.
 _NOTED_AT = 50
 _NOTED_SECONDS = 1.0
 _PATIENCE_SECONDS = 1.0
@@ -52,14 +52,14 @@ class DeliveryQueue:
     def __init__(self, webhook: OwnedWebhook, repetitions: list[Repetition], tools: Tools) -> None:
         self._tools = tools
         self._trying = Trying(webhook, tools)
-        self._noted_to = self._read_to = webhook.after  # up to which everything is noted, and read
+        self._noted_to = self._read_to = webhook.after  # up to which everything is saved, and read
         self._scheduled = sorted(repetitions)
         self._open: deque[_First] = deque()  # what was read after `_noted_to`
         self._first: deque[_First] = deque()  # those in `_open` that have not begun
         self._under_way: set[asyncio.Task[_End]] = set()
         self._repeating: set[Repetition] = set()
         self._ended: list[_End] = []
-        # Repetitions that were noted as over and as new while others were read.
+        # Repetitions that were saved as over and as new while others were read.
         self._over: set[Repetition] = set()
         self._new: set[Repetition] = set()
         self._noting: tuple[set[Repetition], set[Repetition]] = set(), set()
@@ -89,7 +89,7 @@ class DeliveryQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way, and everything that ended is noted."""
+        """Whether nothing is under way, and everything that ended is saved."""
         return self._task is None
 
     @property
@@ -114,7 +114,7 @@ class DeliveryQueue:
         self.wake()
 
     def can_move_to(self, bookmark: Bookmark) -> bool:
-        """Whether everything before it is read and noted, and it is later; a queue may be ahead of a poll."""
+        """Whether everything before it is read and saved, and it is later; a queue may be ahead of a poll."""
         is_ready = self.is_idle and not self.is_lost and self.has_read_all
         return is_ready and bookmark.position > self._noted_to.position
 
@@ -127,7 +127,7 @@ class DeliveryQueue:
             self._task = asyncio.create_task(self._run())
 
     def leave(self) -> None:
-        """Begin no more tries; the outcomes of those under way are noted."""
+        """Begin no more tries; the outcomes of those under way are saved."""
         self.is_lost = self._trying.is_over = True
 
     @staticmethod
@@ -267,7 +267,7 @@ class DeliveryQueue:
         return is_time and self._trying.disabled_reason is None
 
     async def _note(self) -> None:
-        """Note what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
+        """Save what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
         ended, noted_to = self._ended[:], self._noted_to
         over = list(takewhile(lambda each: each.has_ended, self._open))
         if over:
@@ -291,7 +291,7 @@ class DeliveryQueue:
         del self._ended[: len(ended)]
         for _ in over:
             self._open.popleft()
-        for each in settled.again:  # there may be very many, and a note for each try
+        for each in settled.again:  # there may be very many, and this runs for each try
             at = bisect_left(self._scheduled, each)
             if self._scheduled[at : at + 1] != [each]:
                 self._scheduled.insert(at, each)

@@ -55,7 +55,7 @@ class Notifier:
         self._pause_seconds = 0.0
         self._paused_until = float("-inf")
         self._troubles: set[str] = set()
-        self._ended: Ended | None = None  # not noted yet
+        self._ended: Ended | None = None  # not saved yet
         self._is_stopping = False
 
     async def run(self) -> None:
@@ -114,7 +114,7 @@ class Notifier:
             await self._mailer.close()
 
     async def _next(self) -> Mail | None:
-        """Note the outcome of the last one, and take another."""
+        """Save the outcome of the last one, and take another."""
         while not self._is_stopping:
             found = await self._store.notifications.next(self._ended)
             self._ended = None

@@ -73,7 +73,7 @@ async def send_signed(
 
 
 def try_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = None) -> Try:
-    """A try as it is noted."""
+    """A try as it is saved."""
     fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
     return Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, next_at_ms)
 
@@ -170,7 +170,7 @@ class Trying:
         at: int | None
         async with tools.slots.of(self.webhook.account_id):
             if self.is_over or self.disabled_reason is not None:
-                raise asyncio.CancelledError  # so that nothing of it is noted
+                raise asyncio.CancelledError  # so that nothing of it is saved
             at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)
             if answer.is_ours:
                 self.health = self.health.paused(at_ms, _UNAVAILABLE_MS)

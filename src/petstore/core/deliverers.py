@@ -1,4 +1,4 @@
-"""What a deliverer needs of a webhook, and what it notes of its tries."""
+"""What a deliverer needs of a webhook, and what it saves of its tries."""
 
 from __future__ import annotations
 

@@ -65,20 +65,20 @@ class ServiceHistory:
 
     def _begin(self, step: int) -> None:
         """Forget all up to a step."""
-        self._step = self._first = step  # the last noted one, and the one before the first
+        self._step = self._first = step  # the last recorded one, and the one before the first
         self._counts = {name: array("f", [0.0]) * STEPS for name in COUNTS}
         self._gauges = {name: array("f", [0.0]) * STEPS for name in GAUGES}
         self._seconds = array("f", [0.0]) * STEPS
         self._buckets = array("I", [0]) * (STEPS * _BUCKETS)
 
     def sample(self) -> None:
-        """Note what has come, if a step has passed; call it about once a second. Left out steps get the
+        """Record what has come, if a step has passed; call it about once a second. Left out steps get the
         average."""
         if self._sums is None or self._now() != self._step:
             self.refresh()
 
     def refresh(self) -> None:
-        """Read `latest`, and note it if a step has passed."""
+        """Read `latest`, and record it if a step has passed."""
         numbers = self._read()
         if numbers is None:
             return

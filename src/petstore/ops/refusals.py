@@ -1,7 +1,7 @@
-"""Notes the last refused requests of accounts until they are saved, about once a second.
+"""Remembers the last refused requests of accounts until they are saved, about once a second.
 
-However many there are, a process notes REFUSALS_KEPT of an account and those of ACCOUNTS_MAX accounts between
-two savings: 1,000 rows.
+However many there are, a process remembers REFUSALS_KEPT of an account, and of at most ACCOUNTS_MAX accounts,
+between two savings: 1,000 rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOWHERE: deque[Noted] = deque(maxlen=0)
 
 
 class RefusalNotes(msgspec.Struct):
-    """The notes of one process; `addresses` reads those of clients.
+    """What one process remembers; `addresses` reads clients' addresses.
 
     `of` has them by account. Under attack each refused request appends one, so `drain` does the rest.
     """

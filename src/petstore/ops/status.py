@@ -1,6 +1,6 @@
 """How well the service answers, for its callers: the last day by hours, without counts of requests.
 
-Each worker notes it for all workers of its replica since it began, in memory: 26 sums, 5 kB. It samples once
+Each worker keeps it for all workers of its replica since it began, in memory: 26 sums, 5 kB. It samples once
 a minute, since reading the numbers of eight workers takes milliseconds.
 """
 
@@ -45,7 +45,7 @@ class CallersStatus:
         self._hours: dict[int, Sums] = {}
 
     def sample(self) -> None:
-        """Note what has come, if a minute has passed; call it about once a second."""
+        """Record what has come, if a minute has passed; call it about once a second."""
         self._since_ms = min(self._since_ms, self._clock.now_ms())  # it may have been ahead
         now = self._clock.monotonic()
         if self._sampled_at is not None and now - self._sampled_at < STEP_SECONDS:

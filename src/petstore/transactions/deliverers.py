@@ -225,7 +225,7 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
-        """Note the outcomes of tries. Returns False, and notes nothing, if the webhook is not the owner's, or
+        """Save the outcomes of tries. Returns False, and saves nothing, if the webhook is not the owner's, or
         was not meanwhile."""
         bookmark, health, webhook_id = bookmark_values(settled.after), astuple(settled.health), webhook.id
         if not (yield _SETTLE, (webhook_id, owner, *bookmark, *health, webhook.revision)):
@@ -244,7 +244,7 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
-        """Note that they got everything up to a bookmark."""
+        """Save that they got everything up to a bookmark."""
         yield _MOVE, (json_text(webhook_ids), owner, *bookmark_values(after))
 
     @write(NO_EFFECT)

@@ -94,7 +94,7 @@ _EVENTS_THAT_CAME = Statement(
     " ORDER BY id LIMIT $7",
 )
 
-# What a removal has taken since is noted here by now.
+# What a removal has taken since is recorded here by now.
 READ_GONE = Statement(
     "SELECT is_whole, 0, gone_id FROM data_set",
     "SELECT is_whole, gone_transaction::text, gone_id FROM data_set",

@@ -71,7 +71,7 @@ class Jobs(Repository):
 
     @write(NO_EFFECT)
     def renew(self, _now_ms: int, job: Job, done: int) -> Script[bool]:
-        """Keep it for LEASE_MS more, and note how much is done. False: it has another owner, or is gone."""
+        """Keep it for LEASE_MS more, and save how much is done. False: it has another owner, or is gone."""
         return bool((yield _RENEW, (self._clock.pinned_ms(), job.id, job.owner, done)))
 
     @write(NO_EFFECT)

@@ -1,6 +1,6 @@
 """Mail to contacts, for both databases: what is to be sent, and the outcomes.
 
-The transaction that reads facts from the journal makes their mails and notes how far it came: each fact is
+The transaction that reads facts from the journal makes their mails and saves how far it came: each fact is
 in one mail to each contact. A mail leaves the table when it was sent.
 """
 
@@ -165,7 +165,7 @@ class Notifications(Repository):
         return page.after, page.is_behind
 
     async def next(self, ended: Ended | None = None) -> Mail | GivenUp | None:
-        """Note the outcome of a mail, and take the next one that is due; None when none is.
+        """Save the outcome of a mail, and take the next one that is due; None when none is.
 
         What is taken is free again after LEASE_MS, and given up after BEGUN_MAX such ends, since each may
         have arrived.
@@ -194,7 +194,7 @@ class Notifications(Repository):
 
     @write(NO_EFFECT)
     def note(self, now_ms: int, ended: Ended) -> Script[None]:
-        """Note the outcome of a mail."""
+        """Save the outcome of a mail."""
         return _note(now_ms, ended)
 
     mails = reads(first_mails)

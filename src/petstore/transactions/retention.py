@@ -1,6 +1,6 @@
 """Removes in small steps what is kept no longer: entries of the journal, the usage of days, and others.
 
-A step notes up to where events are gone in the transaction that removes their entries, and a page of events
+A step records up to where events are gone in the transaction that removes their entries, and a page of events
 (events.py) looks there after it has read: a follower gets each event, or EventsGone.
 """
 

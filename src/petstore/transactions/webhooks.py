@@ -1,7 +1,7 @@
 """Webhooks, for both databases. What they are signed with is a sealed text here.
 
 Who moves a webhook, changes its URL or types, or ends or begins its deliveries, takes it from its deliverer:
-what that one notes afterwards of its tries is void. It learns of every change by the journal.
+what that one saves afterwards of its tries is void. It learns of every change by the journal.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def check_counters(settings: Settings, clock: Clock) -> CountersReport | None:
 
 
 async def claim_counters(settings: Settings) -> None:
-    """Note in the Valkey of the settings whose counts it has. Raises ConfigurationError for another stage's:
+    """Write to the settings' Valkey whose counts it has. Raises ConfigurationError for another stage's:
     accounts and keys have the same numbers there, so each would use up the other's limits."""
     if not settings.valkey_url:
         return

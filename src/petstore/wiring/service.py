@@ -130,7 +130,7 @@ class _Process(NamedTuple):
 
 
 class _Counting(NamedTuple):
-    """What notes requests, and the loop that saves and shares it about once a second."""
+    """What counts requests, and the loop that saves and shares it about once a second."""
 
     meter: UsageMeter
     refusals: RefusalNotes

@@ -96,7 +96,7 @@ class Gate:
         return len(self._cached)
 
     def try_admit(self, request: Request, needed: Access, deprecated: bool) -> bool:
-        """Note in the request the caller behind its key and the Decision that admits it, at the cost of one.
+        """Set in the request its key's caller and the Decision that admits it, at the cost of one.
         False: to find out means to wait, so call `admit`.
 
         Raises Refused with Unauthorized, AccountSuspended, RateLimited, KeyBanned or Forbidden, which costs
@@ -142,7 +142,7 @@ class Gate:
         self.apply_decision(request, caller, decision, needed, deprecated)
 
     async def admit_again(self, request: Request) -> None:
-        """Note, after a wait, the Decision of this moment, which costs nothing. Raises Refused for a key that
+        """Set, after a wait, the Decision of this moment, which costs nothing. Raises Refused for a key that
         has ended since, or is banned."""
         caller, decision = self._known(request), None
         if caller is not None:
@@ -165,7 +165,7 @@ class Gate:
     def apply_decision(
         self, request: Request, caller: Caller, decision: Decision, needed: Access, deprecated: bool
     ) -> None:
-        """Count the request, and note its caller and Decision. Raises Refused."""
+        """Count the request, and set its caller and Decision. Raises Refused."""
         self._meter.count(caller.account_id, caller.key_id, decision.now_ms, decision.allowed, deprecated)
         if not decision.allowed:
             raise Refused(limit_error(decision), decision, caller)

@@ -62,9 +62,9 @@ async def inspect(url: str, clock: Clock) -> CountersReport:
 
 
 async def claim(url: str, stage: str) -> str:
-    """The stage that this Valkey counts for: `stage`, unless another service noted its own before.
+    """The stage that this Valkey counts for: `stage`, unless another service has claimed it for its own.
 
-    Empty if nobody has noted one, and if Valkey is out of reach. Raises ConfigurationError for the URL.
+    Empty if nobody has claimed it, and if Valkey is out of reach. Raises ConfigurationError for the URL.
     """
     server = usable(url)
     with contextlib.suppress(Unreachable):

@@ -32,7 +32,7 @@ def as_text(numbers: Iterable[int]) -> bytes:
 
 
 class RecoveryCache:
-    """Notes the records in Valkey's replies and hands them to the flusher in batches."""
+    """Remembers the records in Valkey's replies and hands them to the flusher in batches."""
 
     def __init__(self, clock: Clock, counters: MergingCounterStore) -> None:
         self._clock = clock
@@ -45,11 +45,11 @@ class RecoveryCache:
         self._noted.windows[account_id] = windows
 
     def note_ban(self, key_id: int, ban: BanState) -> None:
-        """Note a ban. Refusals that lead to one are not saved."""
+        """Remember a ban. Refusals that lead to one are not saved."""
         self._noted.bans[key_id] = ban
 
     def drain(self) -> LimiterState:
-        """The records that were noted since the last call."""
+        """The records that were remembered since the last call."""
         batch, self._noted = self._noted, LimiterState()
         self._unsaved.update(batch)
         return batch

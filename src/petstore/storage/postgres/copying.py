@@ -42,7 +42,7 @@ class Target:
             yield tuple(row)
 
     async def finish(self, last: Mapping[str, int], is_whole: bool, stage: str | None) -> None:
-        """Go on after the `last` identifiers of tables, where 0 means that none was assigned. Note the data's
+        """Go on after the `last` identifiers of tables, where 0 means that none was assigned. Save the data's
         stage, and whether its journal begins with the first animal: else nobody may follow it from there.
         """
         for table, identifier in last.items():

@@ -94,7 +94,7 @@ class PostgresStore(Store):
         return bool(await self._database.fetch("SELECT 1 FROM served_with_valkey"))
 
     async def purge(self, now_ms: int) -> None:
-        if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the note
+        if self._with_valkey:  # a service without Valkey, or a restored dump, may have removed the row
             await self._database.write_rows(_NOTE_VALKEY)
         await super().purge(now_ms)
 

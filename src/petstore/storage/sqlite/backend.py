@@ -145,7 +145,7 @@ class SqliteBackend:
         return upkeep.backup(self.name, str(target), self._busy_timeout_ms)
 
     def note_backup(self) -> None:
-        """Note for metrics that a sound backup was made now. Raises OSError."""
+        """Record for metrics that a sound backup was made now. Raises OSError."""
         mark = self.backup_mark()
         files.make(str(mark), like=self.name)
         mark.touch()
