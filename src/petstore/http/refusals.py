@@ -10,7 +10,7 @@ from petstore.http.exchange import STATUS_LINES
 _ERRORS = {
     error.status: error
     for error in (
-        InvalidRequest("This is not an HTTP/1.1 request; outside ASCII a target is percent-encoded."),
+        InvalidRequest("This is not a request of HTTP/1.1; outside ASCII a target is percent-encoded."),
         UriTooLong(),
         HeadersTooLarge(),
     )
