@@ -126,7 +126,7 @@ async def test_what_a_server_says_is_text(mail: MailServer, mailer: Mailer, said
         (
             CONNECT,
             ServerTrouble,
-            "It takes too long to greet; a server that begins with encryption needs smtps:",
+            "It sent no greeting in time. If it encrypts from the beginning, write smtps:",
         ),
         (RCPT, ServerTrouble, "takes too long to answer"),
         (DATA, MailRefused, "takes too long to answer"),

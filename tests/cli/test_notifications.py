@@ -221,7 +221,7 @@ class TestTest:
         """The usual mistake with port 587."""
         with serving_mail() as server:
             sends_by(cli, server, f"smtps://127.0.0.1:{server.port}")
-            assert "try smtp://, where STARTTLS encrypts." in cli.refused(78, "notifications", "test", TO)
+            assert "Try smtp://, which encrypts by STARTTLS." in cli.refused(78, "notifications", "test", TO)
 
     def test_a_mail_server_that_does_not_listen_is_told(self, cli: Cli) -> None:
         """It may come back; else the line names the setting."""

@@ -65,7 +65,7 @@ async def test_closing_deletes_it(shop: Shop, operator: Visitor) -> None:
     await shop.store.customers.set("zoo", ANNA, ACTOR)
     asked = await operator.get(FORM)
     question = await operator.get("accounts/2/close")
-    assert "What is known of the customer is deleted" in question.text
+    assert "The customer's name, mail, phone, address and remark are deleted" in question.text
     await operator.submit(question, "accounts/2/close")
     assert await shop.store.customers.of(2) == NOBODY
     refused = await operator.submit(asked, FORM, name="Ben")
