@@ -178,7 +178,7 @@ class TestSecrets:
             assert secret.removeprefix("whsec_") not in shown.decode() + repr(rows) + logged.decode()
         assert b"whsec_" not in shown + logged
 
-    async def test_they_are_sealed_at_rest(self, tmp_path: Path) -> None:
+    async def test_they_are_encrypted_at_rest(self, tmp_path: Path) -> None:
         """The file does not have them, and a repetition shows them all the same."""
         setting = urlsafe_b64encode(bytes(range(32))).decode()
         named = [("idempotency-key", "k")]

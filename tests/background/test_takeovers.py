@@ -20,7 +20,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.durations import DAY_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import PRO
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import Webhook, renewed
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, of_each_store
@@ -163,7 +163,7 @@ async def test_the_loop_survives_an_outage(
     parts = Flaky(store.deliverers), Flaky(store.events)
     flaky = SimpleNamespace(deliverers=parts[0], events=parts[1])
     running = asyncio.create_task(
-        deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False).run()  # type: ignore[arg-type]
+        deliverer.Deliverer(flaky, sender, SecretsCipher(), clock, is_alone=False).run()  # type: ignore[arg-type]
     )
     expected = 0
     for part, is_late, ahead in product(parts, (False, True), range(1, 5)):
@@ -198,7 +198,7 @@ async def test_a_thousand_webhooks_that_want_nothing_cost_nothing(
         parts[0].calls = parts[1].calls = 0
         return found
 
-    process = deliverer.Deliverer(flaky, sender, Seal(), clock, is_alone=False)
+    process = deliverer.Deliverer(flaky, sender, SecretsCipher(), clock, is_alone=False)
     await process.poll()
     await until(lambda: all(each.is_idle for each in process._queues.values()))
     assert len(process._queues) == 1_000
@@ -228,15 +228,15 @@ class TestSecrets:
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
     ) -> None:
         """Whichever of the two secrets it has, for 24 hours; then the new one alone."""
-        seal = Seal()
+        cipher = SecretsCipher()
         clock.ms = SystemClock().now_ms()  # as the library's
-        (old,) = seal.open((await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets))[1])
+        (old,) = cipher.decrypt((await store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets))[1])
         await add(store)
         await process.work()
         rotated = await store.webhooks.rotate(
-            1, ACTOR, lambda secrets, now_ms: seal.close(renewed(seal.open(secrets), now_ms))
+            1, ACTOR, lambda secrets, now_ms: cipher.encrypt(renewed(cipher.decrypt(secrets), now_ms))
         )
-        new = seal.open(rotated[1])[0]
+        new = cipher.decrypt(rotated[1])[0]
         await add(store)
         await process.work()
         for got in receiver.got:
@@ -259,15 +259,15 @@ class TestSecrets:
         with pytest.raises(WebhookVerificationError):
             Verifier(new.text).verify(receiver.got[2].body, receiver.got[2].headers)
 
-    async def test_what_is_sealed_by_another_key_waits(
+    async def test_what_is_encrypted_by_another_key_waits(
         self, store: Store, sender: Recorder, receiver: Receiver, clock: ManualClock
     ) -> None:
         """The owner sees why, nothing counts against the webhook, and nothing is lost, however long it takes;
         with the key all arrives in order."""
         old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
         await account(store, "shop")
-        await webhook(store, 1, receiver.url(), "pet.*", seal=Seal([old]))
-        wrong = Process(store, sender, clock, Seal([new]))
+        await webhook(store, 1, receiver.url(), "pet.*", cipher=SecretsCipher([old]))
+        wrong = Process(store, sender, clock, SecretsCipher([new]))
         await add(store, 3)
         await wrong.work()
         for _ in range(30):
@@ -279,25 +279,29 @@ class TestSecrets:
             "The secrets of this webhook are sealed by a key that PETSTORE_SECRETS_KEY does not have."
         )
         await wrong.stop()
-        right = Process(store, sender, clock, Seal([new, old]))
+        right = Process(store, sender, clock, SecretsCipher([new, old]))
         await right.wait_until(clock.ms + 5 * MINUTE_MS)
         assert receiver.taken() == await feed(store)
 
-    async def test_many_that_are_sealed_are_not_tried_at_one_moment(
+    async def test_many_that_are_encrypted_are_not_tried_at_one_moment(
         self, store: Store, sender: Recorder, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Nobody else would be delivered to meanwhile. After a restart, too, they come one by one."""
         await account(store, "shop", PRO)
         for _ in range(5):
             await webhook(
-                store, 1, "http://127.0.0.1:9/", "pet.*", seal=Seal([Fernet.generate_key().decode()])
+                store,
+                1,
+                "http://127.0.0.1:9/",
+                "pet.*",
+                cipher=SecretsCipher([Fernet.generate_key().decode()]),
             )
         shares = cycle(range(1, 6))
         monkeypatch.setattr(
             "petstore.background.trying.random.uniform", lambda _, most: most * next(shares) / 5
         )
-        for seal in (Seal([Fernet.generate_key().decode()]), Seal()):
-            process = Process(store, sender, clock, seal)
+        for cipher in (SecretsCipher([Fernet.generate_key().decode()]), SecretsCipher()):
+            process = Process(store, sender, clock, cipher)
             before = len([1 for number in range(1, 6) for _ in await tries(store, number)])
             await add(store)
             await process.work()

@@ -25,11 +25,11 @@ def trying(clock: ManualClock, paused_ms: int, *, can_sign: bool = True) -> Tryi
     health = WebhookHealth(paused_until_ms=clock.ms + paused_ms)
     bookmark = Bookmark("0f3a9c2b5d7e", Position())
     webhook = OwnedWebhook(7, 0, 1, "https://shop.example/hook", ("*",), "sealed", bookmark, health)
-    seal: Any = SimpleNamespace(can_open=lambda _: can_sign)
+    cipher: Any = SimpleNamespace(can_decrypt=lambda _: can_sign)
     unused: Any = Mock()
     return Trying(
         webhook,
-        Tools("tests", unused, unused, unused, seal, clock, unused, asyncio.Semaphore(), unused),
+        Tools("tests", unused, unused, unused, cipher, clock, unused, asyncio.Semaphore(), unused),
     )
 
 

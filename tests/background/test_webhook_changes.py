@@ -11,7 +11,7 @@ from aiohttp import web
 
 from petstore.background.trying import TrySlots
 from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import Webhook, WebhookChange, mint
 from petstore.storage.store import Store
 from tests.storage.contract.test_events import settled
@@ -240,7 +240,7 @@ class TestSlots:
     ) -> None:
         """One that was made while it waited."""
         secrets = [mint(), mint()]
-        await store.webhooks.rotate(1, ACTOR, lambda _, __: Seal().close(secrets))
+        await store.webhooks.rotate(1, ACTOR, lambda _, __: SecretsCipher().encrypt(secrets))
         await process.poll()
         gate.open()
         await process.work()

@@ -18,7 +18,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import NewWebhook, Repetition, Try, WebhookHealth, mint
 from petstore.storage.postgres import copying as postgres
 from petstore.transactions.rows import TABLES
@@ -67,7 +67,7 @@ async def mail_one_of_two(store: Store) -> None:
 
 async def deliver_one_of_two(store: Store) -> None:
     """A webhook whose first event has arrived, and whose second one failed and is to be sent again."""
-    secrets = Seal().close([mint()])
+    secrets = SecretsCipher().encrypt([mint()])
     hook, _, _ = await store.webhooks.create(1, 1, NewWebhook("https://shop.example/hook"), secrets, ACTOR)
     await store.webhooks.rotate(hook.id, ACTOR, lambda text, _: text)  # an entry that is not an event
     for name in ("one", "two", "three"):

@@ -17,7 +17,7 @@ from petstore.background.sending import Sender
 from petstore.core.events import EventQuery, read_types
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.pets import NewPet
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import NewWebhook, Try, WebhookHealth, mint
 from petstore.storage.store import Store
 from petstore.transactions.store import Repositories
@@ -148,9 +148,9 @@ class Process:
     """A process that delivers, without its loop: `work` looks until there is nothing to do at this moment."""
 
     def __init__(
-        self, store: Repositories, sender: Sender, clock: ManualClock, seal: Seal | None = None
+        self, store: Repositories, sender: Sender, clock: ManualClock, cipher: SecretsCipher | None = None
     ) -> None:
-        self.deliverer = Deliverer(store, sender, seal or Seal(), clock, is_alone=False)
+        self.deliverer = Deliverer(store, sender, cipher or SecretsCipher(), clock, is_alone=False)
         self._store, self.sender, self.clock = store, sender, clock
 
     async def poll(self) -> bool:
@@ -206,10 +206,12 @@ async def account(store: Store, name: str, plan: Plan = FREE) -> int:
     return added.id
 
 
-async def webhook(store: Store, account_id: int, url: str, *types: str, seal: Seal | None = None) -> int:
+async def webhook(
+    store: Store, account_id: int, url: str, *types: str, cipher: SecretsCipher | None = None
+) -> int:
     """Another webhook; its id."""
     new = NewWebhook(url, types or ("*",))
-    secrets = (seal or Seal()).close([mint()])
+    secrets = (cipher or SecretsCipher()).encrypt([mint()])
     return (await store.webhooks.create(account_id, account_id, new, secrets, ACTOR))[0].id
 
 

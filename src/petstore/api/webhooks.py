@@ -12,7 +12,7 @@ from petstore.api.pipeline.response import Response, make_created, make_represen
 from petstore.core.keys import Caller
 from petstore.core.members import Fault
 from petstore.core.preconditions import encode, tag_of
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
@@ -27,7 +27,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
 
     webhooks: Webhooks
     also: Mapping[str, Fault]
-    seal: Seal
+    cipher: SecretsCipher
     reference_base: str
     body_timeout_seconds: float
 
@@ -42,7 +42,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
         idempotency = request.idempotency(caller.account_id)
         new = NEW_WEBHOOK.read(await read_body(request, self.body_timeout_seconds), self.also)
         webhook, secrets, replayed = await self.webhooks.create(
-            caller.account_id, caller.key_id, new, self.seal.close([mint()]), caller.actor, idempotency
+            caller.account_id, caller.key_id, new, self.cipher.encrypt([mint()]), caller.actor, idempotency
         )
         tag, location = tag_of(encode(members_of(webhook))), f"{self.reference_base}/webhooks/{webhook.id}"
         return make_created(self._with_secret(webhook, secrets), tag, location, replayed=replayed)
@@ -78,7 +78,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
         """POST /webhooks/{webhookId}/secret: a new one; the former ones sign for another day."""
 
         def renew(secrets: str, now_ms: int) -> str:
-            return self.seal.close(renewed(self.seal.open(secrets), now_ms))
+            return self.cipher.encrypt(renewed(self.cipher.decrypt(secrets), now_ms))
 
         webhook, secrets = await self.webhooks.rotate(
             webhook_id_of(request), caller.actor, renew, caller.account_id
@@ -86,7 +86,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
         return make_response(200, self._with_secret(webhook, secrets))
 
     def _with_secret(self, webhook: Webhook, secrets: str) -> bytes:
-        return encode(members_of(webhook) | {"secret": self.seal.open(secrets)[0].text})
+        return encode(members_of(webhook) | {"secret": self.cipher.decrypt(secrets)[0].text})
 
 
 def webhook_id_of(request: Request) -> int:

@@ -20,7 +20,7 @@ from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.events import BY_ENTRY, Bookmark, EntrySummary
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import Repetition
 from petstore.transactions.deliverers import LEASE_MS, REPETITIONS_READ, Owned
 from petstore.transactions.store import Repositories
@@ -56,7 +56,7 @@ class Deliverer:
         self,
         store: Repositories,
         sender: Sender,
-        seal: Seal,
+        cipher: SecretsCipher,
         clock: Clock,
         *,
         is_alone: bool,
@@ -67,7 +67,7 @@ class Deliverer:
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
         slots, reading = TrySlots(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
-        shared = store.deliverers, store.events, sender, seal, clock, slots, reading, tried
+        shared = store.deliverers, store.events, sender, cipher, clock, slots, reading, tried
         self._tools = Tools(self._owner, *shared)
         self._queues: dict[int, DeliveryQueue] = {}
         self._of_account: dict[int | None, list[DeliveryQueue]] = {}

@@ -21,7 +21,7 @@ from petstore.core.deliverers import OwnedWebhook, Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import StoreUnavailable, Unavailable, WebhookNotFound
 from petstore.core.events import Event, read_event_id
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import (
     GONE_STATUS,
     SPREAD,
@@ -60,12 +60,12 @@ class TrySlots:
 
 
 async def send_signed(
-    sender: Sender, seal: Seal, clock: Clock, receiver: Receiver | OwnedWebhook, event: Event
+    sender: Sender, cipher: SecretsCipher, clock: Clock, receiver: Receiver | OwnedWebhook, event: Event
 ) -> tuple[int, Answer]:
     """One try of an event: its Unix time in ms, and its outcome."""
     at_ms, body = clock.now_ms(), msgspec.json.encode(event)
     try:
-        headers = signature(seal.open(receiver.secrets), event.id, at_ms, body)
+        headers = signature(cipher.decrypt(receiver.secrets), event.id, at_ms, body)
     except Unavailable as error:
         _log.error("webhook not signed", webhook=receiver.id, reason=error.message)
         return at_ms, Answer(None, error.message, is_ours=True)
@@ -91,7 +91,7 @@ class Tools(msgspec.Struct, frozen=True):
     deliverers: Deliverers
     events: Events
     sender: Sender
-    seal: Seal
+    cipher: SecretsCipher
     clock: Clock
     slots: TrySlots
     reading: asyncio.Semaphore
@@ -107,7 +107,7 @@ class Trying:
         self.health = webhook.health
         self.disabled_reason: DisabledReason | None = None
         self.is_over = False  # what still waits for its slot is not sent
-        self.cannot_sign = not tools.seal.can_open(webhook.secrets)
+        self.cannot_sign = not tools.cipher.can_decrypt(webhook.secrets)
         if self.cannot_sign:  # all may be, and are not tried at one moment: nobody else would have a slot
             pause_ms = random.uniform(0, _UNAVAILABLE_MS)
             self.health = self.health.paused(tools.clock.now_ms(), round(pause_ms))
@@ -118,7 +118,7 @@ class Trying:
     def configure(self, webhook: OwnedWebhook) -> None:
         """Go by another URL or other secrets."""
         if webhook.secrets != self.webhook.secrets:
-            self.cannot_sign = not self._tools.seal.can_open(webhook.secrets)
+            self.cannot_sign = not self._tools.cipher.can_decrypt(webhook.secrets)
         self.webhook = webhook
 
     @property
@@ -171,7 +171,7 @@ class Trying:
         async with tools.slots.of(self.webhook.account_id):
             if self.is_over or self.disabled_reason is not None:
                 raise asyncio.CancelledError  # so that nothing of it is saved
-            at_ms, answer = await send_signed(tools.sender, tools.seal, tools.clock, self.webhook, event)
+            at_ms, answer = await send_signed(tools.sender, tools.cipher, tools.clock, self.webhook, event)
             if answer.is_ours:
                 self.health = self.health.paused(at_ms, _UNAVAILABLE_MS)
                 at = self.health.paused_until_ms

@@ -17,6 +17,7 @@ from petstore.config.values import (
     date,
     duration_to,
     durations,
+    encryption_keys,
     host_names,
     integer,
     kept,
@@ -27,7 +28,6 @@ from petstore.config.values import (
     origins,
     pause,
     proxy_url,
-    sealing_keys,
     stage,
     switch,
     time_zone,
@@ -168,7 +168,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     webhook_proxy: str = _setting("", proxy_url, "Sends webhooks through this proxy.", secret=True)
     secrets_key: tuple[str, ...] = _setting(
         "",
-        sealing_keys,
+        encryption_keys,
         "Seals what webhooks are signed with: base64 of 32 bytes, former keys after it.",
         secret=True,
     )

@@ -170,7 +170,7 @@ def mail_sender(text: str) -> Address | None:
     return Address(name, addr_spec=address)
 
 
-def sealing_keys(text: str) -> tuple[str, ...]:
+def encryption_keys(text: str) -> tuple[str, ...]:
     """Keys of 32 bytes in either base64, as URL-safe base64."""
     keys = tuple(part.replace("+", "-").replace("/", "_") for part in _list(text))
     for key in keys:

@@ -9,7 +9,7 @@ from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookHealt
 
 
 class OwnedWebhook(msgspec.Struct, frozen=True):
-    """A webhook as its deliverer has it. `secrets` are sealed; deliveries go on after the bookmark
+    """A webhook as its deliverer has it. `secrets` are encrypted; deliveries go on after the bookmark
     `after`. Each move, end or new owner of the deliveries counts `revision` up."""
 
     id: int
@@ -23,7 +23,7 @@ class OwnedWebhook(msgspec.Struct, frozen=True):
 
 
 class Receiver(msgspec.Struct, frozen=True):
-    """A webhook with its sealed secrets."""
+    """A webhook with its encrypted secrets."""
 
     id: int
     url: str

@@ -1,4 +1,4 @@
-"""Webhooks, for both databases. What they are signed with is a sealed text here.
+"""Webhooks, for both databases. What they are signed with is an encrypted text here.
 
 Who moves a webhook, changes its URL or types, or ends or begins its deliveries, takes it from its deliverer:
 what that one saves afterwards of its tries is void. It learns of every change by the journal.
@@ -121,7 +121,7 @@ class Webhooks(Creating):
         actor: str,
         idempotency: Idempotency | None = None,
     ) -> tuple[Webhook, str, bool]:
-        """A webhook that gets what commits from now on, its sealed secrets, and whether an earlier request
+        """A webhook that gets what commits from now on, its encrypted secrets, and whether an earlier request
         with the Idempotency-Key has made it.
 
         Raises Conflict for one more than the plan has and for one that was removed since, Unauthorized where
@@ -215,7 +215,7 @@ class Webhooks(Creating):
         renew: Callable[[str, int], str],
         account_id: int | None = None,
     ) -> Script[tuple[Webhook, str]]:
-        """The webhook and its new secrets: what `renew` makes of the former ones, both sealed, and of this
+        """The webhook and its new secrets: what `renew` makes of the former ones, both encrypted, and of this
         moment. Raises what it raises."""
         webhook, secrets = yield from get_webhook(webhook_id, account_id)
         renewed = renew(secrets, now_ms)
@@ -238,7 +238,7 @@ def disable_of_key(now_ms: int, key_id: int, actor: str) -> Script[None]:
 
 
 def get_webhook(webhook_id: int, account_id: int | None) -> Script[tuple[Webhook, str]]:
-    """A webhook and its sealed secrets. Raises WebhookNotFound, also for one of another account."""
+    """A webhook and its encrypted secrets. Raises WebhookNotFound, also for one of another account."""
     for *row, secrets in (yield _BY_ID, (webhook_id,)):
         webhook = read_webhook(row)
         if account_id in (None, webhook.account_id):

@@ -20,7 +20,7 @@ from petstore.background.sending import Sender
 from petstore.background.taking_back import TakesBack
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.ops.webhooks import DeliveryCounts
 from petstore.storage.backend import Backend
 from petstore.storage.store import Store
@@ -58,11 +58,11 @@ async def carry_out_jobs(
 async def _deliver(
     settings: Settings, backend: Backend, store: Store, clock: Clock, counts: DeliveryCounts
 ) -> None:
-    seal, is_alone = Seal(settings.secrets_key), backend.file is not None
+    cipher, is_alone = SecretsCipher(settings.secrets_key), backend.file is not None
     sender = Sender(guard_of(settings), proxy=settings.webhook_proxy, clock=clock, version=__version__)
     try:
         async with sender:
-            await Deliverer(store, sender, seal, clock, is_alone=is_alone, tried=counts.tried).run()
+            await Deliverer(store, sender, cipher, clock, is_alone=is_alone, tried=counts.tried).run()
     finally:
         counts.share()
 

@@ -18,7 +18,7 @@ from petstore.api.waits import Waits
 from petstore.api.webhooks import WebhookOperations
 from petstore.config import Settings
 from petstore.core.clock import Clock
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.stages import HEADER, Stage
 from petstore.core.targets import UrlGuard
 from petstore.storage.store import Store
@@ -93,7 +93,7 @@ def build_handlers(
         webhooks=WebhookOperations(
             webhooks=store.webhooks,
             also={"url": guard_of(settings).fault_of_url},
-            seal=Seal(settings.secrets_key),
+            cipher=SecretsCipher(settings.secrets_key),
             reference_base=base,
             body_timeout_seconds=seconds,
         ),

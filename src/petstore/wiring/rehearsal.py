@@ -19,7 +19,7 @@ from petstore.core.clock import Clock
 from petstore.core.deliverers import Receiver
 from petstore.core.errors import Conflict
 from petstore.core.events import Event
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import Try
 from petstore.storage.store import Store
 from petstore.wiring.operations import guard_of, pet_handlers
@@ -50,7 +50,7 @@ def send_of(settings: Settings, clock: Clock) -> Send | None:
     """Sends as the background process does, but once and from this process; the outcome is not stored."""
     if not settings.is_staging:
         return None
-    seal, slots = Seal(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
+    cipher, slots = SecretsCipher(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
 
     async def send(receivers: Sequence[Receiver], event: Event) -> Sequence[Try]:
         from petstore.background.sending import Sender  # an HTTP client: other workers have none
@@ -61,7 +61,7 @@ def send_of(settings: Settings, clock: Clock) -> Send | None:
 
         async def send_one(receiver: Receiver) -> Try:
             async with slots:
-                return try_of(event, *await send_signed(sender, seal, clock, receiver, event))
+                return try_of(event, *await send_signed(sender, cipher, clock, receiver, event))
 
         guard, proxy = guard_of(settings), settings.webhook_proxy
         async with Sender(guard, proxy=proxy, clock=clock, version=__version__) as sender:

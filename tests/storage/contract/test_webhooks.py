@@ -18,7 +18,7 @@ from petstore.core.errors import (
 )
 from petstore.core.events import event_id_of
 from petstore.core.limits.plans import PRO
-from petstore.core.sealing import Seal
+from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import (
     DisabledReason,
     NewWebhook,
@@ -47,7 +47,7 @@ async def _accounts(store: Store) -> None:
 
 
 async def create(store: Store) -> tuple[Webhook, str, bool]:
-    return await store.webhooks.create(1, 1, NEW, Seal().close([mint()]), ACTOR)
+    return await store.webhooks.create(1, 1, NEW, SecretsCipher().encrypt([mint()]), ACTOR)
 
 
 async def change(store: Store, **members: Any) -> Webhook:
@@ -71,7 +71,7 @@ class TestCreation:
         made, secrets, is_replay = await create(store)
         expected = Webhook(1, 1, 1, URL, ("pet.*", "order.created"), "mirror", clock.ms)
         assert (made, is_replay) == (expected, False)
-        assert Seal().open(secrets)[0].text.startswith("whsec_")
+        assert SecretsCipher().decrypt(secrets)[0].text.startswith("whsec_")
         for found in (store.webhooks.of_account(1), store.webhooks.of_key(1)):
             assert await found == [expected]
         assert await store.webhooks.get(1, 1) == expected
@@ -121,7 +121,9 @@ class TestChange:
         await change(store, enabled=False)
         await store.webhooks.change(1, WebhookChange(enabled=True), "cli:anna")
         _, rotated = await store.webhooks.rotate(
-            1, ACTOR, lambda text, now_ms: Seal().close(renewed(Seal().open(text), now_ms))
+            1,
+            ACTOR,
+            lambda text, now_ms: SecretsCipher().encrypt(renewed(SecretsCipher().decrypt(text), now_ms)),
         )
         event_id = await store.deliveries.test(1, ACTOR, 1)
         await store.deliveries.redeliver(1, event_id, ACTOR)
@@ -162,7 +164,7 @@ class TestChange:
         ]
         assert found[4].actor == "cli:anna"
         text = str([backend.execute(f"SELECT {', '.join(each.columns)} FROM {each.name}") for each in TABLES])
-        for secret in (*Seal().open(secrets), *Seal().open(rotated)):
+        for secret in (*SecretsCipher().decrypt(secrets), *SecretsCipher().decrypt(rotated)):
             assert secret.text.removeprefix("whsec_")[:8] not in text
 
     async def test_a_place_that_can_not_go_on_changes_nothing(self, store: Store) -> None:

@@ -1,5 +1,5 @@
-"""What webhooks are signed with, as a text for the store: sealed where there is a key, so that a copy of the
-data alone forges nothing."""
+"""The signing secrets of webhooks as a text for the store: encrypted where there is a key, so that a copy of
+the data alone forges nothing."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from petstore.core.webhooks import Secret
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
-_SEALED = "sealed:"
+_ENCRYPTED = "sealed:"  # the documents say sealed
 _decode = msgspec.json.Decoder(list[Secret]).decode
 
 
-class Seal:
-    """Seals with the first of the keys and opens with all; each is URL-safe base64 of 32 bytes. Without keys
-    texts are as they are."""
+class SecretsCipher:
+    """Encrypts with the first of the keys and decrypts with all; each is URL-safe base64 of 32 bytes. Without
+    keys the text is plain JSON."""
 
     def __init__(self, keys: Sequence[str] = ()) -> None:
         """Raises ConfigurationError when there are keys and no library."""
         self._fernet = _fernet(keys) if keys else None
 
-    def close(self, secrets: Sequence[Secret]) -> str:
+    def encrypt(self, secrets: Sequence[Secret]) -> str:
         """Secrets as a text for the store."""
         text = msgspec.json.encode(secrets)
-        return text.decode() if self._fernet is None else _SEALED + self._fernet.encrypt(text).decode()
+        return text.decode() if self._fernet is None else _ENCRYPTED + self._fernet.encrypt(text).decode()
 
-    def open(self, text: str) -> list[Secret]:
-        """Raises Unavailable for what another key has sealed."""
-        if not text.startswith(_SEALED):
+    def decrypt(self, text: str) -> list[Secret]:
+        """Raises Unavailable for what another key has encrypted."""
+        if not text.startswith(_ENCRYPTED):
             return _decode(text)
         if self._fernet is None:
             raise Unavailable("The secrets of webhooks are sealed, and PETSTORE_SECRETS_KEY is not set.")
         from cryptography.fernet import InvalidToken
 
         try:
-            return _decode(self._fernet.decrypt(text.removeprefix(_SEALED)))
+            return _decode(self._fernet.decrypt(text.removeprefix(_ENCRYPTED)))
         except InvalidToken:
             raise Unavailable(
                 "The secrets of this webhook are sealed by a key that PETSTORE_SECRETS_KEY does not have."
             ) from None
 
-    def can_open(self, text: str) -> bool:
-        """Whether `open` raises nothing."""
+    def can_decrypt(self, text: str) -> bool:
+        """Whether `decrypt` raises nothing."""
         try:
-            self.open(text)
+            self.decrypt(text)
         except Unavailable:
             return False
         return True
