@@ -13,16 +13,16 @@ from petstore.api.pets import bind_cursor, read_page_query, read_target
 from petstore.api.pipeline.paging import START, read_cursor, write_cursor
 from petstore.api.pipeline.request import parameters_of
 from petstore.core.errors import InvalidParameter
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from petstore.core.values import INT64_MAX, INT64_MIN
 
 
-def write(after_id: int, query: PageQuery) -> str:
+def write(after_id: int, query: PetQuery) -> str:
     """The cursor of the page after `after_id` with this filter."""
     return write_cursor(after_id, bind_cursor(query))
 
 
-def read(cursor: str, query: PageQuery) -> int:
+def read(cursor: str, query: PetQuery) -> int:
     """The identifier in a cursor that is sent with this filter."""
     return read_cursor(cursor, bind_cursor(query))
 
@@ -32,7 +32,7 @@ _ids = st.none() | st.lists(st.integers(1, INT64_MAX), min_size=1, max_size=5).m
     lambda ids: tuple(sorted(set(ids)))
 )
 _queries = st.builds(
-    PageQuery,
+    PetQuery,
     limit=st.integers(1, 100),
     status=_statuses,
     ids=_ids,
@@ -41,7 +41,7 @@ _queries = st.builds(
 )
 
 
-_CURSORS = [START, write(7, PageQuery()), write(7, PageQuery(status=PetStatus.SOLD)), "7", ""]
+_CURSORS = [START, write(7, PetQuery()), write(7, PetQuery(status=PetStatus.SOLD)), "7", ""]
 _parts = st.sampled_from(
     [f"cursor={cursor}" for cursor in _CURSORS]
     + ["cursor", "%63ursor=" + START, "cursor=%41" + START[1:], "xcursor=7", "limit=3", "limit=0"]
@@ -55,7 +55,7 @@ _parts = st.sampled_from(
 def test_a_page_is_the_same_wherever_its_position_stands(query: str) -> None:
     """What is read once for all pages of a list gives the page, or the error, of the whole query."""
 
-    def outcome(read_page: Callable[[bytes], PageQuery]) -> object:
+    def outcome(read_page: Callable[[bytes], PetQuery]) -> object:
         try:
             return read_page(query.encode())
         except InvalidParameter as error:
@@ -67,7 +67,7 @@ def test_a_page_is_the_same_wherever_its_position_stands(query: str) -> None:
 
 @given(st.integers(1, INT64_MAX), _queries)
 @settings(max_examples=75, deadline=None)
-def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
+def test_a_cursor_is_read_back(after_id: int, query: PetQuery) -> None:
     """Any identifier, any filter; 16 characters that need no escape in a URL."""
     cursor = write(after_id, query)
     assert len(cursor) == 16
@@ -77,7 +77,7 @@ def test_a_cursor_is_read_back(after_id: int, query: PageQuery) -> None:
 
 @given(st.integers(1, INT64_MAX), _queries, _queries)
 @settings(max_examples=75, deadline=None)
-def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQuery) -> None:
+def test_it_belongs_to_its_filter(after_id: int, query: PetQuery, other: PetQuery) -> None:
     """Another status, set of identifiers, category or order is refused; the page's length is not a filter."""
     cursor = write(after_id, query)
     if replace(query, limit=1) == replace(other, limit=1):
@@ -91,22 +91,22 @@ def test_it_belongs_to_its_filter(after_id: int, query: PageQuery, other: PageQu
 @settings(max_examples=75, deadline=None)
 def test_a_cursor_with_one_character_changed_is_refused(after_id: int, place: int, character: str) -> None:
     """A mistyped cursor never shows another page, wherever the mistake is."""
-    cursor = write(after_id, PageQuery())
+    cursor = write(after_id, PetQuery())
     changed = cursor[:place] + character + cursor[place + 1 :]
     if changed == cursor:
         return
     with pytest.raises(InvalidParameter):
-        read(changed, PageQuery())
+        read(changed, PetQuery())
 
 
 @pytest.mark.parametrize("after_id", [0, -1, -(2**63)])
 def test_an_impossible_position_is_refused(after_id: int) -> None:
     """Well made, but no identifier stands there."""
     with pytest.raises(InvalidParameter):
-        read(write(after_id, PageQuery()), PageQuery())
+        read(write(after_id, PetQuery()), PetQuery())
 
 
 def test_as_by_programs_of_1_0_0() -> None:
     """A walk goes on through an upgrade, and through replicas of both versions."""
-    assert write(2, PageQuery(2, PetStatus.AVAILABLE)) == "AAAAAAAAAAJVhOsc"
-    assert write(100, PageQuery()) == "AAAAAAAAAGQ4bkyf"
+    assert write(2, PetQuery(2, PetStatus.AVAILABLE)) == "AAAAAAAAAAJVhOsc"
+    assert write(100, PetQuery()) == "AAAAAAAAAGQ4bkyf"

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus
 from petstore.transactions.search import TEXTS_SCANNED_MAX
 from tests.console.conftest import assert_refused, follow
 from tests.support.backends import execute_in_file
@@ -279,7 +279,7 @@ class TestRemove:
 
 
 async def all_pets(shop: Shop) -> list[Pet]:
-    page = await shop.store.pets.page(PageQuery(100))
+    page = await shop.store.pets.page(PetQuery(100))
     pets: list[Pet] = page.pets
     return pets
 

@@ -13,7 +13,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.transactions.pets import Pets
 from tests.console.conftest import assert_refused
 from tests.support.console import Shown, Visitor
@@ -63,7 +63,7 @@ async def orders(shop: Shop) -> Shop:
 
 
 async def statuses(shop: Shop) -> list[str]:
-    return [pet.status.value for pet in (await shop.store.pets.page(PageQuery())).pets]
+    return [pet.status.value for pet in (await shop.store.pets.page(PetQuery())).pets]
 
 
 async def states(shop: Shop) -> list[str]:

@@ -15,7 +15,7 @@ from petstore.background import imports
 from petstore.console import stock
 from petstore.core import uploads
 from petstore.core.lists.importing import check_rows
-from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.http.exchange import Exchange
 from tests.console.conftest import follow
 from tests.support.cases import every_case
@@ -85,7 +85,7 @@ def head(csrf: str) -> str:
 
 
 async def names(shop: Shop) -> list[str]:
-    return [pet.name for pet in (await shop.store.pets.page(PageQuery(100))).pets]
+    return [pet.name for pet in (await shop.store.pets.page(PetQuery(100))).pets]
 
 
 async def kept(shop: Shop) -> int:

@@ -16,7 +16,7 @@ import pytest
 from petstore import config
 from petstore.core.clock import SystemClock
 from petstore.core.moments import iso_moment
-from petstore.core.pets import PageQuery
+from petstore.core.pets import PetQuery
 from petstore.core.uploads import Upload, UploadState
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
@@ -82,7 +82,7 @@ async def until(store: Store, upload_id: int, state: UploadState) -> Upload:
 
 
 async def names_of(store: Store) -> list[str]:
-    return [pet.name for pet in (await store.pets.page(PageQuery(10_000))).pets]
+    return [pet.name for pet in (await store.pets.page(PetQuery(10_000))).pets]
 
 
 async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Server, store: Store) -> None:

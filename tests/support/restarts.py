@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
 from petstore.core.idempotency import Idempotency
-from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR, history_faults
 from tests.support.postgres import PostgresServer, run
@@ -90,6 +90,6 @@ class Load:
         """Reads end as well, in an answer or in a refusal."""
         while self._going:
             try:
-                await self.store.pets.page(PageQuery())
+                await self.store.pets.page(PetQuery())
             except StoreUnavailable:
                 await asyncio.sleep(0)

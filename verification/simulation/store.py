@@ -18,7 +18,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import QUOTA_MAX, STANDARD_PLANS, Plan
 from petstore.core.limits.usage import UsageChanges
 from petstore.core.limits.windows import AccountWindows, later_windows
-from petstore.core.pets import Page, PageQuery, Pet, PetStatus
+from petstore.core.pets import Pet, PetPage, PetQuery, PetStatus
 from petstore.core.versions import Publisher
 from verification.simulation.network import Delays
 from verification.simulation.virtual import VirtualLoop
@@ -114,13 +114,13 @@ class SimulatedStore:
     async def _answer(self, seconds: float) -> None:
         await self._loop.at(self._loop.time() + seconds + self._delays.one_way())
 
-    async def public_page(self, query: PageQuery) -> Page:
+    async def public_page(self, query: PetQuery) -> PetPage:
         """As transactions.pets.Pets, for lists."""
         self.pages += 1
         await self._run(COSTS.page)
         pet = Pet(self.catalogue.committed + 1, "", 1, PetStatus.AVAILABLE)
         await self._answer(COSTS.page)
-        return Page([pet], False)
+        return PetPage([pet], False)
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         """Implements keys.KeyRepository, as far as the gate goes."""

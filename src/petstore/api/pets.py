@@ -33,7 +33,7 @@ from petstore.api.pipeline.response import (
 from petstore.core.clock import Clock
 from petstore.core.errors import NotFound
 from petstore.core.keys import Caller
-from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Page, PageQuery, Pet, shown_pet
+from petstore.core.pets import NEW_PET, PET_CHANGE, STATUSES, Pet, PetPage, PetQuery, shown_pet
 from petstore.core.preconditions import encode, tag_of
 from petstore.transactions.pets import Pets
 
@@ -54,7 +54,7 @@ class PetOperations(msgspec.Struct, kw_only=True):
         """GET /pets: a page; `Link` refers to the first page and the next."""
         query, links = read_target(self.reference_base, request.query)
         page = self.pets.public_page(query)
-        if isinstance(page, Page):
+        if isinstance(page, PetPage):
             return _list(query, links, page)
         return _list_later(query, links, page)
 
@@ -115,18 +115,18 @@ def _show(pet: Pet | None) -> Response:
     return make_representation(encode(shown_pet(pet)))
 
 
-async def _list_later(query: PageQuery, links: PageLinks, page: Awaitable[Page]) -> Response:
+async def _list_later(query: PetQuery, links: PageLinks, page: Awaitable[PetPage]) -> Response:
     return _list(query, links, await page)
 
 
-def _list(query: PageQuery, links: PageLinks, page: Page) -> Response:
+def _list(query: PetQuery, links: PageLinks, page: PetPage) -> Response:
     link = links.after(page.pets[-1].id if page.has_more else None)
     body = encode(page.pets)
     tag = tag_of_page(query.ids, page.pets, body, link)
     return make_page(body, tag, (b"link", link))
 
 
-def read_page_query(parameters: Parameters) -> PageQuery:
+def read_page_query(parameters: Parameters) -> PetQuery:
     """The parameters of GET /pets.
 
     Raises InvalidParameter, with a message that names the parameter and the values that it takes.
@@ -134,11 +134,11 @@ def read_page_query(parameters: Parameters) -> PageQuery:
     given, ids, limit, status = read_list(parameters, PAGE_PARAMETERS, STATUSES)
     category_id = read_integer(given, "categoryId")
     newest_first = read_one_of(_ORDERS, given, "order", "id or -id") or False
-    page = PageQuery(limit, status, ids, 0, category_id, newest_first)
+    page = PetQuery(limit, status, ids, 0, category_id, newest_first)
     return replace(page, after_id=read_position(given, bind_cursor(page)))
 
 
-def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
+def read_target(base: str, query: bytes) -> tuple[PetQuery, PageLinks]:
     """The page that a query asks for, and the links of its list. Raises InvalidParameter."""
     rest, cursor = split_cursor(query)
     page, links = _read_list(base, rest)
@@ -148,7 +148,7 @@ def read_target(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
 
 
 @lru_cache(maxsize=256)
-def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
+def _read_list(base: str, query: bytes) -> tuple[PetQuery, PageLinks]:
     """The parameters of a list, read once for all of its pages, which differ in their cursors alone."""
     page = read_page_query(parameters_of(query))
     more = "" if page.category_id is None else f"&categoryId={page.category_id}"
@@ -156,7 +156,7 @@ def _read_list(base: str, query: bytes) -> tuple[PageQuery, PageLinks]:
     return page, PageLinks(f"{base}/pets", page.limit, page.status, page.ids, more, bind_cursor(page))
 
 
-def bind_cursor(page: PageQuery) -> int:
+def bind_cursor(page: PetQuery) -> int:
     """What binds a cursor to a list of animals; without category and order as by programs of 1.0.0."""
     filters = f"{page.status or '*'}|{','.join(map(str, page.ids)) if page.ids is not None else '*'}"
     if page.category_id is not None:

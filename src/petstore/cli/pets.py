@@ -26,10 +26,10 @@ from petstore.core.pets import (
     MEMBERS,
     STATUSES,
     NewPet,
-    Page,
-    PageQuery,
     Pet,
     PetChange,
+    PetPage,
+    PetQuery,
     PetStatus,
     written_pet,
 )
@@ -75,9 +75,9 @@ def list_pets(
     When there are more, standard error says how to go on.
     """
     wanted = PetStatus(status) if status else None
-    query = PageQuery(limit, wanted, after_id=after or 0, category_id=category, newest_first=newest)
+    query = PetQuery(limit, wanted, after_id=after or 0, category_id=category, newest_first=newest)
 
-    async def read(store: Store) -> tuple[Page, dict[object, str]]:
+    async def read(store: Store) -> tuple[PetPage, dict[object, str]]:
         page = await store.pets.page(query)
         return page, {each.id: f"{each.id} {each.name}" for each in await store.categories.all()}
 

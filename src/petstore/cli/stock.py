@@ -25,7 +25,7 @@ from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_s
 from petstore.core.lists.listed import Known, StockList
 from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, SUFFIXES, check_key_column, open_list
 from petstore.core.lists.writing import written_list
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockImport, StockPlan
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def export_pets(
     if file.suffix.lower() == ".xlsx":
         raise click.UsageError("A list is written as CSV or JSON lines: end its name with .csv or .jsonl.")
     chosen = kind or "csv" if to_terminal else _format_of(file.name, kind, SUFFIXES)
-    query = PageQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
+    query = PetQuery(SOURCE_KEYS_MAX, PetStatus(status) if status else None, category_id=category)
 
     async def write(store: Store, out: BinaryIO) -> None:
         async for piece in written_list(store.pets.page, store.stock.source_keys, query, chosen, key_name):

@@ -7,7 +7,7 @@ from petstore.core.accounts import AccountQuery
 from petstore.core.errors import Invalid
 from petstore.core.journal import About, read_about
 from petstore.core.orders import OrderQuery
-from petstore.core.pets import PageQuery
+from petstore.core.pets import PetQuery
 from petstore.core.search import Kind, fold, id_in
 from petstore.transactions.search import SearchQuery
 
@@ -42,7 +42,7 @@ async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
         ids = sought.ids if sought else ()
     else:
         ids = (number,)
-    pets = (await store.pets.page(PageQuery(len(ids), ids=ids))).pets if ids else []
+    pets = (await store.pets.page(PetQuery(len(ids), ids=ids))).pets if ids else []
     objects = [(About("pet", str(pet.id)), pet.name) for pet in pets]
     if number is not None:
         orders = (await store.orders.page(OrderQuery(ids=ids))).orders

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from petstore.console.visit import Visit, address
 from petstore.core.orders import OrderQuery
-from petstore.core.pets import PageQuery
+from petstore.core.pets import PetQuery
 from petstore.core.search import id_in
 from petstore.core.values import COUNTED_MAX
 from petstore.transactions.search import SearchQuery
@@ -24,7 +24,7 @@ class Row(Protocol):
 
 
 T = TypeVar("T", bound=Row)
-Q = TypeVar("Q", PageQuery, OrderQuery)
+Q = TypeVar("Q", PetQuery, OrderQuery)
 # The rows of these identifiers, in any order, that match the other filters.
 ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
 

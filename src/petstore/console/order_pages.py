@@ -15,7 +15,7 @@ from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, NotFound, OrderNotFound
 from petstore.core.orders import OPEN, ORDER_STATUSES, Order, OrderQuery, OrderStatus
-from petstore.core.pets import PageQuery, Pet
+from petstore.core.pets import Pet, PetQuery
 from petstore.core.search import Kind, id_in
 from petstore.transactions.search import SearchQuery
 
@@ -117,7 +117,7 @@ async def rows_of(visit: Visit, orders: list[Order]) -> list[tuple[Order, str, P
     """Orders with their accounts' names and their animals; None for a removed animal."""
     names = await visit.store.accounts.names({order.account_id for order in orders})
     ids = tuple({order.pet_id for order in orders})
-    found = (await visit.store.pets.page(PageQuery(limit=len(ids), ids=ids))).pets if ids else []
+    found = (await visit.store.pets.page(PetQuery(limit=len(ids), ids=ids))).pets if ids else []
     pets = {pet.id: pet for pet in found}
     return [(order, names.get(order.account_id, ""), pets.get(order.pet_id)) for order in orders]
 

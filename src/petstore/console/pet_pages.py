@@ -15,14 +15,14 @@ from petstore.console.rows import PETS
 from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid
-from petstore.core.pets import STATUSES, NameQuery, PageQuery, Pet
+from petstore.core.pets import STATUSES, NameQuery, Pet, PetQuery
 from petstore.core.search import Kind
 from petstore.core.values import name_fault, read_int64
 from petstore.transactions.search import SearchQuery
 
 
 async def search(visit: Visit) -> Response:
-    text, wanted, found, count = "", PageQuery(), RowPage[Pet](), ""
+    text, wanted, found, count = "", PetQuery(), RowPage[Pet](), ""
     try:
         text, wanted = read_search(visit)
         if text:
@@ -60,7 +60,7 @@ async def search(visit: Visit) -> Response:
     )
 
 
-def read_search(visit: Visit) -> tuple[str, PageQuery]:
+def read_search(visit: Visit) -> tuple[str, PetQuery]:
     """A text, and which animals of it. Raises Invalid and InvalidParameter."""
     text, category, status = visit.asked("q", "category", "status").values()
     fault = name_fault(text) if text else None
@@ -72,12 +72,12 @@ def read_search(visit: Visit) -> tuple[str, PageQuery]:
     if status and status not in STATUSES:
         raise Invalid("status", choose(STATUSES))
     newest_first = visit.query.get("order") != "oldest"
-    return text, PageQuery(
+    return text, PetQuery(
         ROWS_MAX, STATUSES.get(status), None, visit.query_id("after"), category_id, newest_first
     )
 
 
-async def find_pets(visit: Visit, text: str, wanted: PageQuery) -> RowPage[Pet]:
+async def find_pets(visit: Visit, text: str, wanted: PetQuery) -> RowPage[Pet]:
     """One page of those with the words in their names; without a text, of all."""
     pets, filters = visit.store.pets, {"status": wanted.status, "category_id": wanted.category_id}
     if not text:

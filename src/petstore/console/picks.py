@@ -19,7 +19,7 @@ from petstore.console.pet_pages import find_pets
 from petstore.console.visit import Faults, View, Visit
 from petstore.core.accounts import Account, AccountQuery
 from petstore.core.errors import AccountNotFound, Invalid, NotFound
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from petstore.core.search import Words, fold, id_in
 
 _OFFERED = 8
@@ -63,8 +63,8 @@ async def accounts(visit: Visit, text: str) -> list[Choice]:
 async def pets(visit: Visit, text: str) -> list[Choice]:
     """The available ones before others."""
     names = await names_in(visit)
-    available = await find_pets(visit, text, PageQuery(_OFFERED, PetStatus.AVAILABLE, newest_first=True))
-    others = await find_pets(visit, text, PageQuery(_OFFERED, newest_first=True))
+    available = await find_pets(visit, text, PetQuery(_OFFERED, PetStatus.AVAILABLE, newest_first=True))
+    others = await find_pets(visit, text, PetQuery(_OFFERED, newest_first=True))
     found = {pet.id: pet for pet in (*available.rows, *others.rows)}
     return [
         Choice(f"{pet.id} · {pet.name}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)

@@ -19,7 +19,7 @@ from petstore.core.errors import Conflict
 from petstore.core.keys import KEY_PATTERN, holds_key, is_wellformed
 from petstore.core.orders import OrderQuery
 from petstore.core.people import Role
-from petstore.core.pets import PageQuery
+from petstore.core.pets import PetQuery
 from petstore.core.search import Words, id_in
 
 # How many hits of each kind are shown; there is a list of all.
@@ -82,7 +82,7 @@ async def _page(visit: Visit, text: str, fault: str = "") -> Response:
 
 
 async def _pets(visit: Visit, text: str) -> Hits:
-    found = await find_pets(visit, text, PageQuery(_SHOWN, newest_first=True))
+    found = await find_pets(visit, text, PetQuery(_SHOWN, newest_first=True))
     names = await names_in(visit)
     hits = [
         Hit(f"pets/{pet.id}", pet.name, f"{pet.id} · {names.label(pet.category_id)}", pet.status)

@@ -27,7 +27,7 @@ from petstore.core.lists.spreadsheets import marked
 from petstore.core.lists.writing import written_list
 from petstore.core.moments import iso_day
 from petstore.core.people import Role
-from petstore.core.pets import STATUSES, PageQuery
+from petstore.core.pets import STATUSES, PetQuery
 from petstore.core.printable import printable
 from petstore.core.uploads import UPLOAD_BYTES_MAX, FileKind, NewUpload, Upload, UploadState, pack, unpack
 
@@ -231,7 +231,7 @@ async def export(visit: Visit) -> Response:
     return _download(visit, name, form, written_list(pets, source_keys, query, form, key_name))
 
 
-def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PageQuery, str | None]:
+def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, PetQuery, str | None]:
     """Raises Invalid, with the field at fault."""
     form, status, key_name = asked["form"] or "csv", asked["status"], asked["key"] or None
     if form not in FORMATS:
@@ -241,7 +241,7 @@ def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, P
     if key_name is not None:
         check_key_column(key_name)
     category = names.read(asked["category"]) if asked["category"] else None
-    return form, PageQuery(_EXPORTED_AT_A_TIME, STATUSES.get(status), category_id=category), key_name
+    return form, PetQuery(_EXPORTED_AT_A_TIME, STATUSES.get(status), category_id=category), key_name
 
 
 VIEWS = [

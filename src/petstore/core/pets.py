@@ -115,7 +115,7 @@ NEW_PET = Schema(NewPet, "a new animal")
 PET_CHANGE = Schema(PetChange, "a change of an animal")
 
 
-class PageQuery(msgspec.Struct, frozen=True):
+class PetQuery(msgspec.Struct, frozen=True):
     """The animals to list: ascending by id, or the newest first, at most `limit`.
 
     `ids`, `status` and `category_id` (None: no such filter) combine. `after_id`: the last animal of the page
@@ -130,7 +130,7 @@ class PageQuery(msgspec.Struct, frozen=True):
     newest_first: bool = False
 
 
-class Page(msgspec.Struct, frozen=True):
+class PetPage(msgspec.Struct, frozen=True):
     """`has_more`: when the page was read, there were matching animals after it."""
 
     pets: list[Pet]
@@ -158,7 +158,7 @@ class PetChangedMeanwhile(Conflict):
         self.current = current
 
 
-class Created(msgspec.Struct, frozen=True):
+class AddedPet(msgspec.Struct, frozen=True):
     """An added animal; `replayed` when an earlier request with the same Idempotency-Key added it."""
 
     pet: Pet

@@ -42,7 +42,7 @@ REMOVE_OLD = removal(
 )
 
 
-class Creating(Repository):
+class IdempotentRepository(Repository):
     """A noun whose creations may have an Idempotency-Key."""
 
     def __init__(self, database: Database, clock: Clock) -> None:

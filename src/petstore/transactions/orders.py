@@ -30,7 +30,7 @@ from petstore.core.orders import (
 )
 from petstore.core.pets import Pet, PetChange, PetStatus
 from petstore.core.preconditions import Tags, check_match
-from petstore.transactions.idempotency import Creating, create_once
+from petstore.transactions.idempotency import IdempotentRepository, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.pets import lock_pet, move_pet
 from petstore.transactions.query import count_up_to, page_by_id
@@ -78,7 +78,7 @@ def _get(order_id: int, account_id: int | None = None, how: Statement = _BY_ID) 
     return read_order(rows[0])
 
 
-class Orders(Creating):
+class Orders(IdempotentRepository):
     """The orders of a store. With an `account_id`, orders of other accounts are not found.
 
     A change of an order changes its animal too: an open order's is `pending`, and in no other open order.

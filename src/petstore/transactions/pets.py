@@ -15,14 +15,14 @@ from petstore.core.pets import (
     MEMBERS,
     PETS_SCANNED_MAX,
     STATUS_IS_HELD,
-    Created,
+    AddedPet,
     NameQuery,
     NewPet,
-    Page,
-    PageQuery,
     Pet,
     PetChange,
     PetChangedMeanwhile,
+    PetPage,
+    PetQuery,
     PetStatus,
     check_transition,
     held_by_order,
@@ -33,7 +33,7 @@ from petstore.core.pets import (
 )
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.values import NAME_MAX_CHARACTERS
-from petstore.transactions.idempotency import Creating, create_once
+from petstore.transactions.idempotency import IdempotentRepository, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import count_up_to, page_by_id
 from petstore.transactions.rows import (
@@ -118,7 +118,7 @@ def add_pet(now_ms: int, new: NewPet, actor: str) -> Script[int]:
     return int(pet_id)
 
 
-def page_of(query: PageQuery, columns: Sequence[str] = PET) -> tuple[Statement, tuple[object, ...]]:
+def page_of(query: PetQuery, columns: Sequence[str] = PET) -> tuple[Statement, tuple[object, ...]]:
     """The statement of a page and its parameters; it reads one animal too many."""
     equal: dict[str, Sequence[object]] = {}
     if query.category_id is not None:
@@ -130,14 +130,14 @@ def page_of(query: PageQuery, columns: Sequence[str] = PET) -> tuple[Statement, 
     return page_by_id(f"SELECT {select(columns)} FROM pets", query, equal)
 
 
-def page_from(pets: list[Pet], limit: int) -> Page:
+def page_from(pets: list[Pet], limit: int) -> PetPage:
     """The page of at most `limit` of these animals, which are one too many if others follow."""
-    return Page(pets[:limit], len(pets) > limit)
+    return PetPage(pets[:limit], len(pets) > limit)
 
 
 # The most frequent ones of clients; the second one without the status, which the caller has.
-PAGE, _ = page_of(PageQuery(), PUBLIC_PET)
-PAGE_BY_STATUS, _ = page_of(PageQuery(status=PetStatus.AVAILABLE), PUBLIC_BUT_STATUS)
+PAGE, _ = page_of(PetQuery(), PUBLIC_PET)
+PAGE_BY_STATUS, _ = page_of(PetQuery(status=PetStatus.AVAILABLE), PUBLIC_BUT_STATUS)
 
 _FOLDED = 'lower(name COLLATE "C")'  # as in the index: the letters of ASCII alone
 
@@ -165,7 +165,7 @@ def after_every_name(prefix: str) -> str:
     return prefix + "\U0010ffff" * (NAME_MAX_CHARACTERS + 1)
 
 
-class Pets(Creating, ABC):
+class Pets(IdempotentRepository, ABC):
     """The animals of a store. `actor` is for the journal.
 
     Methods that take the id of one animal raise PetNotFound; those with a `match` raise PreconditionFailed
@@ -175,11 +175,11 @@ class Pets(Creating, ABC):
     open_order = reads(_open_order)
 
     @abstractmethod
-    def public_page(self, query: PageQuery) -> Page | Awaitable[Page]:
+    def public_page(self, query: PetQuery) -> PetPage | Awaitable[PetPage]:
         """The animals that match, as clients see them: at once, or as soon as the database has sent them."""
 
     @read
-    def page(self, query: PageQuery) -> Script[Page]:
+    def page(self, query: PetQuery) -> Script[PetPage]:
         """The animals that match, with the members of staff."""
         select, arguments = page_of(query)
         return page_from(read_pets((yield select, arguments)), query.limit)
@@ -200,19 +200,19 @@ class Pets(Creating, ABC):
         return pet
 
     @abstractmethod
-    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
+    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> AddedPet:
         """Add an animal; it is durable when this returns.
 
         Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
         created something else within the last 24 hours.
         """
 
-    async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> Created:
+    async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> AddedPet:
         creation = Creation(idempotency, "pet", fingerprint(new))
         pet_id, replayed = await self._in_flight.carry_out(
             idempotency, lambda: self._start_once(new, actor, creation)
         )
-        return Created(Pet(pet_id, *astuple(new)), replayed)
+        return AddedPet(Pet(pet_id, *astuple(new)), replayed)
 
     def _start_once(self, new: NewPet, actor: str, creation: Creation) -> asyncio.Future[tuple[int, bool]]:
         """The animal's identifier, and whether the key had created it before."""
@@ -262,7 +262,7 @@ class Pets(Creating, ABC):
         return (yield from move_pet(now_ms, pet, change, actor, is_undo=is_undo))
 
     @read
-    def count(self, query: PageQuery) -> Script[int]:
+    def count(self, query: PetQuery) -> Script[int]:
         """How many animals match, up to COUNTED_MAX; see count_up_to."""
         any_status = query.status is None and query.category_id is not None
         queries = [replace(query, status=status) for status in PetStatus] if any_status else [query]

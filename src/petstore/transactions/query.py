@@ -10,12 +10,12 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from petstore.core.orders import OrderQuery
-from petstore.core.pets import PageQuery
+from petstore.core.pets import PetQuery
 from petstore.core.values import COUNTED_MAX, INT64_MAX
 from petstore.transactions.rows import placeholders
 from petstore.transactions.script import Script, Statement, padded, statement
 
-Q = TypeVar("Q", PageQuery, OrderQuery)
+Q = TypeVar("Q", PetQuery, OrderQuery)
 
 
 class Query:
@@ -62,7 +62,7 @@ def count_up_to(
 
 
 def page_by_id(
-    table: str, query: PageQuery | OrderQuery, equal: Mapping[str, Sequence[object]]
+    table: str, query: PetQuery | OrderQuery, equal: Mapping[str, Sequence[object]]
 ) -> tuple[Statement, tuple[object, ...]]:
     """A page in the order of `id`, and its arguments; it reads one row too many.
 

@@ -18,7 +18,7 @@ from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import IS_IN_USE, get_account
 from petstore.transactions.events import check_bookmark, newest_bookmark
-from petstore.transactions.idempotency import Creating, create_once
+from petstore.transactions.idempotency import IdempotentRepository, create_once
 from petstore.transactions.journal import record, record_changes
 from petstore.transactions.query import Query
 from petstore.transactions.rows import (
@@ -72,7 +72,7 @@ _REMOVE = statement(
 _SET_SECRETS = statement("UPDATE webhooks SET secrets = $2 WHERE id = $1")
 
 
-class Webhooks(Creating):
+class Webhooks(IdempotentRepository):
     """The webhooks of a store. With an `account_id`, other accounts' are not found.
 
     Methods that take an id raise WebhookNotFound. `actor` is for the journal.

@@ -15,7 +15,7 @@ from petstore.core.events import BY_ENTRY, Bookmark, Event, EventQuery, Position
 from petstore.core.journal import JournalQuery
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, Page, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetPage, PetQuery, PetStatus
 from petstore.storage.store import Store
 from petstore.transactions import events as transactions
 from tests.support.backends import SharedData, through_pgbouncer_too
@@ -314,7 +314,7 @@ class Mirror:
             self.pets.pop(data["id"], None)
 
 
-def shown(page: Page) -> dict[int, dict[str, Any]]:
+def shown(page: PetPage) -> dict[int, dict[str, Any]]:
     return {
         pet.id: {"id": pet.id, "name": pet.name, "categoryId": pet.category_id, "status": pet.status.value}
         for pet in page.pets
@@ -350,7 +350,7 @@ async def test_a_mirror_that_follows_shows_what_the_store_shows(backend: SharedD
         await asyncio.gather(*(change(to) for to in (store, other)))
     recipe = Mirror()
     bookmark = await store.events.newest()
-    listed = PageQuery(limit=3)
+    listed = PetQuery(limit=3)
     while True:
         page = await store.pets.page(listed)
         recipe.pets |= shown(page)
@@ -367,7 +367,7 @@ async def test_a_mirror_that_follows_shows_what_the_store_shows(backend: SharedD
         whole.apply(event)
     for event in await all_after(store, EventQuery(7, None, after=bookmark)):
         recipe.apply(event)
-    assert whole.pets == recipe.pets == shown(await store.pets.page(PageQuery(limit=100)))
+    assert whole.pets == recipe.pets == shown(await store.pets.page(PetQuery(limit=100)))
 
 
 def test_every_type_of_entry_is_an_event_or_is_not_on_purpose() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from petstore.core.durations import DAY_MS
 from petstore.core.idempotency import Idempotency, fingerprint
-from petstore.core.pets import Created, NewPet, Pet, PetStatus
+from petstore.core.pets import AddedPet, NewPet, Pet, PetStatus
 from petstore.storage.backend import sqlite_path
 from petstore.storage.store import Store
 from petstore.transactions.idempotency import lock_number
@@ -122,8 +122,8 @@ async def store(first: FirstRelease, clock: ManualClock) -> AsyncIterator[Store]
         yield opened
 
 
-def replay(pet_id: int) -> Created:
-    return Created(Pet(pet_id, "Rex", 1, PetStatus.AVAILABLE), True)
+def replay(pet_id: int) -> AddedPet:
+    return AddedPet(Pet(pet_id, "Rex", 1, PetStatus.AVAILABLE), True)
 
 
 async def test_its_database_is_migrated(first: FirstRelease, store: Store) -> None:

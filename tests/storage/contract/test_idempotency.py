@@ -10,7 +10,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import Created, NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import AddedPet, NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
@@ -33,7 +33,7 @@ async def store(backend: SharedData) -> Store:
 
 
 async def count(store: Store) -> int:
-    return len((await store.pets.page(PageQuery(limit=100))).pets)
+    return len((await store.pets.page(PetQuery(limit=100))).pets)
 
 
 @by_the_system_clock
@@ -43,12 +43,12 @@ class TestReplay:
     async def test_it_is_the_answer_of_then(self, store: Store) -> None:
         """It is, even if the animal was sold or removed in the meantime. Nothing is added."""
         first = await store.pets.add(REX, ACTOR, KEY)
-        assert await store.pets.add(REX, ACTOR, KEY) == Created(first.pet, True)
+        assert await store.pets.add(REX, ACTOR, KEY) == AddedPet(first.pet, True)
         assert (await count(store), first.replayed) == (1, False)
         await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         assert (await store.pets.add(REX, ACTOR, KEY)).pet == first.pet
         await store.pets.remove(1, ACTOR)
-        assert (await store.pets.add(REX, ACTOR, KEY)) == Created(first.pet, True)
+        assert (await store.pets.add(REX, ACTOR, KEY)) == AddedPet(first.pet, True)
 
     async def test_keys_belong_to_their_account(self, store: Store) -> None:
         """Another account's same words are another key."""
@@ -86,7 +86,7 @@ class TestAge:
         clock.advance(0.001)
         tom = await store.pets.add(NewPet("Tom", 2), ACTOR, KEY)
         clock.advance(DAY_SECONDS - 1)
-        assert await store.pets.add(NewPet("Tom", 2), ACTOR, KEY) == Created(tom.pet, True)
+        assert await store.pets.add(NewPet("Tom", 2), ACTOR, KEY) == AddedPet(tom.pet, True)
         assert (await count(store), tom.replayed) == (2, False)
 
     async def test_a_purge_removes_what_is_older_and_nothing_else(
@@ -112,7 +112,7 @@ class TestRace:
         results = await asyncio.gather(
             *(store.pets.add(REX, ACTOR, KEY) for _ in range(50)), return_exceptions=True
         )
-        created = [result for result in results if isinstance(result, Created)]
+        created = [result for result in results if isinstance(result, AddedPet)]
         in_use = [result for result in results if isinstance(result, IdempotencyKeyInUse)]
         assert (len(created), len(in_use)) == (1, 49)
         assert in_use[0].retry_after_seconds == 1
@@ -125,14 +125,14 @@ class TestRace:
         once, then when they ask again."""
         stores = [store, *(backend.open() for _ in range(4))]
 
-        async def until_done(one: Store) -> Created:
+        async def until_done(one: Store) -> AddedPet:
             while True:
                 try:
                     return await one.pets.add(REX, ACTOR, KEY)
                 except IdempotencyKeyInUse:  # another process is at it
                     continue
 
-        async def ten(one: Store) -> list[Created]:
+        async def ten(one: Store) -> list[AddedPet]:
             return [await until_done(one) for _ in range(10)]
 
         results = [created for many in await asyncio.gather(*map(ten, stores)) for created in many]

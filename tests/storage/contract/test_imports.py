@@ -15,7 +15,7 @@ from petstore.core import uploads
 from petstore.core.durations import DAY_MS, MINUTE_MS
 from petstore.core.errors import Conflict, StoreUnavailable, UploadNotFound
 from petstore.core.lists.importing import BadRows, plan_and_store
-from petstore.core.pets import NewPet, PageQuery, PetChange
+from petstore.core.pets import NewPet, PetChange, PetQuery
 from petstore.core.stock import StockImport, StockPlan
 from petstore.core.uploads import FileKind, Upload, UploadState, unpack
 from petstore.storage.sqlite.stock import SqliteStock
@@ -65,7 +65,7 @@ async def storing_is_refused(store: Store, upload: Upload) -> None:
 
 
 async def names(store: Store) -> list[str]:
-    return [pet.name for pet in (await store.pets.page(PageQuery(100))).pets]
+    return [pet.name for pet in (await store.pets.page(PetQuery(100))).pets]
 
 
 def counted(upload: Upload) -> tuple[int, ...]:
@@ -245,7 +245,7 @@ class TestStore:
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
         assert counted(upload) == (2, 0, 1, 1, 0)
         upload_id = upload.id
-        (rex, _) = (await store.pets.page(PageQuery(2))).pets
+        (rex, _) = (await store.pets.page(PetQuery(2))).pets
         await store.pets.change(rex.id, PetChange(name="Max"), OTTO)
         upload = await work(store, upload_id, STORING, ANNA)
         assert (upload.state, upload.message) == (UploadState.CHECKED, uploads.CHANGED)
@@ -258,7 +258,7 @@ class TestStore:
         """After the plan of this very run too: nothing is stored but what was agreed to."""
         await work(store, (await sent_and_checked(store)).id, STORING, ANNA)
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
-        (rex, _) = (await store.pets.page(PageQuery(2))).pets
+        (rex, _) = (await store.pets.page(PetQuery(2))).pets
 
         async def change_and_store(load: StockImport, bad: BadRows, *, wants: Any) -> Any:
             make = load.plan

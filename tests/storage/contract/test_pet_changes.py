@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from petstore.core.errors import Conflict, PetNotFound
 from petstore.core.orders import OPEN, OrderStatus
-from petstore.core.pets import PageQuery, Pet, PetChange, PetChangedMeanwhile, PetStatus
+from petstore.core.pets import Pet, PetChange, PetChangedMeanwhile, PetQuery, PetStatus
 from petstore.storage.store import Store
 from tests.storage.contract.test_orders import WAYS, open_accounts, place
 from tests.storage.contract.test_pets import fill
@@ -59,7 +59,7 @@ class TestChange:
         sent = {name: value for name, value in asdict(change).items() if value is not UNSET}
         expected = replace(pets[2], **sent)
         assert changed == await store.pets.get_or_none(3) == expected
-        assert (await store.pets.page(PageQuery())).pets == [*pets[:2], changed, pets[3]]
+        assert (await store.pets.page(PetQuery())).pets == [*pets[:2], changed, pets[3]]
         assert entries(backend) == [("cli:anna", 3, "changed", before, after)]
 
     @pytest.mark.parametrize("after", list(PetStatus))
@@ -136,8 +136,8 @@ async def test_what_a_removed_animal_was_is_recorded(
     removed = await store.pets.remove(2, "api:shop/key 7")
     assert removed == Pet(2, "Mia", 2, SOLD)
     assert await store.pets.get_or_none(2) is None
-    assert (await store.pets.page(PageQuery())).pets == [pets[0], pets[2]]
-    assert (await store.pets.page(PageQuery(status=SOLD))).pets == []
+    assert (await store.pets.page(PetQuery())).pets == [pets[0], pets[2]]
+    assert (await store.pets.page(PetQuery(status=SOLD))).pets == []
     assert backend.execute("SELECT source_key FROM pet_sources") == [("a",)]
     assert entries(backend) == [
         ("cli:anna", 2, "changed", {"name": "pet 2"}, {"name": "Mia"}),

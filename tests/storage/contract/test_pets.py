@@ -13,7 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from petstore.core.errors import Conflict, NotFound
-from petstore.core.pets import NewPet, Page, PageQuery, Pet, PetChange, PetStatus, PublicPet
+from petstore.core.pets import NewPet, Pet, PetChange, PetPage, PetQuery, PetStatus, PublicPet
 from petstore.core.values import INT64_MAX, INT64_MIN
 from petstore.storage.store import Store
 from tests.support.backends import SharedData, through_pgbouncer_too
@@ -29,17 +29,17 @@ async def fill(store: Store, count: int) -> list[Pet]:
     return [(await store.pets.add(new, ACTOR)).pet for new in news]
 
 
-async def read(store: Store, query: PageQuery) -> Page:
+async def read(store: Store, query: PetQuery) -> PetPage:
     """A page for staff. One for clients has the same animals, with the members that they see."""
     page, answer = await store.pets.page(query), store.pets.public_page(query)
-    public = answer if isinstance(answer, Page) else await answer
+    public = answer if isinstance(answer, PetPage) else await answer
     names = PublicPet.__struct_fields__
     seen = [PublicPet(**{name: getattr(pet, name) for name in names}) for pet in page.pets]
     assert (public.pets, public.has_more) == (seen, page.has_more)
     return page
 
 
-async def walk(store: Store, query: PageQuery) -> list[Pet]:
+async def walk(store: Store, query: PetQuery) -> list[Pet]:
     """Every animal of a walk, page by page."""
     found: list[Pet] = []
     while True:
@@ -77,7 +77,7 @@ class TestAdd:
             *(stores[n % 2].pets.add(NewPet(f"p{n}", n), ACTOR) for n in range(100))
         )
         assert sorted(one.pet.id for one in created) == list(range(1, 101))
-        kept = await walk(store, PageQuery(limit=100))
+        kept = await walk(store, PetQuery(limit=100))
         assert {pet.id: pet for pet in kept} == {one.pet.id: one.pet for one in created}
 
     async def test_an_identifier_is_never_used_again(self, backend: SharedData, store: Store) -> None:
@@ -102,7 +102,7 @@ class TestGetAndPage:
         wanted = (1, 2, 3, 5, 8, 9, 10, 11, 12, 77, INT64_MAX)
         expected = [pet for pet in pets if pet.id in wanted and status in (None, pet.status)]
         for limit in (1, 2):
-            assert await walk(store, PageQuery(limit=limit, status=status, ids=wanted)) == expected
+            assert await walk(store, PetQuery(limit=limit, status=status, ids=wanted)) == expected
 
     async def test_a_walk_by_category(self, store: Store) -> None:
         """Every int64 is one; it combines with the other filters, in both orders, in pages of any size. No
@@ -125,7 +125,7 @@ class TestGetAndPage:
                 if ids is None or pet.id in ids
             ]
             for limit in (4, 100):
-                query = PageQuery(limit, status, ids, 0, asked, newest_first)
+                query = PetQuery(limit, status, ids, 0, asked, newest_first)
                 assert await walk(store, query) == expected, query
                 assert await store.pets.count(query) == len(expected), query
 
@@ -134,7 +134,7 @@ class TestGetAndPage:
         monkeypatch.setattr("petstore.transactions.query.COUNTED_MAX", 3)
         for number in range(7):
             await store.pets.add(NewPet("x", number % 2, list(PetStatus)[number // 2 % 3]), ACTOR)
-        asked = (PageQuery(), PageQuery(category_id=0), PageQuery(category_id=1), PageQuery(status=SOLD))
+        asked = (PetQuery(), PetQuery(category_id=0), PetQuery(category_id=1), PetQuery(status=SOLD))
         assert [await store.pets.count(query) for query in asked] == [4, 4, 3, 2]
 
     @through_pgbouncer_too
@@ -142,7 +142,7 @@ class TestGetAndPage:
         """Each query gets its own page: the first, the last, an empty or a repeated one, in any order."""
         pets = await fill(store, 80)
         queries = [
-            PageQuery(limit, status, None, after)
+            PetQuery(limit, status, None, after)
             for limit, status in ((2, None), (2, SOLD), (3, SOLD), (100, None))
             for after in (*range(80, -1, -1), 7, 7, 1_000, INT64_MAX)
         ]
@@ -204,7 +204,7 @@ class TestModel:
                     await store.pets.remove(pet_id, ACTOR)
             else:
                 status, category, newest_first = value
-                query = PageQuery(3, status, None, pet_id, category, newest_first)
+                query = PetQuery(3, status, None, pet_id, category, newest_first)
                 page = await store.pets.page(query)
                 pets = [
                     pet

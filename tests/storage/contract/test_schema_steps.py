@@ -13,7 +13,7 @@ import pytest
 
 from petstore.core.errors import ConfigurationError, StoreUnavailable
 from petstore.core.limits.plans import FREE
-from petstore.core.pets import NewPet, PageQuery
+from petstore.core.pets import NewPet, PetQuery
 from petstore.storage import migrations
 from petstore.storage.backend import backend_for, sqlite_path
 from petstore.storage.postgres import schema as postgres
@@ -87,7 +87,7 @@ class TestExpanding:
             issued = await store.keys.issue("shop", "test", ACTOR)
             revoked = await store.keys.revoke(issued.record.id, ACTOR)
             assert revoked.revoked_at_ms is not None
-            assert [pet.name for pet in (await store.pets.page(PageQuery())).pets] == ["Rex"]
+            assert [pet.name for pet in (await store.pets.page(PetQuery())).pets] == ["Rex"]
         assert execute_at(url, "SELECT name, chip FROM pets") == [("Rex", "")]
 
     def test_what_ran_is_noted(self, url: str, know: Know) -> None:

@@ -12,7 +12,7 @@ from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.lists.listed import Known
 from petstore.core.lists.table_lists import TableList
 from petstore.core.orders import NewOrder
-from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus
 from petstore.core.stock import StockPlan, StockRow
 from petstore.storage.store import Store
 from petstore.transactions.journal import encode
@@ -47,7 +47,7 @@ async def faults(store: Store, *members: tuple[str | None, str, int, str | None]
 
 
 async def animals(store: Store) -> list[tuple[int, str, int, str]]:
-    page = await store.pets.page(PageQuery(100))
+    page = await store.pets.page(PetQuery(100))
     return [(pet.id, pet.name, pet.category_id, pet.status.value) for pet in page.pets]
 
 

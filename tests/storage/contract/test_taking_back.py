@@ -12,7 +12,7 @@ from petstore.core.errors import Conflict, NotFound
 from petstore.core.journal import Entry
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, PageQuery, Pet, PetChange, PetStatus
+from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus
 from petstore.core.taking_back import DONE, NOT_WHOLE, TakingBack
 from petstore.core.uploads import BROKEN, UploadState
 from petstore.storage.store import Store
@@ -55,7 +55,7 @@ async def taken_back(store: Store, finished: Entry, actor: str = OTTO) -> Taking
 
 
 async def pets(store: Store) -> list[Pet]:
-    return (await store.pets.page(PageQuery(100))).pets
+    return (await store.pets.page(PetQuery(100))).pets
 
 
 async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:

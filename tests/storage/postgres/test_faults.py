@@ -13,7 +13,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
-from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres.connection import connect
@@ -48,14 +48,14 @@ async def store(database: str, proxy: Proxy) -> AsyncIterator[Store]:
     opened = await asyncio.to_thread(
         open_store, by_way_of(database, proxy.port), timeout_ms=1_500, connections=4
     )
-    assert [pet.name for pet in (await opened.pets.page(PageQuery())).pets] == ["Rex"]
+    assert [pet.name for pet in (await opened.pets.page(PetQuery())).pets] == ["Rex"]
     yield opened
     proxy.release()
     await opened.close()
 
 
 async def names(store: Store) -> list[str]:
-    return [pet.name for pet in (await store.pets.page(PageQuery(limit=100))).pets]
+    return [pet.name for pet in (await store.pets.page(PetQuery(limit=100))).pets]
 
 
 class TestCutAtTheCommit:
@@ -146,7 +146,7 @@ class TestCutElsewhere:
         proxy.refuse()
         proxy.cut()
         await until(lambda: not proxy.open_lines)
-        for attempt in (store.pets.page(PageQuery()), store.probe(), store.versions.current()):
+        for attempt in (store.pets.page(PetQuery()), store.probe(), store.versions.current()):
             with pytest.raises(StoreUnavailable, match="it can't be reached"):
                 await attempt
         with pytest.raises(StoreUnavailable, match="it can't be reached; nothing was stored"):
@@ -224,7 +224,7 @@ class TestPool:
     async def test_a_client_that_goes_away_while_it_waits_leaves_no_hole(self, database: str) -> None:
         """Twenty of forty reads are cancelled in all stages; the pool has its two connections afterwards."""
         store = open_store(database, connections=2)
-        reads = [asyncio.create_task(store.pets.page(PageQuery())) for _ in range(40)]
+        reads = [asyncio.create_task(store.pets.page(PetQuery())) for _ in range(40)]
         for step in range(20):
             reads[step * 2].cancel()
             await asyncio.sleep(0)
@@ -244,7 +244,7 @@ class TestPool:
         await asyncio.sleep(0)
         await store.close()
         assert len({(await task).pet.id for task in accepted}) == 20
-        for attempt in (store.pets.add(REX, ACTOR), store.pets.page(PageQuery())):
+        for attempt in (store.pets.add(REX, ACTOR), store.pets.page(PetQuery())):
             with pytest.raises(StoreUnavailable, match="shutting down"):
                 await attempt
         assert run(database, _CONNECTED)[0][0] == 0

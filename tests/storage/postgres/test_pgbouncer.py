@@ -17,7 +17,7 @@ from petstore.core.idempotency import Idempotency
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import UsageChanges
-from petstore.core.pets import NewPet, PageQuery
+from petstore.core.pets import NewPet, PetQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.clock import ManualClock
@@ -72,7 +72,7 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
                 created = await store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
                 found = await store.pets.get_or_none(created.pet.id)
                 assert found == created.pet
-                page = await store.pets.page(PageQuery(limit=100, after_id=created.pet.id - 1))
+                page = await store.pets.page(PetQuery(limit=100, after_id=created.pet.id - 1))
                 assert page.pets[0] == created.pet
 
         await asyncio.gather(*(client(number) for number in range(20)))
@@ -99,7 +99,7 @@ async def test_the_types_of_arrays_are_looked_up_in_one_session(monkeypatch: pyt
         through, options = pooled(url), PostgresOptions(prepared=False)
         store = await asyncio.to_thread(backend_for(through, postgres=options).open, ManualClock())
         await store.counters.save(LimiterState(), UsageChanges({}, {1: 5}))
-        await asyncio.gather(*(store.pets.page(PageQuery(after_id=number)) for number in range(9)))
+        await asyncio.gather(*(store.pets.page(PetQuery(after_id=number)) for number in range(9)))
         await asyncio.gather(*(store.keys.find_caller(b"%d" % number) for number in range(3)))
         await store.close()
     assert set(in_transactions) == {True}

@@ -17,7 +17,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import NewOrder, OrderStatus
-from petstore.core.pets import NewPet, PageQuery, PetChange, PetStatus
+from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import database as statements
@@ -167,7 +167,7 @@ class TestTold:
         assert (await store.pets.add(REX, ACTOR)).pet.id == 2**53 - 1
         with pytest.raises(StoreUnavailable, match="range of identifiers is full; nothing was stored"):
             await store.pets.add(REX, ACTOR, idempotency)
-        assert len((await store.pets.page(PageQuery())).pets) == 2
+        assert len((await store.pets.page(PetQuery())).pets) == 2
         assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
     async def test_a_copy_that_cannot_be_written_to(self, database: str, open_store: Open) -> None:
@@ -178,7 +178,7 @@ class TestTold:
         store = open_store()
         with pytest.raises(StoreUnavailable, match="a copy, or default_transaction_read_only is on; nothing"):
             await store.pets.add(REX, ACTOR)
-        assert len((await store.pets.page(PageQuery())).pets) == 1
+        assert len((await store.pets.page(PetQuery())).pets) == 1
         name = urlsplit(database).path[1:]
         run(shared_url(), f"ALTER DATABASE {name} RESET default_transaction_read_only")
         assert (await store.pets.add(REX, ACTOR)).pet.id == 2
@@ -202,7 +202,7 @@ class TestTold:
         with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
             await store.pets.add(REX, ACTOR)
         with pytest.raises(StoreUnavailable, match="it took too long"):
-            await store.pets.page(PageQuery())
+            await store.pets.page(PetQuery())
         with pytest.raises(StoreUnavailable, match="it took too long; nothing was stored"):
             await store.pets.change(1, PetChange(status=PetStatus.SOLD), "staff")
         await locker.execute("ROLLBACK")

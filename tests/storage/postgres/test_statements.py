@@ -14,7 +14,7 @@ from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import Idempotency, fingerprint
 from petstore.core.orders import OrderQuery, OrderStatus
-from petstore.core.pets import Created, NewPet, PageQuery, Pet, PetStatus
+from petstore.core.pets import AddedPet, NewPet, Pet, PetQuery, PetStatus
 from petstore.core.search import Kind
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
@@ -91,7 +91,7 @@ class TestIdempotencyRace:
         assert not first.done()
         await rival.end("ROLLBACK")
         added = await first
-        assert await other.pets.add(REX, ACTOR, KEY) == Created(added.pet, True)
+        assert await other.pets.add(REX, ACTOR, KEY) == AddedPet(added.pet, True)
         await other.close()
 
     @pytest.mark.parametrize("taken_for", [REX, TOM], ids=["replay", "reuse"])
@@ -105,7 +105,7 @@ class TestIdempotencyRace:
         await rival.has_a_waiter()
         await rival.end("COMMIT")
         if taken_for == REX:
-            assert await adding == Created(Pet(77, "Rex", 1, PetStatus.AVAILABLE), True)
+            assert await adding == AddedPet(Pet(77, "Rex", 1, PetStatus.AVAILABLE), True)
         else:
             with pytest.raises(IdempotencyKeyReused):
                 await adding
@@ -117,7 +117,7 @@ class TestIdempotencyRace:
         """A collision of 64 bits costs a 409, and nothing is mixed up."""
         monkeypatch.setattr(idempotency, "lock_number", lambda _: 7)
 
-        async def until_done(key: Idempotency) -> Created:
+        async def until_done(key: Idempotency) -> AddedPet:
             while True:
                 try:
                     return await store.pets.add(REX, ACTOR, key)
@@ -141,12 +141,12 @@ class TestRoundTrips:
             near = await asyncio.to_thread(backend.open, ManualClock())
             await near.pets.add(REX, ACTOR)
             await near.pets.add(REX, ACTOR, Idempotency(1, "first"))
-            await near.pets.page(PageQuery(status=PetStatus.SOLD))
+            await near.pets.page(PetQuery(status=PetStatus.SOLD))
             before = proxy.questions
             await near.pets.add(REX, ACTOR)
             await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
             await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
-            await near.pets.page(PageQuery(status=PetStatus.SOLD))
+            await near.pets.page(PetQuery(status=PetStatus.SOLD))
             assert proxy.questions - before == 4
             await near.close()
 
@@ -410,13 +410,13 @@ class TestPlans:
         return nodes
 
 
-def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PageQuery]:
+def queries(newest_first: bool, ids: tuple[int, ...]) -> Iterator[PetQuery]:
     """Every combination of filters, from the beginning and from the middle."""
     for after in (0, 25_000, 44_990):
         for status in (None, *PetStatus):
             for category in (None, 1, 2, 3, 999):
-                yield PageQuery(20, status, None, after, category, newest_first)
-                yield PageQuery(100, status, ids, after, category, newest_first)
+                yield PetQuery(20, status, None, after, category, newest_first)
+                yield PetQuery(100, status, ids, after, category, newest_first)
 
 
 def _literal(value: object) -> str:
@@ -456,7 +456,7 @@ class TestClocks:
         added = await stores[0].pets.add(REX, ACTOR, KEY)
         for hours, store in zip((first, second), stores, strict=True):
             await store.purge(WrongClock(hours).now_ms())
-            assert await store.pets.add(REX, ACTOR, KEY) == Created(added.pet, True)
+            assert await store.pets.add(REX, ACTOR, KEY) == AddedPet(added.pet, True)
         await asyncio.gather(*(store.close() for store in stores))
 
     async def test_what_has_outlived_its_day_by_the_servers_clock_goes(self, database: str) -> None:

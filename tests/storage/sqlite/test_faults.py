@@ -17,7 +17,7 @@ from petstore.core.errors import ConfigurationError, OutcomeUnknown, StoreUnavai
 from petstore.core.idempotency import Idempotency
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
-from petstore.core.pets import NewPet, PageQuery
+from petstore.core.pets import NewPet, PetQuery
 from petstore.ops import flusher
 from petstore.storage.backend import backend_for
 from petstore.storage.options import SqliteOptions
@@ -57,7 +57,7 @@ async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator
 
 
 async def names(store: Store) -> list[str]:
-    return [pet.name for pet in (await store.pets.page(PageQuery(limit=100))).pets]
+    return [pet.name for pet in (await store.pets.page(PetQuery(limit=100))).pets]
 
 
 class TestCommit:
@@ -123,7 +123,7 @@ class TestCommit:
         assert all(
             isinstance(result, StoreUnavailable) for result in results if isinstance(result, BaseException)
         )
-        page = await store.pets.page(PageQuery(limit=100))
+        page = await store.pets.page(PetQuery(limit=100))
         assert {pet.id for pet in page.pets} == {1, *answered}
         assert len(answered) < 60
 

@@ -16,7 +16,7 @@ from petstore.core.accounts import STATES, AccountQuery
 from petstore.core.durations import HOUR_MS
 from petstore.core.journal import JournalQuery
 from petstore.core.orders import OPEN, OrderQuery, OrderStatus
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.connection import open_reader
 from petstore.storage.sqlite.database import run
@@ -50,13 +50,13 @@ def steps(connection: apsw.Connection, sql: str, arguments: tuple[object, ...]) 
 
 
 QUERIES = [
-    PageQuery(20, status, None, 7, category, newest)
+    PetQuery(20, status, None, 7, category, newest)
     for status, category, newest in itertools.product([None, *PetStatus], [None, 1], [False, True])
 ]
 
 
 @every_case("query", QUERIES)
-def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: PageQuery) -> None:
+def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: PetQuery) -> None:
     """The walk begins at the page's first animal; a category without a status is three walks, merged as they
     go."""
     statement, arguments = page_of(query)
@@ -71,7 +71,7 @@ def test_a_page_is_a_walk_along_an_index(connection: apsw.Connection, query: Pag
 
 
 @every_case("query", QUERIES)
-def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PageQuery) -> None:
+def test_identifiers_are_the_way_in(connection: apsw.Connection, query: PetQuery) -> None:
     """Whatever else is filtered by."""
     statement, arguments = page_of(replace(query, ids=(1, 2, 3)))
     found = steps(connection, statement.sqlite, arguments)

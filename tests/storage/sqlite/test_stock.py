@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from petstore.core.errors import StoreFull
-from petstore.core.pets import NewPet, PageQuery
+from petstore.core.pets import NewPet, PetQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite.stock import SqliteStockImport
@@ -35,7 +35,7 @@ async def test_a_full_disk_stores_nothing_and_lets_others_write(tmp_path: Path) 
         with pytest.raises(StoreFull, match="nothing was stored"):
             await load.store()
         added = await store.pets.add(NewPet("Rex", 1), ACTOR)
-        assert (await store.pets.page(PageQuery())).pets == [added.pet]
+        assert (await store.pets.page(PetQuery())).pets == [added.pet]
         assert len(await entries(store)) == 1
     await store.close()
 

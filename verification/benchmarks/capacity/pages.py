@@ -21,7 +21,7 @@ import msgspec
 import uvloop
 
 from petstore.core.clock import SystemClock
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.store import Store
@@ -95,11 +95,11 @@ async def _postgres(server: PostgresServer, animals: int) -> AsyncIterator[Store
         await store.close()
 
 
-def _query(name: str, newest_first: bool, place: str, animals: int, call: int) -> PageQuery:
+def _query(name: str, newest_first: bool, place: str, animals: int, call: int) -> PetQuery:
     status, category = _FILTERS[name]
     passed = int(animals * _PLACES[place])
     after = (animals - passed - call if newest_first else passed + call) if passed else 0
-    return PageQuery(20, status, None, after, category, newest_first)
+    return PetQuery(20, status, None, after, category, newest_first)
 
 
 async def _compare(stores: dict[int, Store], kind: str, name: str, newest: bool, place: str) -> Pages:

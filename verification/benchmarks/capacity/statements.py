@@ -23,7 +23,7 @@ from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.limits.windows import AccountWindows
-from petstore.core.pets import NewPet, PageQuery
+from petstore.core.pets import NewPet, PetQuery
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from tests.support.postgres import PostgresServer
@@ -93,7 +93,7 @@ async def _measure(url: str, count: int) -> dict[str, Any]:
         assert counters is not None
 
         def page(number: int) -> Awaitable[Any]:
-            return store.pets.page(PageQuery(after_id=abs(number) * 37 % _ANIMALS))
+            return store.pets.page(PetQuery(after_id=abs(number) * 37 % _ANIMALS))
 
         batches = await _cost(
             pid,

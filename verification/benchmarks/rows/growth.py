@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import write_cursor
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from verification.benchmarks import servers
 from verification.benchmarks.data import database
 from verification.benchmarks.interleaved import Plan, medians
@@ -27,7 +27,7 @@ def _pages(animals: int, key: str, *, last: bool) -> tuple[str, ...]:
     answered from a kept page and the store is asked every time."""
     chosen = random.Random(animals)
     window = range(1, 900) if not last else range(animals - 900, animals - 30)
-    bound = bind_cursor(PageQuery(status=PetStatus.AVAILABLE))
+    bound = bind_cursor(PetQuery(status=PetStatus.AVAILABLE))
     gaps = itertools.cycle(itertools.product(*[[n * "&" for n in range(1, 7)]] * 3))
     return tuple(
         f"/v1/pets?limit=20{a}status=available{b}cursor={write_cursor(chosen.choice(window), bound)}{c} {key}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from petstore.api.pets import bind_cursor
 from petstore.api.pipeline.paging import write_cursor
-from petstore.core.pets import PageQuery, PetStatus
+from petstore.core.pets import PetQuery, PetStatus
 from tests.support.cluster import Client
 from tests.support.loops import working
 from verification.benchmarks import servers
@@ -35,7 +35,7 @@ def page_bytes(port: int, key: str, accept_encoding: str = "identity") -> int:
 
 def random_pages(key: str) -> tuple[str, ...]:
     """Pages that no measurement asks for twice: every position once, in random order."""
-    bound = bind_cursor(PageQuery(status=PetStatus.AVAILABLE))
+    bound = bind_cursor(PetQuery(status=PetStatus.AVAILABLE))
     ids = list(range(1, ANIMALS - 30))
     random.Random(1).shuffle(ids)
     return tuple(f"{LIST}&cursor={write_cursor(after, bound)} {key}" for after in ids)

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from petstore.core.fields import Value
 from petstore.core.lists.spreadsheets import csv_bytes
-from petstore.core.pets import MEMBERS, Page, PageQuery, written_pet
+from petstore.core.pets import MEMBERS, PetPage, PetQuery, written_pet
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
 async def written_list(
-    read_page: Callable[[PageQuery], Awaitable[Page]],
+    read_page: Callable[[PetQuery], Awaitable[PetPage]],
     read_keys: Callable[[Sequence[int]], Awaitable[dict[int, str]]],
-    query: PageQuery,
+    query: PetQuery,
     form: str,
     key_name: str | None,
 ) -> AsyncIterator[bytes]:

@@ -7,7 +7,7 @@ from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
 from petstore.core.idempotency import Idempotency
-from petstore.core.pets import Created, NewPet, Page, PageQuery, Pet, recorded_pet, values_of_pet
+from petstore.core.pets import AddedPet, NewPet, Pet, PetPage, PetQuery, recorded_pet, values_of_pet
 from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.database import Database
 from petstore.storage.sqlite.loop_reader import LoopReader
@@ -28,7 +28,7 @@ class SqlitePets(Pets):
         self._reader = reader
         self._writer = writer
 
-    def public_page(self, query: PageQuery) -> Page:
+    def public_page(self, query: PetQuery) -> PetPage:
         fetch, status = query.limit + 1, query.status
         execute = self._reader.execute  # fetchall of its cursor saves 2.5 of 29 us
         try:
@@ -43,9 +43,9 @@ class SqlitePets(Pets):
         except apsw.Error as error:
             raise translate(error) from error
         if len(pets) < fetch:
-            return Page(pets, False)
+            return PetPage(pets, False)
         pets.pop()
-        return Page(pets, True)
+        return PetPage(pets, True)
 
     def look_up(self, pet_id: int) -> Pet | None:
         try:
@@ -54,12 +54,12 @@ class SqlitePets(Pets):
             raise translate(error) from error
         return read_pet(row) if row else None
 
-    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> Created:
+    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> AddedPet:
         if idempotency is not None:
             return await self._add_once(new, actor, idempotency)
         now_ms = self._clock.now_ms()
         return await self._writer.submit(
-            lambda connection: Created(_insert(connection, now_ms, new, actor), False)
+            lambda connection: AddedPet(_insert(connection, now_ms, new, actor), False)
         )
 
 
