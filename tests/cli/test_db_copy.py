@@ -12,7 +12,7 @@ import pytest
 from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.errors import EventsGone
 from petstore.core.events import Event, EventQuery, read_event_id
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
@@ -43,7 +43,7 @@ async def fill(store: Store) -> None:
     """Something in every table, and animals with every kind of name and number."""
     for number, name in enumerate(("Rex", "  Ω \u2028 ", "'; DROP TABLE pets; --", "\\N", "🐈" * 255)):
         await store.pets.add(
-            NewPet(name, (-1) ** number * (2**63 - 1)), ACTOR, Idempotency(1, f"key-{number}")
+            NewPet(name, (-1) ** number * (2**63 - 1)), ACTOR, IdempotencyKey(1, f"key-{number}")
         )
     await store.counters.save(
         LimiterState(
@@ -163,7 +163,7 @@ class TestCopied:
         assert shop.json("usage", "shop") == used
 
         async def retry(store: Store) -> Any:
-            return await store.pets.add(NewPet("Rex", 2**63 - 1), ACTOR, Idempotency(1, "key-0"))
+            return await store.pets.add(NewPet("Rex", 2**63 - 1), ACTOR, IdempotencyKey(1, "key-0"))
 
         created = shop.with_store(retry)
         assert (created.pet.id, created.replayed) == (1, True)

@@ -10,10 +10,10 @@ import pytest
 
 from petstore.core.digests import digest
 from petstore.core.errors import IdempotencyKeyReused
-from petstore.core.idempotency import Creation, Idempotency, InFlight, fingerprint
+from petstore.core.idempotency import Creation, IdempotencyKey, InFlight, fingerprint
 from petstore.core.pets import NewPet
 
-KEY = Idempotency(1, "a key")
+KEY = IdempotencyKey(1, "a key")
 
 
 async def test_a_retry_waits_for_the_write_that_its_client_left() -> None:

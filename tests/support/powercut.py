@@ -17,7 +17,7 @@ from typing import Any
 import apsw
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -67,7 +67,7 @@ async def _work(store: SqliteStore, recording: Recording, rng: random.Random, jo
 
     async def add(number: int) -> None:
         name = f"{number} " + "x" * rng.choice((1, 50, 250))
-        key = Idempotency(1, name) if rng.random() < 0.3 else None
+        key = IdempotencyKey(1, name) if rng.random() < 0.3 else None
         recording.attempted.add(name)
         created = await store.pets.add(NewPet(name, number), ACTOR, key)
         recording.added.append((len(recording.events), created.pet.id, name))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from petstore.core.errors import IdempotencyKeyInUse, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.pets import NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR, history_faults
@@ -75,7 +75,7 @@ class Load:
         while self._going:
             name = f"client {number} animal {count}"
             try:
-                created = await self.store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
+                created = await self.store.pets.add(NewPet(name, number), ACTOR, IdempotencyKey(1, name))
             except (StoreUnavailable, IdempotencyKeyInUse):
                 self.refused += 1
                 await asyncio.sleep(0)

@@ -59,9 +59,9 @@ class OrderOperations(msgspec.Struct, kw_only=True):
     async def place_order(self, request: Request, caller: Caller) -> Response:
         """POST /store/orders: 201 once the order is durable and its animal reserved."""
         check_body_headers(request)
-        idempotency = request.idempotency(caller.account_id)
+        idempotency_key = request.idempotency_key(caller.account_id)
         new = NEW_ORDER.read(await read_body(request, self.body_timeout_seconds))
-        placed = await self.orders.place(caller.account_id, new, caller.actor, idempotency)
+        placed = await self.orders.place(caller.account_id, new, caller.actor, idempotency_key)
         body = encode(members_of(placed.order))
         location = f"{self.reference_base}/store/orders?id={placed.order.id}"
         return make_created(body, tag_of(body), location, replayed=placed.replayed)

@@ -61,9 +61,9 @@ class PetOperations(msgspec.Struct, kw_only=True):
     async def create_pet(self, request: Request, caller: Caller) -> Response:
         """POST /pets: 201 once the animal is durable."""
         check_body_headers(request)
-        idempotency = request.idempotency(caller.account_id)
+        idempotency_key = request.idempotency_key(caller.account_id)
         new = NEW_PET.read(await read_body(request, self.body_timeout_seconds))
-        created = await self.pets.add(new, caller.actor, idempotency)
+        created = await self.pets.add(new, caller.actor, idempotency_key)
         body = encode(shown_pet(created.pet))
         return make_created(body, tag_of(body), self._location(created.pet.id), replayed=created.replayed)
 

@@ -39,10 +39,15 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
     async def create_webhook(self, request: Request, caller: Caller) -> Response:
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
         check_body_headers(request)
-        idempotency = request.idempotency(caller.account_id)
+        idempotency_key = request.idempotency_key(caller.account_id)
         new = NEW_WEBHOOK.read(await read_body(request, self.body_timeout_seconds), self.also)
         webhook, secrets, replayed = await self.webhooks.create(
-            caller.account_id, caller.key_id, new, self.cipher.encrypt([mint()]), caller.actor, idempotency
+            caller.account_id,
+            caller.key_id,
+            new,
+            self.cipher.encrypt([mint()]),
+            caller.actor,
+            idempotency_key,
         )
         tag, location = tag_of(encode(members_of(webhook))), f"{self.reference_base}/webhooks/{webhook.id}"
         return make_created(self._with_secret(webhook, secrets), tag, location, replayed=replayed)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from petstore.console.visit import INCOMPLETE_FORM, Visit
 from petstore.core.durations import HOUR_MS
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, IdempotencyKeyReused, InvalidBody
-from petstore.core.idempotency import KEPT_MS, Idempotency
+from petstore.core.idempotency import KEPT_MS, IdempotencyKey
 
 _T = TypeVar("_T")
 # Stands for the account where a form creates something that belongs to none, such as an animal.
@@ -40,7 +40,7 @@ def mark_of(visit: Visit) -> str:
     return sent or f"{visit.now_ms}.{secrets.token_urlsafe(_RANDOM_BYTES)}"
 
 
-async def act_once(visit: Visit, account_id: int, act: Callable[[Idempotency], Awaitable[_T]]) -> _T:
+async def act_once(visit: Visit, account_id: int, act: Callable[[IdempotencyKey], Awaitable[_T]]) -> _T:
     """Call `act` with the mark of the sent form as its Idempotency-Key; returns what `act` created.
 
     `account_id` may be NO_ACCOUNT. Raises InvalidBody for a form without a mark, FormUsedUp,
@@ -55,7 +55,7 @@ async def act_once(visit: Visit, account_id: int, act: Callable[[Idempotency], A
         )
     for _ in range(_TRIES):
         try:
-            return await act(Idempotency(account_id, mark[0]))
+            return await act(IdempotencyKey(account_id, mark[0]))
         except IdempotencyKeyInUse:
             await asyncio.sleep(_PAUSE_SECONDS)
         except IdempotencyKeyReused:

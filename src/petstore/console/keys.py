@@ -20,7 +20,7 @@ from petstore.console.visit import Faults, View, Visit, asks_again
 from petstore.core.accounts import Account
 from petstore.core.durations import DAY_MS, format_duration, parse_duration
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, Invalid, NotFound
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.keys import Access, ApiKey, IssuedKey, KeyIssuedBefore, check_label, prefix_of
 from petstore.core.limits.usage import KeyBan
 from petstore.core.people import Role
@@ -127,7 +127,7 @@ async def issue(visit: Visit) -> Response:
             label=typed["label"],
             expires_at_ms=expires_at_ms,
             access=Access(typed["access"]),
-            idempotency=once,
+            idempotency_key=once,
         ),
     )
 
@@ -229,7 +229,7 @@ async def unban(visit: Visit) -> Response:
 async def _answer(
     visit: Visit,
     account: Account,
-    issue: Callable[[Idempotency], Awaitable[IssuedKey]],
+    issue: Callable[[IdempotencyKey], Awaitable[IssuedKey]],
     rotated: ApiKey | None = None,
 ) -> Response:
     """The only page with a key's text. A form that is sent again gets a page without it."""

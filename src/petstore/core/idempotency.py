@@ -16,11 +16,11 @@ KEPT_MS = DAY_MS
 T = TypeVar("T")
 
 
-class Idempotency(msgspec.Struct, frozen=True):
+class IdempotencyKey(msgspec.Struct, frozen=True):
     """A client's `Idempotency-Key`, which is the account's own name for one creation."""
 
     account_id: int
-    key: str
+    text: str
 
 
 class Creation(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Creation(msgspec.Struct, frozen=True):
     Requests with equal fingerprints are the same request; see `fingerprint`.
     """
 
-    idempotency: Idempotency
+    idempotency_key: IdempotencyKey
     resource: str
     fingerprint: bytes
 
@@ -55,27 +55,27 @@ class InFlight:
     """The creations that this process is carrying out. Between processes the database's lock decides."""
 
     def __init__(self) -> None:
-        self._waited_for: set[Idempotency] = set()
-        self._abandoned: dict[Idempotency, asyncio.Future[Any]] = {}
+        self._waited_for: set[IdempotencyKey] = set()
+        self._abandoned: dict[IdempotencyKey, asyncio.Future[Any]] = {}
 
-    async def carry_out(self, idempotency: Idempotency, start: Callable[[], asyncio.Future[T]]) -> T:
+    async def carry_out(self, idempotency_key: IdempotencyKey, start: Callable[[], asyncio.Future[T]]) -> T:
         """The result of the write that `start` begins. Raises IdempotencyKeyInUse, and what the write raises.
 
         A client that goes away leaves its write running; its retry waits for that before it begins another.
         """
-        if idempotency in self._waited_for:
+        if idempotency_key in self._waited_for:
             raise IdempotencyKeyInUse
-        self._waited_for.add(idempotency)
+        self._waited_for.add(idempotency_key)
         try:
-            if idempotency in self._abandoned:
-                await asyncio.wait([self._abandoned[idempotency]])
+            if idempotency_key in self._abandoned:
+                await asyncio.wait([self._abandoned[idempotency_key]])
             write = start()
             try:
                 return await asyncio.shield(write)
             except asyncio.CancelledError:
                 if not write.done():
-                    self._abandoned[idempotency] = write
-                    write.add_done_callback(lambda _: self._abandoned.pop(idempotency, None))
+                    self._abandoned[idempotency_key] = write
+                    write.add_done_callback(lambda _: self._abandoned.pop(idempotency_key, None))
                 raise
         finally:
-            self._waited_for.discard(idempotency)
+            self._waited_for.discard(idempotency_key)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from petstore.core.clock import Clock
 from petstore.core.digests import digest
 from petstore.core.errors import IdempotencyKeyInUse
-from petstore.core.idempotency import KEPT_MS, Creation, Idempotency, InFlight
+from petstore.core.idempotency import KEPT_MS, Creation, IdempotencyKey, InFlight
 from petstore.transactions.rows import CREATION, select
 from petstore.transactions.script import (
     Database,
@@ -58,8 +58,8 @@ def create_once(
     `pinned_ms` is None where the server's clock decides. Raises IdempotencyKeyInUse, IdempotencyKeyReused and
     the errors of `create`.
     """
-    account_id, key = creation.idempotency.account_id, creation.idempotency.key
-    ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency), pinned_ms)
+    account_id, key = creation.idempotency_key.account_id, creation.idempotency_key.text
+    ((is_free, now_ms),) = yield _LOCK_KEY, (lock_number(creation.idempotency_key), pinned_ms)
     if not is_free:
         raise IdempotencyKeyInUse
     expired_ms = now_ms - KEPT_MS
@@ -73,7 +73,7 @@ def create_once(
     return created_id, False
 
 
-def lock_number(idempotency: Idempotency) -> int:
+def lock_number(idempotency_key: IdempotencyKey) -> int:
     """64 bits for PostgreSQL's lock. If two keys share them, one gets 409 and tries again."""
-    text = f"{idempotency.account_id}:{idempotency.key}".encode()
+    text = f"{idempotency_key.account_id}:{idempotency_key.text}".encode()
     return int.from_bytes(digest(text)[:8], "big", signed=True)

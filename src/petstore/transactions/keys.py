@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from petstore.core.digests import digest
 from petstore.core.errors import Conflict, KeyNotFound
-from petstore.core.idempotency import Creation, Idempotency
+from petstore.core.idempotency import Creation, IdempotencyKey
 from petstore.core.keys import (
     Access,
     ApiKey,
@@ -105,11 +105,11 @@ class Keys(Repository, ABC):
         label: str = "",
         expires_at_ms: int | None = None,
         access: Access = Access.WRITE,
-        idempotency: Idempotency | None = None,
+        idempotency_key: IdempotencyKey | None = None,
     ) -> Script[IssuedKey]:
         """Raises Invalid for the label, and Conflict for a closed account.
 
-        With an Idempotency, of this account, KeyIssuedBefore the second time: the text is not stored.
+        With an Idempotency-Key of this account KeyIssuedBefore the second time: the text is not stored.
         """
         check_label(label)
 
@@ -119,7 +119,7 @@ class Keys(Repository, ABC):
             new = ApiKey(0, account.id, label, "", now_ms, expires_at_ms, access=access)
             return (yield from _add_key(new, environment, actor))
 
-        return (yield from _issue_once(idempotency, self._clock.pinned_ms(), create))
+        return (yield from _issue_once(idempotency_key, self._clock.pinned_ms(), create))
 
     @read
     def of_account(
@@ -150,15 +150,15 @@ class Keys(Repository, ABC):
         environment: str,
         overlap_ms: int,
         actor: str,
-        idempotency: Idempotency | None = None,
+        idempotency_key: IdempotencyKey | None = None,
     ) -> Script[IssuedKey]:
         """A new key of the same account, label and level; the old one expires after the overlap.
 
-        Raises Conflict when the old key is revoked, expired or was rotated before; `idempotency` is as for
-        `issue`.
+        Raises Conflict when the old key is revoked, expired or was rotated before; `idempotency_key` is as
+        for `issue`.
         """
         return _issue_once(
-            idempotency,
+            idempotency_key,
             self._clock.pinned_ms(),
             lambda: _rotate(now_ms, key_id, environment, overlap_ms, actor),
         )
@@ -218,11 +218,11 @@ def _successor_of(key_id: int) -> Script[tuple[ApiKey | None, int]]:
 
 
 def _issue_once(
-    idempotency: Idempotency | None, pinned_ms: int | None, create: Callable[[], Script[IssuedKey]]
+    idempotency_key: IdempotencyKey | None, pinned_ms: int | None, create: Callable[[], Script[IssuedKey]]
 ) -> Script[IssuedKey]:
-    """What `create` issues. Raises KeyIssuedBefore when it was issued under the same Idempotency, whatever
-    the two ask for, IdempotencyKeyInUse and the errors of `create`."""
-    if idempotency is None:
+    """What `create` issues. Raises KeyIssuedBefore when it was issued under the same Idempotency-Key,
+    whatever the two ask for, IdempotencyKeyInUse and the errors of `create`."""
+    if idempotency_key is None:
         return (yield from create())
     issued: list[IssuedKey] = []
 
@@ -230,7 +230,7 @@ def _issue_once(
         issued.append((yield from create()))
         return issued[0].record.id
 
-    key_id, is_replay = yield from create_once(Creation(idempotency, "key", b""), pinned_ms, create_key)
+    key_id, is_replay = yield from create_once(Creation(idempotency_key, "key", b""), pinned_ms, create_key)
     if is_replay:
         raise KeyIssuedBefore(key_id)
     return issued[0]

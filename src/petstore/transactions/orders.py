@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from petstore.core.errors import Conflict, OrderNotFound
-from petstore.core.idempotency import Creation, Idempotency, fingerprint
+from petstore.core.idempotency import Creation, IdempotencyKey, fingerprint
 from petstore.core.orders import (
     OPEN,
     RELEASED_AS,
@@ -104,7 +104,7 @@ class Orders(IdempotentRepository):
         return read_order(rows[0]) if rows else None
 
     async def place(
-        self, account_id: int, new: NewOrder, actor: str, idempotency: Idempotency | None = None
+        self, account_id: int, new: NewOrder, actor: str, idempotency_key: IdempotencyKey | None = None
     ) -> PlacedOrder:
         """Order an animal; the order is durable when this returns.
 
@@ -116,12 +116,12 @@ class Orders(IdempotentRepository):
         def script() -> Script[int]:
             return _place(now_ms, account_id, new, actor)
 
-        if idempotency is None:
+        if idempotency_key is None:
             order_id, replayed = await self._database.write(script, CATALOGUE), False
         else:
-            creation = Creation(idempotency, "order", fingerprint(new))
+            creation = Creation(idempotency_key, "order", fingerprint(new))
             order_id, replayed = await self._in_flight.carry_out(
-                idempotency,
+                idempotency_key,
                 lambda: self._database.start(lambda: create_once(creation, pinned_ms, script), CATALOGUE),
             )
         return PlacedOrder(placed(order_id, account_id, new, now_ms), replayed)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import asdict, astuple, replace
 
 from petstore.core.errors import Conflict, PetNotFound
-from petstore.core.idempotency import Creation, Idempotency, fingerprint
+from petstore.core.idempotency import Creation, IdempotencyKey, fingerprint
 from petstore.core.pets import (
     MEMBERS,
     PETS_SCANNED_MAX,
@@ -200,17 +200,17 @@ class Pets(IdempotentRepository, ABC):
         return pet
 
     @abstractmethod
-    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> AddedPet:
+    async def add(self, new: NewPet, actor: str, idempotency_key: IdempotencyKey | None = None) -> AddedPet:
         """Add an animal; it is durable when this returns.
 
         Raises IdempotencyKeyInUse while the same key is being carried out, IdempotencyKeyReused when it
         created something else within the last 24 hours.
         """
 
-    async def _add_once(self, new: NewPet, actor: str, idempotency: Idempotency) -> AddedPet:
-        creation = Creation(idempotency, "pet", fingerprint(new))
+    async def _add_once(self, new: NewPet, actor: str, idempotency_key: IdempotencyKey) -> AddedPet:
+        creation = Creation(idempotency_key, "pet", fingerprint(new))
         pet_id, replayed = await self._in_flight.carry_out(
-            idempotency, lambda: self._start_once(new, actor, creation)
+            idempotency_key, lambda: self._start_once(new, actor, creation)
         )
         return AddedPet(Pet(pet_id, *astuple(new)), replayed)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
 from petstore.core.events import NOW, read_bookmark
-from petstore.core.idempotency import Creation, Idempotency, fingerprint
+from petstore.core.idempotency import Creation, IdempotencyKey, fingerprint
 from petstore.core.preconditions import Tags, check_match
 from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import IS_IN_USE, get_account
@@ -119,7 +119,7 @@ class Webhooks(IdempotentRepository):
         new: NewWebhook,
         secrets: str,
         actor: str,
-        idempotency: Idempotency | None = None,
+        idempotency_key: IdempotencyKey | None = None,
     ) -> tuple[Webhook, str, bool]:
         """A webhook that gets what commits from now on, its encrypted secrets, and whether an earlier request
         with the Idempotency-Key has made it.
@@ -133,10 +133,10 @@ class Webhooks(IdempotentRepository):
             return _create(now_ms, account_id, key_id, new, secrets, actor)
 
         def once() -> Script[tuple[Webhook, str, bool]]:
-            if idempotency is None:
+            if idempotency_key is None:
                 webhook_id, replayed = (yield from script()), False
             else:
-                creation = Creation(idempotency, "webhook", fingerprint(new))
+                creation = Creation(idempotency_key, "webhook", fingerprint(new))
                 webhook_id, replayed = yield from create_once(creation, pinned_ms, script)
             try:
                 return (*(yield from get_webhook(webhook_id, account_id)), replayed)
@@ -146,9 +146,9 @@ class Webhooks(IdempotentRepository):
                     " one."
                 ) from None
 
-        if idempotency is None:
+        if idempotency_key is None:
             return await self._database.write(once)
-        return await self._in_flight.carry_out(idempotency, lambda: self._database.start(once))
+        return await self._in_flight.carry_out(idempotency_key, lambda: self._database.start(once))
 
     @write(NO_EFFECT)
     def change(

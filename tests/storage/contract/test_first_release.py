@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from petstore.core.durations import DAY_MS
-from petstore.core.idempotency import Idempotency, fingerprint
+from petstore.core.idempotency import IdempotencyKey, fingerprint
 from petstore.core.pets import AddedPet, NewPet, Pet, PetStatus
 from petstore.storage.backend import sqlite_path
 from petstore.storage.store import Store
@@ -59,14 +59,14 @@ class FirstRelease:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    async def add(self, key: Idempotency, now_ms: int) -> tuple[int, bool]:
+    async def add(self, key: IdempotencyKey, now_ms: int) -> tuple[int, bool]:
         """Add REX once: its id, and whether that is a replay."""
         mark = fingerprint(REX)
         if not self.url.startswith("sqlite"):
             connection = await asyncpg.connect(self.url)
             pet = (REX.name, REX.category_id, REX.status.value)
             row = await connection.fetchrow(
-                ADD_ONCE, lock_number(key), key.account_id, key.key, mark, now_ms, *pet
+                ADD_ONCE, lock_number(key), key.account_id, key.text, mark, now_ms, *pet
             )
             await connection.close()
             held, added, known, known_id = row
@@ -77,13 +77,13 @@ class FirstRelease:
             row = file.execute(
                 "SELECT fingerprint, pet_id FROM idempotency_keys"
                 " WHERE account_id = ? AND key = ? AND created_at_ms > ?",
-                (key.account_id, key.key, now_ms - DAY_MS),
+                (key.account_id, key.text, now_ms - DAY_MS),
             ).fetchone()
             if row is not None:
                 assert row[0] == mark
                 return row[1], True
             file.execute("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')")
-            kept = (key.account_id, key.key, mark, file.last_insert_rowid(), now_ms)
+            kept = (key.account_id, key.text, mark, file.last_insert_rowid(), now_ms)
             file.execute("INSERT OR REPLACE INTO idempotency_keys VALUES (?, ?, ?, ?, ?)", kept)
             return kept[3], False
 
@@ -116,7 +116,7 @@ def first(url: str, monkeypatch: pytest.MonkeyPatch) -> FirstRelease:
 @pytest.fixture
 async def store(first: FirstRelease, clock: ManualClock) -> AsyncIterator[Store]:
     """This program on that database, which it has migrated; an animal of 1.0.0 is in it."""
-    await first.add(Idempotency(1, "before"), clock.now_ms())
+    await first.add(IdempotencyKey(1, "before"), clock.now_ms())
     migrate(first.url)
     async with opened_store(first.url, clock) as opened:
         yield opened
@@ -129,12 +129,12 @@ def replay(pet_id: int) -> AddedPet:
 async def test_its_database_is_migrated(first: FirstRelease, store: Store) -> None:
     """Every later step runs, and a key that 1.0.0 has kept means its animal still."""
     assert execute_at(first.url, "SELECT max(number) FROM schema_steps") == [(newest(first.url),)]
-    assert await store.pets.add(REX, ACTOR, Idempotency(1, "before")) == replay(1)
+    assert await store.pets.add(REX, ACTOR, IdempotencyKey(1, "before")) == replay(1)
 
 
 async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store, clock: ManualClock) -> None:
     """Whichever of the two programs was asked first; also when the key is used again after its day."""
-    old, new = Idempotency(1, "old"), Idempotency(1, "new")
+    old, new = IdempotencyKey(1, "old"), IdempotencyKey(1, "new")
     for _ in range(2):
         added = (await first.add(old, clock.now_ms()))[0]
         assert await store.pets.add(REX, ACTOR, old) == replay(added)
@@ -146,14 +146,14 @@ async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store
 
 async def test_each_purges_what_the_other_kept(first: FirstRelease, store: Store, clock: ManualClock) -> None:
     """After its day, and not a moment before."""
-    await store.pets.add(REX, ACTOR, Idempotency(1, "late"))
+    await store.pets.add(REX, ACTOR, IdempotencyKey(1, "late"))
     clock.advance(DAY_MS / 1_000 - 0.001)
     await first.purge(clock.now_ms())
     assert execute_at(first.url, "SELECT count(*) FROM creations") == [(2,)]
     clock.advance(0.001)
     await first.purge(clock.now_ms())
     assert execute_at(first.url, "SELECT count(*) FROM creations") == [(0,)]
-    await first.add(Idempotency(1, "later"), clock.now_ms())
+    await first.add(IdempotencyKey(1, "later"), clock.now_ms())
     clock.advance(DAY_MS / 1_000)
     await store.purge(clock.now_ms())
     assert execute_at(first.url, "SELECT count(*) FROM idempotency_keys") == [(0,)]
@@ -191,7 +191,7 @@ class TestPostgres:
         with plain_user(url, "" if owns else RIGHTS, owns=owns) as address:
             migrate(url)
             guest = FirstRelease(address)
-            key = Idempotency(1, "guest")
+            key = IdempotencyKey(1, "guest")
             added = await guest.add(key, ManualClock().now_ms())
             assert await guest.add(key, ManualClock().now_ms()) == (added[0], True)
             await guest.purge(ManualClock().now_ms() + DAY_MS)

@@ -8,7 +8,7 @@ import pytest
 
 from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.plans import FREE
 from petstore.core.pets import AddedPet, NewPet, PetChange, PetQuery, PetStatus
 from petstore.storage.store import Store
@@ -17,7 +17,7 @@ from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR
 
 REX = NewPet("Rex", 1)
-KEY = Idempotency(1, "order-1")
+KEY = IdempotencyKey(1, "order-1")
 DAY_SECONDS = 86_400
 # The clock of production: PostgreSQL's statements take their own time.
 by_the_system_clock = pytest.mark.parametrize("clock", [SystemClock()], ids=["system clock"])
@@ -53,14 +53,14 @@ class TestReplay:
     async def test_keys_belong_to_their_account(self, store: Store) -> None:
         """Another account's same words are another key."""
         await store.pets.add(REX, ACTOR, KEY)
-        other = await store.pets.add(NewPet("Tom", 2), ACTOR, Idempotency(2, KEY.key))
+        other = await store.pets.add(NewPet("Tom", 2), ACTOR, IdempotencyKey(2, KEY.text))
         assert (other.pet.id, other.replayed) == (2, False)
 
     async def test_keys_are_compared_exactly(self, store: Store) -> None:
         """Case and every character count."""
         for is_there in (False, True):
             for text in ("a", "A", "a ", "é", "'", "x" * 255):
-                assert (await store.pets.add(REX, ACTOR, Idempotency(1, text))).replayed is is_there
+                assert (await store.pets.add(REX, ACTOR, IdempotencyKey(1, text))).replayed is is_there
 
 
 @by_the_system_clock
@@ -94,7 +94,7 @@ class TestAge:
     ) -> None:
         """A large heap goes bit by bit. What is a millisecond short of its day stays."""
         for number in range(3):
-            await store.pets.add(REX, ACTOR, Idempotency(1, f"old-{number}"))
+            await store.pets.add(REX, ACTOR, IdempotencyKey(1, f"old-{number}"))
         clock.advance(0.001)
         await store.pets.add(REX, ACTOR, KEY)
         clock.advance(DAY_SECONDS - 0.001)

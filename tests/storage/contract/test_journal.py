@@ -12,7 +12,7 @@ from petstore.core.contacts import Subject
 from petstore.core.customers import NOBODY, Customer
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import NotFound, PetstoreError
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.journal import JournalPage, JournalQuery, ScanEnd, read_about
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.orders import NewOrder, OrderStatus
@@ -30,7 +30,7 @@ from tests.support.journal import ACTOR, Audit, entries, written
 Work = Callable[[Store], Awaitable[object]]
 REX = NewPet("Rex", 1)
 SOLD = PetChange(status=PetStatus.SOLD)
-KEY = Idempotency(1, "key")
+KEY = IdempotencyKey(1, "key")
 ANNA = Customer("Anna Berg", phone="1234")
 REFERRED = NewOrder(2, reference="PO-4711", comment="By phone.")
 
@@ -56,7 +56,7 @@ HOOK = NewWebhook("https://shop.example/hook")
 
 
 def creates_webhook(store: Store) -> Awaitable[object]:
-    return store.webhooks.create(1, 2, HOOK, "secrets", ACTOR, Idempotency(1, "hook"))
+    return store.webhooks.create(1, 2, HOOK, "secrets", ACTOR, IdempotencyKey(1, "hook"))
 
 
 async def switches_by_token(store: Store) -> object:

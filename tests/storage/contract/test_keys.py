@@ -10,7 +10,7 @@ from petstore.core.accounts import Account
 from petstore.core.digests import digest
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import Conflict, IdempotencyKeyInUse, NotFound
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.keys import Access, ApiKey, Caller, IssuedKey, KeyIssuedBefore, is_wellformed
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
@@ -174,13 +174,13 @@ async def test_a_form_that_is_sent_again_issues_no_other_key(
     old = await store.keys.issue("shop", "live", ACTOR)
     stores = [store, backend.open()]
 
-    async def issue(number: int, once: Idempotency) -> IssuedKey:
+    async def issue(number: int, once: IdempotencyKey) -> IssuedKey:
         keys = stores[number % 2].keys
         if rotates:
             return await keys.rotate(old.record.id, "live", DAY_MS, ACTOR, once)
-        return await keys.issue("shop", "live", ACTOR, label=f"{number}", idempotency=once)
+        return await keys.issue("shop", "live", ACTOR, label=f"{number}", idempotency_key=once)
 
-    once = Idempotency(1, "form")
+    once = IdempotencyKey(1, "form")
     results = await asyncio.gather(*(issue(number, once) for number in range(6)), return_exceptions=True)
     (issued,) = [each for each in results if isinstance(each, IssuedKey)]
     refused = [each for each in results if each is not issued]
@@ -188,13 +188,13 @@ async def test_a_form_that_is_sent_again_issues_no_other_key(
     with pytest.raises(KeyIssuedBefore, match="was issued already, and its text is shown only once"):
         await issue(0, once)
     assert [key.id for key in await store.keys.of_account("shop")] == [old.record.id, issued.record.id]
-    another = Idempotency(1, "another form")
+    another = IdempotencyKey(1, "another form")
     if rotates:
         with pytest.raises(Conflict, match="was replaced by key 2"):
             await issue(0, another)
     else:
         await issue(0, another)
-    await stores[1].keys.issue("other", "live", ACTOR, idempotency=Idempotency(2, "form"))
+    await stores[1].keys.issue("other", "live", ACTOR, idempotency_key=IdempotencyKey(2, "form"))
 
 
 class TestRevokeAndPardon:

@@ -17,7 +17,7 @@ from petstore.core.errors import (
     PetNotFound,
     PetstoreError,
 )
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.moments import iso_moment
 from petstore.core.orders import OPEN, NewOrder, Order, OrderQuery, OrderStatus
@@ -136,7 +136,7 @@ class TestPlace:
     async def test_a_key_places_one_order(self, store: Store) -> None:
         """The replay shows the order as it was placed, whatever became of it."""
         await add_pets(store, 2)
-        key = Idempotency(1, "k")
+        key = IdempotencyKey(1, "k")
         first = await store.orders.place(1, NewOrder(1), "test", key)
         await store.orders.change(1, "test", status=CANCELLED)
         again = await store.orders.place(1, NewOrder(1), "test", key)
@@ -168,7 +168,7 @@ class TestPlace:
         await add_pets(store, 2)
         others: set[str | UnsetType] = {REFERENCE, "other", UNSET}
         for pet_id, given in ((1, REFERENCE), (2, UNSET)):
-            key, new = Idempotency(1, f"k{pet_id}"), NewOrder(pet_id, reference=given)
+            key, new = IdempotencyKey(1, f"k{pet_id}"), NewOrder(pet_id, reference=given)
             first = await store.orders.place(1, new, "test", key)
             again = await store.orders.place(1, new, "test", key)
             assert (again.replayed, again.order) == (True, first.order)
@@ -180,9 +180,9 @@ class TestPlace:
         """The request succeeds once the animal is available."""
         await store.pets.add(NewPet("Rex", 1, PetStatus.SOLD), "test")
         with pytest.raises(Conflict):
-            await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))
+            await store.orders.place(1, NewOrder(1), "test", IdempotencyKey(1, "k"))
         await store.pets.change(1, PetChange(status=PetStatus.AVAILABLE), "test")
-        assert not (await store.orders.place(1, NewOrder(1), "test", Idempotency(1, "k"))).replayed
+        assert not (await store.orders.place(1, NewOrder(1), "test", IdempotencyKey(1, "k"))).replayed
 
 
 class TestChange:

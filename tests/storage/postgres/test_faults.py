@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from petstore.core.errors import OutcomeUnknown, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -26,7 +26,7 @@ from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
 LOST = NewPet("a needle on the wire", 2)
-KEY = Idempotency(1, "order-1")
+KEY = IdempotencyKey(1, "order-1")
 OUTCOME_UNKNOWN = (
     "; whether this write was kept is unknown."
     " Look before repeating it, or retry with the same Idempotency-Key."
@@ -73,7 +73,7 @@ class TestCutAtTheCommit:
     async def test_a_retry_with_the_same_key_finds_the_one_animal(self, proxy: Proxy, store: Store) -> None:
         """I6: however often the answer gets lost."""
         for _ in range(3):
-            proxy.cut_before_the_answer(KEY.key.encode())
+            proxy.cut_before_the_answer(KEY.text.encode())
             with pytest.raises(OutcomeUnknown, match="Idempotency-Key"):
                 await store.pets.add(LOST, ACTOR, KEY)
         found = await store.pets.add(LOST, ACTOR, KEY)

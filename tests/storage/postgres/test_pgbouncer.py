@@ -13,7 +13,7 @@ import pytest
 
 from petstore import storage
 from petstore.core.errors import ConfigurationError, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
 from petstore.core.limits.usage import UsageChanges
@@ -69,7 +69,7 @@ async def test_many_clients_take_turns_on_few_connections() -> None:
             store = stores[number % 2]
             for count in range(5):
                 name = f"{number}-{count}"
-                created = await store.pets.add(NewPet(name, number), ACTOR, Idempotency(1, name))
+                created = await store.pets.add(NewPet(name, number), ACTOR, IdempotencyKey(1, name))
                 found = await store.pets.get_or_none(created.pet.id)
                 assert found == created.pet
                 page = await store.pets.page(PetQuery(limit=100, after_id=created.pet.id - 1))

@@ -10,7 +10,7 @@ import pytest
 
 from petstore.config.table import TABLE
 from petstore.core.errors import Conflict, IdempotencyKeyReused, NotFound, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
@@ -32,7 +32,7 @@ from tests.support.stock import stock_row
 from tests.support.waiting import until
 
 REX = NewPet("Rex", 1)
-KEY = Idempotency(1, "order-1")
+KEY = IdempotencyKey(1, "order-1")
 
 
 class Publisher:

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from petstore.core.errors import OrderNotFound, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.bans import BanState
 from petstore.core.limits.counters import LimiterState
 from petstore.core.limits.plans import FREE
@@ -127,9 +127,9 @@ class TestCollisions:
             " CREATE TRIGGER collide BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION collide()",
         )
         store = open_store()
-        for idempotency in (None, Idempotency(1, "order-1")):
+        for idempotency_key in (None, IdempotencyKey(1, "order-1")):
             with pytest.raises(StoreUnavailable, match="busy with other writes; nothing was stored"):
-                await store.pets.add(REX, ACTOR, idempotency)
+                await store.pets.add(REX, ACTOR, idempotency_key)
         assert run(database, "SELECT last_value FROM attempts") == [(16,)]
         assert sum(statements._RETRY_DELAYS_SECONDS) < 1
 
@@ -157,16 +157,16 @@ class TestCollisions:
 class TestTold:
     """What is refused for a reason that lasts."""
 
-    @pytest.mark.parametrize("idempotency", [None, Idempotency(1, "order-1")])
+    @pytest.mark.parametrize("idempotency_key", [None, IdempotencyKey(1, "order-1")])
     async def test_identifiers_come_to_an_end(
-        self, database: str, open_store: Open, idempotency: Idempotency | None
+        self, database: str, open_store: Open, idempotency_key: IdempotencyKey | None
     ) -> None:
         """The last one is exact in JavaScript; after it nothing is stored, and reading goes on."""
         run(database, "ALTER SEQUENCE pets_id_seq RESTART WITH 9007199254740991")
         store = open_store()
         assert (await store.pets.add(REX, ACTOR)).pet.id == 2**53 - 1
         with pytest.raises(StoreUnavailable, match="range of identifiers is full; nothing was stored"):
-            await store.pets.add(REX, ACTOR, idempotency)
+            await store.pets.add(REX, ACTOR, idempotency_key)
         assert len((await store.pets.page(PetQuery())).pets) == 2
         assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
@@ -268,7 +268,7 @@ class TestTold:
         store = open_store()
         run(database, "DROP TABLE creations CASCADE")
         with pytest.raises(StoreUnavailable, match="schema is incomplete; `petstore db migrate`"):
-            await store.pets.add(REX, ACTOR, Idempotency(1, "x"))
+            await store.pets.add(REX, ACTOR, IdempotencyKey(1, "x"))
 
 
 async def _backend(store: Store) -> int:

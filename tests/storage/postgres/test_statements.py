@@ -12,7 +12,7 @@ import pytest
 
 from petstore.core.clock import SystemClock
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
-from petstore.core.idempotency import Idempotency, fingerprint
+from petstore.core.idempotency import IdempotencyKey, fingerprint
 from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import AddedPet, NewPet, Pet, PetQuery, PetStatus
 from petstore.core.search import Kind
@@ -36,7 +36,7 @@ from tests.support.proxy import open_proxy
 
 REX = NewPet("Rex", 1)
 TOM = NewPet("Tom", 2)
-KEY = Idempotency(1, "order-1")
+KEY = IdempotencyKey(1, "order-1")
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ class Rival:
         await self._connection.execute("BEGIN")
         await self._connection.execute(
             "INSERT INTO idempotency_keys VALUES ($1, $2, $3, $4, $5)",
-            *(KEY.account_id, KEY.key, fingerprint(new), pet_id, clock.now_ms()),
+            *(KEY.account_id, KEY.text, fingerprint(new), pet_id, clock.now_ms()),
         )
 
     async def has_a_waiter(self) -> None:
@@ -117,14 +117,14 @@ class TestIdempotencyRace:
         """A collision of 64 bits costs a 409, and nothing is mixed up."""
         monkeypatch.setattr(idempotency, "lock_number", lambda _: 7)
 
-        async def until_done(key: Idempotency) -> AddedPet:
+        async def until_done(key: IdempotencyKey) -> AddedPet:
             while True:
                 try:
                     return await store.pets.add(REX, ACTOR, key)
                 except IdempotencyKeyInUse:
                     continue
 
-        keys = [Idempotency(1, f"order-{number}") for number in range(10)]
+        keys = [IdempotencyKey(1, f"order-{number}") for number in range(10)]
         created = await asyncio.gather(*map(until_done, keys))
         assert len({one.pet.id for one in created}) == 10
         assert not any(one.replayed for one in created)
@@ -140,12 +140,12 @@ class TestRoundTrips:
             backend = backend_for(by_way_of(database, proxy.port), postgres=options)
             near = await asyncio.to_thread(backend.open, ManualClock())
             await near.pets.add(REX, ACTOR)
-            await near.pets.add(REX, ACTOR, Idempotency(1, "first"))
+            await near.pets.add(REX, ACTOR, IdempotencyKey(1, "first"))
             await near.pets.page(PetQuery(status=PetStatus.SOLD))
             before = proxy.questions
             await near.pets.add(REX, ACTOR)
-            await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
-            await near.pets.add(REX, ACTOR, Idempotency(1, "second"))
+            await near.pets.add(REX, ACTOR, IdempotencyKey(1, "second"))
+            await near.pets.add(REX, ACTOR, IdempotencyKey(1, "second"))
             await near.pets.page(PetQuery(status=PetStatus.SOLD))
             assert proxy.questions - before == 4
             await near.close()

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from petstore.core.errors import ConfigurationError, OutcomeUnknown, StoreUnavailable
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.limits.plans import FREE
 from petstore.core.people import Role
 from petstore.core.pets import NewPet, PetQuery
@@ -66,7 +66,7 @@ class TestCommit:
     @pytest.mark.parametrize("operation", ["sync", "write"])
     async def test_the_outcome_is_said_to_be_unknown(self, disk: Disk, store: Store, operation: str) -> None:
         """The failed write is not shown; later writes work, and so does a retry with the same key."""
-        key = Idempotency(1, "order-1")
+        key = IdempotencyKey(1, "order-1")
         disk.fail(operation, suffix="-wal")  # type: ignore[arg-type]
         with pytest.raises(OutcomeUnknown, match=OUTCOME_UNKNOWN):
             await store.pets.add(NewPet("lost", 2), ACTOR, key)

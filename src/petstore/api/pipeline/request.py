@@ -17,7 +17,7 @@ import msgspec
 from petstore.core.client_address import Networks, client_address
 from petstore.core.digests import digest
 from petstore.core.errors import HeadersTooLarge, InvalidHeader, InvalidParameter, NotFound, UriTooLong
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.keys import Caller
 from petstore.core.limits.decision import AddressDecision, Decision
 from petstore.core.preconditions import Tags, read_tags
@@ -126,7 +126,7 @@ class Request(msgspec.Struct, gc=False):
     decision: Decision | AddressDecision | None = None
     cause: str | None = None
 
-    def idempotency(self, account_id: int) -> Idempotency | None:
+    def idempotency_key(self, account_id: int) -> IdempotencyKey | None:
         """The account's Idempotency-Key, bare or in quotes. Raises InvalidHeader."""
         value = self.headers.get(b"idempotency-key")
         if value is None:
@@ -135,7 +135,7 @@ class Request(msgspec.Struct, gc=False):
             value = value[1:-1]
         if b"idempotency-key" in self.head.repeated or _IDEMPOTENCY_KEY.fullmatch(value) is None:
             raise InvalidHeader("Idempotency-Key: send one, of 1 to 255 visible ASCII characters.")
-        return Idempotency(account_id, value.decode("ascii"))
+        return IdempotencyKey(account_id, value.decode("ascii"))
 
     def match(self) -> Tags | None:
         """The tags of If-Match; None without it. Raises InvalidHeader: a condition is never lost."""

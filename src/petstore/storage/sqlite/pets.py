@@ -6,7 +6,7 @@ import apsw
 from msgspec.structs import astuple
 
 from petstore.core.clock import Clock
-from petstore.core.idempotency import Idempotency
+from petstore.core.idempotency import IdempotencyKey
 from petstore.core.pets import AddedPet, NewPet, Pet, PetPage, PetQuery, recorded_pet, values_of_pet
 from petstore.storage.sqlite.connection import translate
 from petstore.storage.sqlite.database import Database
@@ -54,9 +54,9 @@ class SqlitePets(Pets):
             raise translate(error) from error
         return read_pet(row) if row else None
 
-    async def add(self, new: NewPet, actor: str, idempotency: Idempotency | None = None) -> AddedPet:
-        if idempotency is not None:
-            return await self._add_once(new, actor, idempotency)
+    async def add(self, new: NewPet, actor: str, idempotency_key: IdempotencyKey | None = None) -> AddedPet:
+        if idempotency_key is not None:
+            return await self._add_once(new, actor, idempotency_key)
         now_ms = self._clock.now_ms()
         return await self._writer.submit(
             lambda connection: AddedPet(_insert(connection, now_ms, new, actor), False)
