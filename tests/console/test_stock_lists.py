@@ -131,7 +131,7 @@ class TestDay:
         earlier = await follow(staff, its, "Earlier entries")
         assert "Rex 649" in earlier.text
 
-    async def test_a_list_is_taken_back(self, shop: Shop, staff: Visitor) -> None:
+    async def test_a_list_is_reverted(self, shop: Shop, staff: Visitor) -> None:
         """A page says what will happen; animals in the way are links. Then the list's page says who took it
         back, the journal has it as one line, and a colleague's old page does nothing."""
         many = b"name,category\n" + b"".join(b"Rex %d,1\n" % number for number in range(7))

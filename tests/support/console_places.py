@@ -112,7 +112,7 @@ async def import_one(store: Store, actor: str) -> str:
     """Import a list of one animal; the entry of its end."""
     upload_id = await keep_list(store, b"name,category\r\nFritz,1\r\n", actor, file="autumn.csv")
     await carry_out(store)
-    found = await store.takings_back.of_upload(await work(store, upload_id, UploadState.STORING, actor))
+    found = await store.list_reverts.of_upload(await work(store, upload_id, UploadState.STORING, actor))
     assert found is not None
     return str(found.finished.id)
 

@@ -6,14 +6,14 @@ from io import BytesIO
 
 from petstore.background.imports import Imports
 from petstore.background.jobs import carry_out_next
-from petstore.background.taking_back import TakesBack
+from petstore.background.list_reverts import ListReverter
 from petstore.core.uploads import NewUpload, Upload, UploadState, pack
 from petstore.storage.store import Store
 
 
 async def carry_out(store: Store) -> None:
     """Carry out every job that is free."""
-    for kind in (Imports(store), TakesBack(store)):
+    for kind in (Imports(store), ListReverter(store)):
         while await carry_out_next(store.jobs, kind):
             pass
 

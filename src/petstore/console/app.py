@@ -19,6 +19,7 @@ from petstore.console import (
     exports,
     journal_pages,
     keys,
+    list_reverts,
     order_pages,
     orders,
     overview,
@@ -32,7 +33,6 @@ from petstore.console import (
     sign_ins,
     stock,
     stock_columns,
-    taking_back,
     undo,
     webhooks,
 )
@@ -56,9 +56,9 @@ PREFIX = "/console"
 VIEWS: list[View] = [
     view
     for module in (
-        overview, search, picks, rows, undo, exports, pet_pages, pets, categories, journal_pages, taking_back,
-        events, service, sign_ins, people, order_pages, orders, account_pages, accounts, customers, keys,
-        webhooks, bans, billing, stock, stock_columns,
+        overview, search, picks, rows, undo, exports, pet_pages, pets, categories, journal_pages,
+        list_reverts, events, service, sign_ins, people, order_pages, orders, account_pages, accounts,
+        customers, keys, webhooks, bans, billing, stock, stock_columns,
     )
     for view in module.VIEWS
 ]  # fmt: skip

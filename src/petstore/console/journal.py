@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from petstore.console.visit import Visit, address
 from petstore.core.amounts import write_amount
 from petstore.core.journal import STORE, About, Entry, JournalQuery, animals_of_list, people_of
+from petstore.core.list_reverts import DONE
 from petstore.core.moments import read_moment
 from petstore.core.people import Role
 from petstore.core.pets import AMOUNTS
 from petstore.core.printable import shortened
-from petstore.core.taking_back import DONE
 
 # This many entries of one change, or more, are one line, which opens to the first ones.
 _FOLDED_FROM = 5
@@ -164,7 +164,7 @@ def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
 
 
 def _line_of_list(entry: Entry, animals: int, name: str, channel: str) -> Line:
-    """An import, or its taking back, with the animals that it added, removed and changed."""
+    """An import, or its revert, with the animals that it added, removed and changed."""
     assert entry.after is not None
     names = ("removed", "added", "changed", "rejected")
     counts = {what: entry.after[what] for what in names if entry.after.get(what)}

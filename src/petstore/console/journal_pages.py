@@ -14,7 +14,7 @@ from petstore.console.times import read_typed_day
 from petstore.console.visit import View, Visit
 from petstore.core.errors import Invalid, NotFound
 from petstore.core.journal import JournalPage, JournalQuery, animals_of_list, people_of
-from petstore.core.taking_back import DONE
+from petstore.core.list_reverts import DONE
 from petstore.core.values import INT64_MAX
 from petstore.core.zones import day_begins_ms
 
@@ -49,7 +49,7 @@ async def show(visit: Visit) -> Response:
 
 async def _show_change(visit: Visit) -> Response:
     """What an actor has changed at one time; `change` is an entry of it. The last entry of an import, and of
-    its taking back, is a line above the entries of its animals."""
+    its revert, is a line above the entries of its animals."""
     entry_id = min(visit.query_id("change"), INT64_MAX - _NEWER_MAX)
     found = (await visit.store.journal.page(JournalQuery(1, before_id=entry_id + 1))).entries
     if [entry.id for entry in found] != [entry_id]:
@@ -64,13 +64,13 @@ async def _show_change(visit: Visit) -> Response:
     entries = [each for each in page.entries if each.actor == entry.actor]
     next_start = (page.next_start or 0) if page.has_more else 0
     listed = RowPage(entries, not visit.query.get("before"), next_start=next_start)
-    can_be_taken_back = is_list and entry.action != DONE
+    can_be_reverted = is_list and entry.action != DONE
     return visit.page(
         "journal_change.html",
         "Stock list" if is_list else "One change",
         is_list=is_list,
         line=(await lines_with_names(visit, found))[0],
-        taking_back=await visit.store.takings_back.get(entry_id) if can_be_taken_back else None,
+        revert=await visit.store.list_reverts.get(entry_id) if can_be_reverted else None,
         lines=lines(entries, people=await visit.store.people.names(people_of(entries))),
         **links("journal", {"change": str(entry_id)}, listed, "before"),
     )

@@ -196,7 +196,7 @@ async def show(visit: Visit) -> Response:
         upload.file,
         fragment="report",
         upload=upload,
-        taking_back=await visit.store.takings_back.of_upload(upload) if is_stored else None,
+        revert=await visit.store.list_reverts.of_upload(upload) if is_stored else None,
         ahead=next((each for each in others if each.is_running), None),
         goes_on=upload.is_running or upload.is_queued,
         asks=upload.state is UploadState.WAITING and bool(upload.message and upload.reading),

@@ -60,7 +60,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def animals_of_list(entry: Entry) -> int:
-    """How many animals the import, or the taking back, that ends with this entry has changed; their entries
+    """How many animals the import, or the revert, that ends with this entry has changed; their entries
     are just before it. 0 for any other entry."""
     if entry.type == "store.list_taken_back" and entry.after is not None:
         return int(entry.after["removed"]) + int(entry.after["changed"])

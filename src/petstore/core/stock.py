@@ -20,7 +20,7 @@ from petstore.core.uploads import Upload
 from petstore.core.values import Name
 
 SOURCE_KEYS_MAX = 500
-# What an import is for: an upload that it stores, or the journal entry of an import that it takes back.
+# What an import is for: an upload that it stores, or the journal entry of an import that it reverts.
 Purpose = Upload | Entry
 
 
@@ -79,7 +79,7 @@ class StockRepository(Protocol):
 
         `key_name` is the column of the source keys, for messages; None for a list without them. `store` marks
         an upload as stored in the same transaction, and raises Conflict when somebody else works on it.
-        An import that takes back another one has no rows; transactions/taking_back.py says what it raises.
+        An import that reverts another one has no rows; transactions/list_reverts.py says what it raises.
         """
 
     async def source_keys(self, pet_ids: Sequence[int]) -> dict[int, str]:

@@ -17,9 +17,9 @@ from petstore.core.pets import FIELDS, STATUSES, TRANSITIONS, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, Purpose, StockPlan, StockRow, change_fault, same_key_fault
 from petstore.core.uploads import Upload
 from petstore.transactions.journal import RECORD_PETS, encode
+from petstore.transactions.list_reverts import plan, revert_list
 from petstore.transactions.rows import NEW_PET, ORDER_IS_OPEN, PET, placeholders, select
 from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
-from petstore.transactions.taking_back import plan, take_back
 from petstore.transactions.uploads import mark_stored
 
 # The columns of a row and, for an animal that it adds, the JSON of its entry in the journal.
@@ -250,10 +250,10 @@ class Import:
     def _store(self, now_ms: int) -> Script[bool]:
         """Carry out the plan. False, and nothing was changed, when an animal is not as it was planned.
 
-        Raises Conflict when the upload is somebody else's by now, and what `take_back` raises.
+        Raises Conflict when the upload is somebody else's by now, and what `revert_list` raises.
         """
         if isinstance(self._purpose, Entry):
-            return (yield from take_back(now_ms, self._purpose, self._actor))
+            return (yield from revert_list(now_ms, self._purpose, self._actor))
         if (yield _MOVED, ()):
             return False
         yield _NUMBER, ()

@@ -19,6 +19,7 @@ from petstore.transactions.idempotency import REMOVE_OLD
 from petstore.transactions.jobs import Jobs
 from petstore.transactions.journal import Journal
 from petstore.transactions.keys import Keys
+from petstore.transactions.list_reverts import ListReverts
 from petstore.transactions.notifications import Notifications
 from petstore.transactions.orders import Orders
 from petstore.transactions.people import People
@@ -30,7 +31,6 @@ from petstore.transactions.search import Search
 from petstore.transactions.sign_ins import SignIns, purge_sign_ins
 from petstore.transactions.stages import Stages
 from petstore.transactions.staging import Staging
-from petstore.transactions.taking_back import TakingsBack
 from petstore.transactions.uploads import Uploads
 from petstore.transactions.usage import Usage
 from petstore.transactions.webhooks import Webhooks
@@ -56,7 +56,7 @@ class Repositories:
         self.stock = stock
         self.keys = keys
         self.totals = totals
-        self.uploads, self.takings_back = Uploads(database, clock), TakingsBack(database, clock)
+        self.uploads, self.list_reverts = Uploads(database, clock), ListReverts(database, clock)
         self.jobs = Jobs(database, clock)
         self.orders = Orders(database, clock)
         self.categories = Categories(database, clock)

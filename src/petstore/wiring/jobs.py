@@ -14,10 +14,10 @@ from petstore.background import jobs, retention, search
 from petstore.background.deliverer import Deliverer
 from petstore.background.facts import FactRecorder
 from petstore.background.imports import Imports
+from petstore.background.list_reverts import ListReverter
 from petstore.background.mailing import Mailer
 from petstore.background.notifier import Notifier
 from petstore.background.sending import Sender
-from petstore.background.taking_back import TakesBack
 from petstore.config import Settings
 from petstore.core.clock import Clock, SystemClock
 from petstore.core.secrets_cipher import SecretsCipher
@@ -44,7 +44,7 @@ async def carry_out_jobs(
     store = store_for_command(settings, backend, clock, _say)
     async with store as opened, asyncio.TaskGroup() as group:
         ready()
-        group.create_task(jobs.run(opened.jobs, [Imports(opened), TakesBack(opened)]))
+        group.create_task(jobs.run(opened.jobs, [Imports(opened), ListReverter(opened)]))
         group.create_task(FactRecorder(opened.facts, clock, settings.removal_at_ms).run())
         if settings.has_console:  # which alone searches
             group.create_task(search.run(opened.search, clock))

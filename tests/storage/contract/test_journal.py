@@ -238,8 +238,8 @@ READS = {
     *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
     # It writes an entry, and changes no object: test_imports.py.
     "uploads.save_column_meanings",
-    # What they change is an import's, with its entries: test_taking_back.py.
-    *("takings_back.get", "takings_back.of_upload", "takings_back.ask", "takings_back.refuse"),
+    # What they change is an import's, with its entries: test_list_reverts.py.
+    *("list_reverts.get", "list_reverts.of_upload", "list_reverts.ask", "list_reverts.refuse"),
     # They write an entry, and change no object: test_webhooks.py.
     *("deliveries.test", "deliveries.redeliver"),
     # A delivery changes no object; `settle` writes the entry when it disables a webhook.

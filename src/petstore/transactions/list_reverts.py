@@ -1,4 +1,4 @@
-"""Taking back imports, for both databases: who asks, the outcome, and the statements.
+"""Reverts of imports, for both databases: who asks, the outcome, and the statements.
 
 The journal has all that is needed: which animals a list has added and changed, and from what. A plan fills
 two temporary tables of an import (stock.py): stock_new with the animals to remove, stock_changes with those
@@ -11,9 +11,9 @@ from petstore.core.durations import HOUR_MS
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.fields import Field
 from petstore.core.journal import STORE, Entry, animals_of_list
+from petstore.core.list_reverts import ASKED, DONE, NAMED_MAX, NOT_WHOLE, REFUSED, ChangedSince, ListRevert
 from petstore.core.pets import FIELDS
 from petstore.core.stock import StockPlan
-from petstore.core.taking_back import ASKED, DONE, NAMED_MAX, NOT_WHOLE, REFUSED, ChangedSince, TakingBack
 from petstore.core.uploads import Upload
 from petstore.transactions.jobs import ADD_JOB
 from petstore.transactions.journal import RECORD_PETS, first_since, record
@@ -29,14 +29,14 @@ from petstore.transactions.script import (
     write,
 )
 
-TAKING_BACK = "taking_back"  # the kind of job; its subject is the entry of the import's end
+REVERT_JOB = "taking_back"  # the kind of job; its subject is the entry of the import's end
 _STORE_ENTRIES = f"SELECT {select(ENTRY)} FROM journal WHERE subject = '{STORE}' AND subject_id = 0"
 _BY_ID = statement(f"{_STORE_ENTRIES} AND id = $1 AND action = 'list_finished'")
 _FINISHED = statement(f"{_STORE_ENTRIES} AND id >= $1 AND action = 'list_finished' ORDER BY id")
 _LATER = statement(
     f"{_STORE_ENTRIES} AND id > $1 AND action IN ('{ASKED}', '{DONE}', '{REFUSED}') ORDER BY id"
 )
-_HAS_JOB = statement(f"SELECT 1 FROM jobs WHERE kind = '{TAKING_BACK}' AND subject = $1")
+_HAS_JOB = statement(f"SELECT 1 FROM jobs WHERE kind = '{REVERT_JOB}' AND subject = $1")
 
 # The entries of the animals of an import: in SQLite just before its end, in PostgreSQL of its transaction.
 # As a CASE, so that no database looks up the entries of all animals in the index by subject.
@@ -114,7 +114,7 @@ def plan(finished: Entry) -> Script[StockPlan]:
     return StockPlan(removed, changed, 0, 0)
 
 
-def take_back(now_ms: int, finished: Entry, actor: str) -> Script[bool]:
+def revert_list(now_ms: int, finished: Entry, actor: str) -> Script[bool]:
     """Carry out the plan, all of it; True. Raises ChangedSince, and Conflict when that was done already."""
     found = yield from _get(finished.id)
     if found.is_done:
@@ -136,7 +136,7 @@ def _note(now_ms: int, actor: str, finished: Entry, action: str, **found: object
     yield from record(now_ms, actor, STORE, 0, action, None, about | found)
 
 
-def _get(list_id: int) -> Script[TakingBack]:
+def _get(list_id: int) -> Script[ListRevert]:
     for row in (yield _BY_ID, (list_id,)):
         finished = read_entry(row)
         if animals_of_list(finished):
@@ -146,16 +146,16 @@ def _get(list_id: int) -> Script[TakingBack]:
     later = [read_entry(row) for row in (yield _LATER, (list_id,))]
     own = [entry for entry in later if (entry.after or {})["import"] == list_id]
     done = [entry for entry in own if entry.action == DONE]
-    return TakingBack(finished, next(reversed(done or own), None), bool((yield _HAS_JOB, (list_id,))))
+    return ListRevert(finished, next(reversed(done or own), None), bool((yield _HAS_JOB, (list_id,))))
 
 
-class TakingsBack(Repository):
+class ListReverts(Repository):
     """Every method but `of_upload` raises NotFound unless the entry is of an import's end."""
 
     get = reads(_get)
 
     @read
-    def of_upload(self, upload: Upload) -> Script[TakingBack | None]:
+    def of_upload(self, upload: Upload) -> Script[ListRevert | None]:
         """The import that stored an upload; None when the journal does not say which that is."""
         since = yield from first_since(upload.created_at_ms - HOUR_MS)  # clocks may differ
         for entry in [read_entry(row) for row in (yield _FINISHED, (since,))]:
@@ -165,15 +165,15 @@ class TakingsBack(Repository):
 
     @write(NO_EFFECT)
     def ask(self, now_ms: int, list_id: int, actor: str) -> Script[None]:
-        """Let the background process take it back. Raises Conflict by `check_begin`."""
+        """Let the background process revert the import. Raises Conflict by `check_begin`."""
         found = yield from _get(list_id)
         found.check_begin()
         yield from _note(now_ms, actor, found.finished, ASKED)
-        yield ADD_JOB, (TAKING_BACK, list_id)
+        yield ADD_JOB, (REVERT_JOB, list_id)
 
     @write(NO_EFFECT)
     def refuse(self, now_ms: int, list_id: int, message: str, animals: tuple[int, ...] = ()) -> Script[None]:
-        """Say why it was not taken back, and which animals were in the way; in the name of who asked."""
+        """Say why it was not reverted, and which animals were in the way; in the name of who asked."""
         found = yield from _get(list_id)
         if found.last is not None and found.last.action == ASKED:
             actor = found.last.actor

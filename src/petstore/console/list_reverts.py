@@ -1,4 +1,4 @@
-"""Taking back an import: a page that says what will happen, how it goes on, and the outcome."""
+"""The revert of an import: a page that says what will happen, how it goes on, and the outcome."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from petstore.core.people import Role
 
 
 async def show(visit: Visit) -> Response:
-    found = await visit.store.takings_back.get(visit.id_of("import"))
-    return visit.page("journal_taking_back.html", "Take back a list", fragment="report", found=found)
+    found = await visit.store.list_reverts.get(visit.id_of("import"))
+    return visit.page("list_revert.html", "Take back a list", fragment="report", found=found)
 
 
 async def ask(visit: Visit) -> Response:
     """Let the background process do it; the page says what prevents it."""
     list_id, flash = visit.id_of("import"), ""
     try:
-        await visit.store.takings_back.ask(list_id, visit.actor)
+        await visit.store.list_reverts.ask(list_id, visit.actor)
     except Conflict as conflict:
         flash = conflict.message
     return visit.redirect(f"journal/{list_id}/taking-back", flash=flash)

@@ -1,6 +1,6 @@
-"""Taking back an import: all of its animals become what they were before it, or none.
+"""Reverting an import: all of its animals become what they were before it, or none.
 
-The journal's entry of its end stands for an import. Later entries have the outcome of taking it back.
+The journal's entry of its end stands for an import. Later entries have the outcome of its revert.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NAMED_MAX = 5
 NOT_WHOLE = "The journal does not have all entries of this list any more, so it can't be taken back."
 
 
-class TakingBack(msgspec.Struct, frozen=True):
-    """An import, by the entry of its end. `last` is the newest entry of taking it back; None before somebody
-    asks. `has_job`: the background process works on it, or will."""
+class ListRevert(msgspec.Struct, frozen=True):
+    """The revert of an import, which ended with the entry `finished`. `last` is the revert's newest entry;
+    None before somebody asks. `has_job`: the background process works on it, or will."""
 
     finished: Entry
     last: Entry | None
@@ -36,7 +36,7 @@ class TakingBack(msgspec.Struct, frozen=True):
         return self.has_job and not self.is_done
 
     def check_begin(self) -> None:
-        """Raise Conflict when it is taken back, or about to be."""
+        """Raise Conflict when the import is reverted, or about to be."""
         if self.is_done:
             assert self.last is not None
             raise Conflict(f"This list was taken back already, by {self.last.actor.partition(':')[2]}.")

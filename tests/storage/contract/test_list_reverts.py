@@ -1,4 +1,4 @@
-"""Imports that are taken back, for every store: all animals become what they were before, or none."""
+"""Imports that are reverted, for every store: all animals become what they were before, or none."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from petstore.background.jobs import Progress
-from petstore.background.taking_back import TakesBack
+from petstore.background.list_reverts import ListReverter
 from petstore.core.errors import Conflict, NotFound
 from petstore.core.journal import Entry
 from petstore.core.limits.plans import FREE
+from petstore.core.list_reverts import DONE, NOT_WHOLE, ListRevert
 from petstore.core.orders import NewOrder, OrderStatus
 from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus
-from petstore.core.taking_back import DONE, NOT_WHOLE, TakingBack
 from petstore.core.uploads import BROKEN, UploadState
 from petstore.storage.store import Store
-from petstore.transactions import taking_back
+from petstore.transactions import list_reverts
 from petstore.transactions.jobs import LEASE_MS
+from petstore.transactions.list_reverts import REVERT_JOB
 from petstore.transactions.script import Script
-from petstore.transactions.taking_back import TAKING_BACK
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.jobs import carry_out, keep_list, work
@@ -36,7 +36,7 @@ async def imported(store: Store, content: bytes) -> Entry:
     """The end of an import by ANNA."""
     upload_id = await keep_list(store, content, ANNA, key_name="sku", file="dogs.csv")
     await carry_out(store)
-    found = await store.takings_back.of_upload(await work(store, upload_id, UploadState.STORING, ANNA))
+    found = await store.list_reverts.of_upload(await work(store, upload_id, UploadState.STORING, ANNA))
     assert found is not None
     return found.finished
 
@@ -48,10 +48,10 @@ async def imported_second(store: Store) -> Entry:
     return await imported(store, SECOND)
 
 
-async def taken_back(store: Store, finished: Entry, actor: str = OTTO) -> TakingBack:
-    await store.takings_back.ask(finished.id, actor)
+async def reverted(store: Store, finished: Entry, actor: str = OTTO) -> ListRevert:
+    await store.list_reverts.ask(finished.id, actor)
     await carry_out(store)
-    return await store.takings_back.get(finished.id)
+    return await store.list_reverts.get(finished.id)
 
 
 async def pets(store: Store) -> list[Pet]:
@@ -62,7 +62,7 @@ async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:
     """Added ones are gone, changed ones have their former values. Each has one entry, by who took it back;
     the last one counts them."""
     finished = await imported_second(store)
-    assert (await taken_back(store, finished)).is_done
+    assert (await reverted(store, finished)).is_done
     available = PetStatus.AVAILABLE
     assert await pets(store) == [
         Pet(1, "Rex", 1, available, 500),
@@ -87,23 +87,23 @@ async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, cloc
     clock.set_by(-600)
     await carry_out(store)
     stored = await work(store, upload_id, UploadState.STORING, ANNA)
-    assert await store.takings_back.of_upload(stored) is not None
+    assert await store.list_reverts.of_upload(stored) is not None
 
 
 async def test_twice_and_the_list_again(store: Store, backend: SharedData) -> None:
     """Who takes it back again is told who was first. The list is stored again when it is sent again, as
     another import."""
     first = await imported(store, FIRST)
-    await store.takings_back.ask(first.id, OTTO)
+    await store.list_reverts.ask(first.id, OTTO)
     with pytest.raises(Conflict, match="being taken back already"):
-        await store.takings_back.ask(first.id, ANNA)
+        await store.list_reverts.ask(first.id, ANNA)
     await carry_out(store)
     with pytest.raises(Conflict, match="taken back already, by otto"):
-        await store.takings_back.ask(first.id, ANNA)
+        await store.list_reverts.ask(first.id, ANNA)
     assert backend.execute("SELECT count(*) FROM pet_sources") == [(0,)]
     second = await imported(store, FIRST)
     assert [pet.name for pet in await pets(store)] == ["Rex", "Mia", "Tom"]
-    assert (await taken_back(store, second)).is_done
+    assert (await reverted(store, second)).is_done
     assert (await pets(store), history_faults(backend.execute)) == ([], [])
 
 
@@ -129,7 +129,7 @@ async def test_none_when_one_was_changed_since(store: Store, what: str) -> None:
     pet_id, happen = MEANWHILE[what]
     await happen(store)
     before = await pets(store)
-    found = await taken_back(store, finished)
+    found = await reverted(store, finished)
     assert found.last is not None
     assert found.last.after is not None
     assert (found.last.type, found.last.actor) == ("store.list_not_taken_back", OTTO)
@@ -141,8 +141,8 @@ async def test_none_when_one_was_changed_since(store: Store, what: str) -> None:
 async def test_a_process_that_was_taken_for_dead(store: Store, clock: ManualClock) -> None:
     """Another one takes the list back in its place; when it goes on, it does nothing and says nothing."""
     finished = await imported_second(store)
-    await store.takings_back.ask(finished.id, OTTO)
-    frozen = await store.jobs.take(TAKING_BACK)
+    await store.list_reverts.ask(finished.id, OTTO)
+    frozen = await store.jobs.take(REVERT_JOB)
     assert frozen is not None
     async with store.stock.importing(OTTO, None, finished) as late:
         await late.plan()
@@ -151,8 +151,8 @@ async def test_a_process_that_was_taken_for_dead(store: Store, clock: ManualCloc
         before = await entries(store)
         with pytest.raises(Conflict, match="taken back already"):
             await late.store()
-    await TakesBack(store).carry_out(frozen, Progress())
-    await TakesBack(store).give_up(frozen)
+    await ListReverter(store).carry_out(frozen, Progress())
+    await ListReverter(store).give_up(frozen)
     assert await entries(store) == before
 
 
@@ -174,33 +174,33 @@ async def test_a_failure_at_the_end_undoes_all(
     """Nothing is half done, and it can be tried again."""
     finished = await imported_second(store)
     before = await pets(store)
-    note = taking_back._note
+    note = list_reverts._note
 
     def fail_at_the_end(now_ms: int, actor: str, of: Entry, action: str, **more: object) -> Script[None]:
         if action == DONE:
             raise RuntimeError
         return note(now_ms, actor, of, action, **more)
 
-    monkeypatch.setattr(taking_back, "_note", fail_at_the_end)
-    found = await taken_back(store, finished)
+    monkeypatch.setattr(list_reverts, "_note", fail_at_the_end)
+    found = await reverted(store, finished)
     assert (found.is_done, await pets(store), history_faults(backend.execute)) == (False, before, [])
     monkeypatch.undo()
-    assert (await taken_back(store, finished)).is_done
+    assert (await reverted(store, finished)).is_done
 
 
 async def test_what_the_journal_does_not_have(store: Store, backend: SharedData) -> None:
     """Nothing is taken back without all entries of its animals; what ended in three processes may be tried
     again; an entry that is no import's end is none."""
     finished = await imported(store, FIRST)
-    await store.takings_back.ask(finished.id, OTTO)
-    job = await store.jobs.take(TAKING_BACK)
+    await store.list_reverts.ask(finished.id, OTTO)
+    job = await store.jobs.take(REVERT_JOB)
     assert job is not None
-    await TakesBack(store).give_up(job)
+    await ListReverter(store).give_up(job)
     await store.jobs.finish(job)
-    messages = [((await store.takings_back.get(finished.id)).last or finished).after]
+    messages = [((await store.list_reverts.get(finished.id)).last or finished).after]
     backend.execute("DELETE FROM journal WHERE subject = 'pet' AND subject_id = 1")
-    messages.append(((await taken_back(store, finished)).last or finished).after)
+    messages.append(((await reverted(store, finished)).last or finished).after)
     assert [(each or {})["message"] for each in messages] == [BROKEN, NOT_WHOLE]
     assert len(await pets(store)) == 3
     with pytest.raises(NotFound, match="no such import"):
-        await store.takings_back.ask(finished.id - 1, OTTO)
+        await store.list_reverts.ask(finished.id - 1, OTTO)
