@@ -11,7 +11,7 @@ import pytest
 
 from petstore.background.retention import remove_old
 from petstore.core.durations import DAY_MS
-from petstore.core.notifications import Fact
+from petstore.core.notifications import NamedEntry
 from petstore.core.orders import NewOrder
 from petstore.core.people import Role
 from petstore.core.pets import NewPet
@@ -220,9 +220,9 @@ class TestTraffic:
         sizes: list[int] = []
         write = notifications._write
 
-        def count(now_ms: int, facts: list[Fact]) -> Any:
-            sizes.append(len(facts))
-            return write(now_ms, facts)
+        def count(now_ms: int, named_entries: list[NamedEntry]) -> Any:
+            sizes.append(len(named_entries))
+            return write(now_ms, named_entries)
 
         monkeypatch.setattr(notifications, "_write", count)
         await post._store.pets.add(NewPet("Rex", 1), ACTOR)

@@ -1,4 +1,4 @@
-"""Sends mail to contacts: makes the mails of new facts, and sends those that are due one by one.
+"""Sends mail to contacts: makes the mails of new entries, and sends those that are due one by one.
 
 Trouble of the server is not a mail's fault: all wait, and one tries until it goes on.
 """
@@ -83,7 +83,7 @@ class Notifier:
             _log.error("mail waits", exc_info=error)
 
     async def gather_and_send(self) -> None:
-        """Make the mails of new facts, and send what is due. Raises StoreUnavailable."""
+        """Make the mails of new entries, and send what is due. Raises StoreUnavailable."""
         if await self._is_time_to_gather():
             self._bookmark = await self._store.notifications.gather(self._bookmark)
             self._gathered_at = self._clock.monotonic()

@@ -69,7 +69,7 @@ class ApiKey(msgspec.Struct, frozen=True):
 
 
 class Caller(msgspec.Struct, frozen=True, gc=False):
-    """The facts about a key that the gate needs: one row of key and account joined.
+    """What the gate needs to know of a key: one row of key and account joined.
 
     A ban that began at or before `pardoned_at_ms` was lifted by the operator; `account` and `plan` are
     their names.

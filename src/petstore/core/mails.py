@@ -50,8 +50,8 @@ class MailServer(msgspec.Struct, frozen=True):
 class Mail(msgspec.Struct, frozen=True):
     """A mail of one kind to a contact. `of` is the account's or person's name.
 
-    `said` are sentences, of the first SAID_MAX facts of `count`. `tries` have failed. `key` is never another
-    mail's, and `due_ms` is when it is free again, should this process end.
+    `said` are sentences, of the first SAID_MAX of `count` entries. `tries` have failed. `key` is never
+    another mail's, and `due_ms` is when it is free again, should this process end.
     """
 
     id: int

@@ -16,13 +16,13 @@ from petstore.core.journal import Entry
 from petstore.core.limits.plans import and_list
 from petstore.core.moments import iso_moment
 
-# A mail collects the facts of one kind for this time.
+# A mail collects the entries of one kind for this time.
 GATHERED_MS = MINUTE_MS
 # While no server takes mail, it collects them for this time.
 OPEN_MS = HOUR_MS
-# A mail tells at most this many facts, and counts the others.
+# A mail tells at most this many entries, and counts the others.
 SAID_MAX = 20
-# A mail that could not be sent for this time is given up; older facts get none.
+# A mail that could not be sent for this time is given up; older entries get none.
 KEPT_MS = 4 * DAY_MS
 # A mail whose result is unknown is sent this often at most: it may have arrived each time.
 BEGUN_MAX = 2
@@ -35,7 +35,7 @@ _DISABLED = {
 }
 
 
-class Fact(msgspec.Struct, frozen=True):
+class NamedEntry(msgspec.Struct, frozen=True):
     """An entry of the journal with its account, its subject's name and the name of the key that did it."""
 
     entry: Entry
@@ -56,7 +56,7 @@ class Fact(msgspec.Struct, frozen=True):
 class Kind(msgspec.Struct, frozen=True):
     """A kind of notification: the type of its entries, whose contacts take it, and its words.
 
-    `title` has fields for the account's name and the count of facts; `titles` stands in for it where there
+    `title` has fields for the account's name and the count of entries; `titles` stands in for it where there
     are several. `advice` follows what they say, with the `page` that says more, below the service's address.
     """
 
@@ -65,26 +65,26 @@ class Kind(msgspec.Struct, frozen=True):
     to: Subject
     what: str
     title: str
-    say: Callable[[Fact], str]
+    say: Callable[[NamedEntry], str]
     advice: str = ""
     page: str = ""
     titles: str = ""
 
     def heading(self, account: str, count: int) -> str:
-        """The title of a mail with `count` facts."""
+        """The title of a mail with `count` entries."""
         title = (self.titles if count > 1 else "") or self.title
         return title.format(account=account, count=count)
 
-    def sentence(self, fact: Fact) -> str:
-        """What is said of a fact. One whose members a program of another release wrote stops no mail."""
+    def sentence(self, named: NamedEntry) -> str:
+        """What is said of an entry. One whose members a program of another release wrote stops no mail."""
         try:
-            return self.say(fact)
+            return self.say(named)
         except Exception:
             return self.what
 
 
 def _event(
-    name: str, title: str, say: Callable[[Fact], str], advice: str, page: str, titles: str = ""
+    name: str, title: str, say: Callable[[NamedEntry], str], advice: str, page: str, titles: str = ""
 ) -> Kind:
     """A kind that is an event too."""
     (kind,) = (each for each in TYPES if each.name == name)
@@ -97,14 +97,14 @@ def _moment(text: str) -> str:
     return f"{text[:10]} {text[11:16]} UTC"
 
 
-def _plan(fact: Fact) -> str:
-    assert fact.account is not None
-    plan = fact.account.plan
-    return f"The plan was changed on {fact.at}: it is now {plan.name}, {and_list(plan.phrases('requests'))}."
+def _plan(named: NamedEntry) -> str:
+    assert named.account is not None
+    plan = named.account.plan
+    return f"The plan was changed on {named.at}: it is now {plan.name}, {and_list(plan.phrases('requests'))}."
 
 
-def _calls(fact: Fact) -> str:
-    found = fact.after
+def _calls(named: NamedEntry) -> str:
+    found = named.after
     often = "once" if found["calls"] == 1 else f"{found['calls']:,} times"
     return (
         f"The account has called {found['operation']} {often} since {found['since']}."
@@ -112,29 +112,29 @@ def _calls(fact: Fact) -> str:
     )
 
 
-def _order(fact: Fact) -> str:
-    assert fact.account is not None
+def _order(named: NamedEntry) -> str:
+    assert named.account is not None
     return (
-        f"Order {fact.entry.subject_id} for animal {fact.after['petId']} was placed by {fact.account.name}"
-        f" on {fact.at}."
+        f"Order {named.entry.subject_id} for animal {named.after['petId']} was placed by {named.account.name}"
+        f" on {named.at}."
     )
 
 
-def _list(fact: Fact) -> str:
-    found = fact.after
+def _list(named: NamedEntry) -> str:
+    found = named.after
     if found["state"] == "refused":
-        return f"{found['list']} was refused on {fact.at}: {found['message']}"
+        return f"{found['list']} was refused on {named.at}: {found['message']}"
     done = "stored" if found["state"] == "stored" else "checked"
     counts = [f"{found[name]:,} {name}" for name in ("added", "changed", "rejected")]
     left = "" if done == "stored" else " Nothing is stored until somebody agrees."
-    return f"{found['list']} was {done} on {fact.at}: {and_list(counts)}. {found['message']}".rstrip() + left
+    return f"{found['list']} was {done} on {named.at}: {and_list(counts)}. {found['message']}".rstrip() + left
 
 
 KINDS = (
     _event(
         "key.expiring",
         "{account}: a key expires soon",
-        lambda fact: f"The key {fact.name} expires on {_moment(fact.after['expiresAt'])}.",
+        lambda named: f"The key {named.name} expires on {_moment(named.after['expiresAt'])}.",
         "Ask the operator for a new key before then. Requests with an expired key are refused with 401.",
         "docs/guide#authentication",
         "{account}: keys expire soon",
@@ -142,9 +142,9 @@ KINDS = (
     _event(
         "limit.approaching",
         "{account}: 80 % of the day's requests are used",
-        lambda fact: (
-            f"The account has used {fact.after['used']:,} of its {fact.after['limit']:,} requests for the"
-            f" day, which ends on {_moment(fact.after['resetAt'])}."
+        lambda named: (
+            f"The account has used {named.after['used']:,} of its {named.after['limit']:,} requests for the"
+            f" day, which ends on {_moment(named.after['resetAt'])}."
         ),
         "Once all are used, requests are refused with 429 until then. If you need more, ask the operator for"
         " a larger plan.",
@@ -153,9 +153,9 @@ KINDS = (
     _event(
         "limit.reached",
         "{account}: all of the day's requests are used",
-        lambda fact: (
-            f"The account has used all its {fact.after['limit']:,} requests for the day. Requests are refused"
-            f" with 429 until {_moment(fact.after['resetAt'])}."
+        lambda named: (
+            f"The account has used all its {named.after['limit']:,} requests for the day. Requests are"
+            f" refused with 429 until {_moment(named.after['resetAt'])}."
         ),
         "If you need more, ask the operator for a larger plan.",
         "docs/guide#limits",
@@ -163,7 +163,7 @@ KINDS = (
     _event(
         "key.banned",
         "{account}: a key is banned",
-        lambda fact: f"The key {fact.name} is banned until {_moment(fact.after['bannedUntil'])}.",
+        lambda named: f"The key {named.name} is banned until {_moment(named.after['bannedUntil'])}.",
         "A program that uses it kept sending requests after many were refused. After a 429, wait as long as"
         " Retry-After says.",
         "docs/guide#bans",
@@ -175,7 +175,7 @@ KINDS = (
         "account",
         "A webhook was added, which sends your events to its address.",
         "{account}: a webhook was added",
-        lambda fact: f"A webhook to {fact.name} was added with the key {fact.key} on {fact.at}.",
+        lambda named: f"A webhook to {named.name} was added with the key {named.key} on {named.at}.",
         "If this was not you, remove it, and ask the operator to revoke the key.",
         "docs/guide#receive-webhooks",
         "{account}: webhooks were added",
@@ -183,9 +183,9 @@ KINDS = (
     _event(
         "webhook.disabled",
         "{account}: a webhook was disabled",
-        lambda fact: (
-            f"The webhook to {fact.name} was disabled on {fact.at},"
-            f" {_DISABLED[fact.after['disabledReason']]}."
+        lambda named: (
+            f"The webhook to {named.name} was disabled on {named.at},"
+            f" {_DISABLED[named.after['disabledReason']]}."
         ),
         "It gets no events until you enable it; then it goes on where it stopped.",
         "docs/guide#receive-webhooks",
@@ -194,8 +194,8 @@ KINDS = (
     _event(
         "account.suspended",
         "{account}: the account was suspended",
-        lambda fact: (
-            f"The operator suspended the account on {fact.at}. Requests with its keys are refused with 403."
+        lambda named: (
+            f"The operator suspended the account on {named.at}. Requests with its keys are refused with 403."
         ),
         "Ask the operator for the reason.",
         "docs/errors#account_suspended",

@@ -80,9 +80,9 @@ _TAKE = Statement(
 )
 _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
-_STANDING = ("failures", "failing_since_ms", "paused_until_ms")
+_HEALTH_COLUMNS = ("failures", "failing_since_ms", "paused_until_ms")
 _OWNED = statement(
-    f"SELECT id, revision, account_id, url, types, secrets, {select(BOOKMARK)}, {select(_STANDING)}"
+    f"SELECT id, revision, account_id, url, types, secrets, {select(BOOKMARK)}, {select(_HEALTH_COLUMNS)}"
     f" FROM webhooks w WHERE w.owner = $1 AND {_IN_USE} ORDER BY id"
 )
 # The next repetitions of each webhook: one that fails may have any number, and all are read at each claim.

@@ -1,6 +1,6 @@
 """Mail to contacts, for both databases: what is to be sent, and the outcomes.
 
-The transaction that reads facts from the journal makes their mails and saves how far it came: each fact is
+The transaction that reads entries from the journal makes their mails and saves how far it came: each entry is
 in one mail to each contact. A mail leaves the table when it was sent.
 """
 
@@ -25,7 +25,7 @@ from petstore.core.notifications import (
     KEPT_MS,
     OPEN_MS,
     SAID_MAX,
-    Fact,
+    NamedEntry,
     Kind,
 )
 from petstore.core.values import IDS_MAX
@@ -131,9 +131,9 @@ class Notifications(Repository):
     """The mails of a store. Several processes may gather and send at once."""
 
     async def gather(self, seen: Bookmark | None = None) -> Bookmark:
-        """Make the mails of all facts that are there; the bookmark up to which they are made.
+        """Make the mails of all entries that are there; the bookmark up to which they are made.
 
-        `seen`: a bookmark up to which this process has found no fact since it gathered.
+        `seen`: a bookmark up to which this process has found no entry since it gathered.
         """
         is_behind = True
         while is_behind:
@@ -156,10 +156,10 @@ class Notifications(Repository):
             page = yield from _page(now_ms, before)
         entries = [entry for entry, _ in page.entries if entry.at_ms > now_ms - KEPT_MS]
         accounts = yield from _accounts_of(entries)
-        facts = []
+        named_entries = []
         for entry in entries:
-            facts.append((yield from _fact(entry, accounts.get(entry.id))))
-        yield from _write(now_ms, facts)
+            named_entries.append((yield from _name(entry, accounts.get(entry.id))))
+        yield from _write(now_ms, named_entries)
         if page.after != before:
             yield _MOVE, bookmark_values(page.after)
         return page.after, page.is_behind
@@ -201,8 +201,8 @@ class Notifications(Repository):
 
     @read
     def waiting(self) -> Script[tuple[int, float]]:
-        """How many mails wait for no more facts and are not sent yet, and the age, in seconds, of the oldest
-        that the server has not refused."""
+        """How many mails wait for no more entries and are not sent yet, and the age, in seconds, of the
+        oldest that the server has not refused."""
         now_ms = self._clock.now_ms()
         ((count, first_ms),) = yield _WAITING, (now_ms - GATHERED_MS,)
         return count, 0.0 if first_ms is None else (now_ms - first_ms) / SECOND_MS
@@ -229,7 +229,7 @@ def _accounts_of(entries: list[Entry]) -> Script[dict[int, Account]]:
     return {row[0]: read_account(row[1:]) for row in rows}
 
 
-def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
+def _name(entry: Entry, account: Account | None) -> Script[NamedEntry]:
     """What the mail of an entry is about."""
     name = key = ""
     if entry.subject == "key":
@@ -240,7 +240,7 @@ def _fact(entry: Entry, account: Account | None) -> Script[Fact]:
             name = "/".join(url.split("/", 3)[:3]) or "an address that was removed"
         if key_id := (entry.after or {}).get("keyId"):
             key = yield from _key(key_id)
-    return Fact(entry, account, name, key)
+    return NamedEntry(entry, account, name, key)
 
 
 def _key(key_id: int) -> Script[str]:
@@ -249,26 +249,26 @@ def _key(key_id: int) -> Script[str]:
     return ""
 
 
-def _write(now_ms: int, facts: list[Fact]) -> Script[None]:
-    people = [read_contact(row) for row in (yield _PEOPLE, ())] if facts else []
+def _write(now_ms: int, named_entries: list[NamedEntry]) -> Script[None]:
+    people = [read_contact(row) for row in (yield _PEOPLE, ())] if named_entries else []
     said: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-    for fact in facts:
-        kind = BY_ENTRY[fact.entry.type]
-        for contact in (yield from _takers(now_ms, kind, fact, people)):
-            said[contact.id, kind.name].append(kind.sentence(fact))
+    for named in named_entries:
+        kind = BY_ENTRY[named.entry.type]
+        for contact in (yield from _takers(now_ms, kind, named, people)):
+            said[contact.id, kind.name].append(kind.sentence(named))
     for (contact_id, kind_name), sentences in sorted(said.items()):
         yield from _write_mail(now_ms, contact_id, kind_name, sentences)
 
 
-def _takers(now_ms: int, kind: Kind, fact: Fact, people: list[Contact]) -> Script[list[Contact]]:
-    """The contacts that take the fact's kind and were there before it, or come of a clock that was ahead."""
+def _takers(now_ms: int, kind: Kind, named: NamedEntry, people: list[Contact]) -> Script[list[Contact]]:
+    """The contacts that take the entry's kind and were there before it, or come of a clock that was ahead."""
     contacts = people
     if kind.to == "account":
-        contacts = [] if fact.account is None else (yield from contacts_of("account", fact.account.id))
+        contacts = [] if named.account is None else (yield from contacts_of("account", named.account.id))
     return [
         contact
         for contact in contacts
-        if kind.name not in contact.off and not fact.entry.at_ms < contact.created_at_ms <= now_ms
+        if kind.name not in contact.off and not named.entry.at_ms < contact.created_at_ms <= now_ms
     ]
 
 
