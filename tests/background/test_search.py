@@ -12,7 +12,7 @@ from petstore import config
 from petstore.background import search
 from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
-from petstore.core.search import Progress
+from petstore.core.search import IndexProgress
 from petstore.storage.store import Store
 from petstore.transactions.search import Search
 from petstore.wiring.jobs import carry_out_jobs
@@ -47,7 +47,7 @@ async def test_requests_come_before_the_newest_names(
     monkeypatch.setattr("petstore.transactions.search.ENTRIES_SCANNED_MAX", 1)
     step = Search.step
 
-    async def slow_step(self: Search) -> Progress | None:
+    async def slow_step(self: Search) -> IndexProgress | None:
         clock.advance(0.1)
         if len(pauses) == 5:
             await add_three()
@@ -72,9 +72,9 @@ async def test_a_wait_for_the_database_does_not_stop_it_for_long(
 ) -> None:
     """The rest is half a minute at most."""
 
-    async def wait(_: Search) -> Progress:
+    async def wait(_: Search) -> IndexProgress:
         clock.advance(60)
-        return Progress(await store.events.newest())
+        return IndexProgress(await store.events.newest())
 
     monkeypatch.setattr(Search, "step", wait)
     await follow(store.search, clock)

@@ -12,7 +12,7 @@ import pytest
 from petstore.core.errors import OperatorError
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.lists.lines import LINE_BYTES_MAX
-from petstore.core.lists.listed import Known
+from petstore.core.lists.listed import ListContext
 from petstore.core.lists.reading import JsonList, open_list
 from petstore.core.lists.table_lists import TableList
 from petstore.core.stock import StockPlan, StockRow
@@ -70,14 +70,14 @@ class TestHeader:
     def test_a_refusal_names_the_columns(self, header: str, key_name: str | None, expected: str) -> None:
         """Those that are missing or doubled, those that are there, and what to do."""
         with pytest.raises(OperatorError) as refused:
-            list(TableList(io.BytesIO(header.encode()), key_name, Known()).records())
+            list(TableList(io.BytesIO(header.encode()), key_name, ListContext()).records())
         assert expected in str(refused.value), refused.value
 
     def test_ten_columns_at_most(self) -> None:
         """A list without a header may have a hundred columns."""
         header = ",".join(["name", *(f"c{number:02}" for number in range(11))])
         with pytest.raises(OperatorError) as refused:
-            list(TableList(io.BytesIO(header.encode()), None, Known()).records())
+            list(TableList(io.BytesIO(header.encode()), None, ListContext()).records())
         assert "'c08', …" in str(refused.value)
         assert "'c09'" not in str(refused.value)
 
@@ -95,7 +95,7 @@ def test_price_and_note_of_a_row(form: type[TableList] | type[JsonList], line_en
     rows = [("Rex", "9.5", f"Shy.{line_end}Bites."), ("Mia", "1.005", "x" * 2_001)]
     content = io.BytesIO((header + "".join(shapes.format(*row) for row in rows)).encode())
     kind = "csv" if form is TableList else "jsonl"
-    good, bad = open_list(kind, content, None, Known()).records()
+    good, bad = open_list(kind, content, None, ListContext()).records()
     assert good.row is not None
     assert good.row.values == ("Rex", 7, None, 950, "Shy.\nBites.")
     for fault in ("price: expected an amount such as 12.50", "note: expected 1 to 2000 characters, got 2001"):

@@ -17,7 +17,7 @@ from petstore.core.accounts import check_account_name
 from petstore.core.contacts import check_address, is_address
 from petstore.core.errors import ConfigurationError, Invalid
 from petstore.core.mails import BASE_MAX, Letterhead, Mail, compose
-from petstore.core.notifications import BY_NAME, KINDS, SAID_MAX, Kind
+from petstore.core.notifications import BY_NAME, KINDS, SAID_MAX, NotificationKind
 from petstore.core.people import check_person_name
 from tests.support.cases import every_case
 
@@ -34,7 +34,7 @@ of_each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name
 
 
 def mail_of(
-    kind: Kind = KINDS[0],
+    kind: NotificationKind = KINDS[0],
     *,
     of: str = "acme",
     address: str = "anna@example.com",
@@ -104,7 +104,7 @@ class TestParts:
     """What a person reads."""
 
     @of_each_kind
-    def test_both_say_the_same(self, kind: Kind) -> None:
+    def test_both_say_the_same(self, kind: NotificationKind) -> None:
         """Plain text and HTML have the same paragraphs and links in one order: the facts, what to do, who
         sends it and why, and the page where it ends."""
         said = ("The key <b>pets_live_…</b> & more.", 'It\'s "that".')
@@ -161,7 +161,7 @@ class TestFields:
 
     @of_each_kind
     @pytest.mark.parametrize("base", [BASE, f"https://{'s' * (BASE_MAX - 8)}"], ids=["usual", "longest"])
-    def test_one_click_is_one_line(self, kind: Kind, base: str) -> None:
+    def test_one_click_is_one_line(self, kind: NotificationKind, base: str) -> None:
         """RFC 2369 and 8058: the address is whole in the bytes, unfolded and not encoded, however long the
         service's address is. No line is longer than RFC 5322 allows."""
         lines = sent(mail_of(kind), base=base).split(b"\r\n")
@@ -184,7 +184,9 @@ class TestFields:
         ("base_url", "base"),
         [("https://shop.example/pets/v1", BASE), ("https://shop.example/v1", "https://shop.example")],
     )
-    def test_links_lead_below_the_base_address(self, kind: Kind, base_url: str, base: str) -> None:
+    def test_links_lead_below_the_base_address(
+        self, kind: NotificationKind, base_url: str, base: str
+    ) -> None:
         """They do below a proxy's prefix too: pages are beside /v1."""
         reached_at = config.load({"PETSTORE_BASE_URL": base_url}).reached_at
         text = part_of(read(sent(mail_of(kind), base=reached_at)), "plain")

@@ -20,11 +20,11 @@ from petstore.core.errors import OperatorError
 from petstore.core.lists import sheets
 from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows
-from petstore.core.lists.listed import Known, Record, StockList
+from petstore.core.lists.listed import ListContext, Record, StockList
 from petstore.core.lists.reading import SENT_SUFFIXES, open_list
 from tests.support.cases import every_case
 
-KNOWN = Known(
+KNOWN = ListContext(
     [
         Category(1, "Dogs"),
         Category(2, "Cats"),
@@ -38,7 +38,9 @@ REX = [("Rex", 1, "sold")]
 Found = tuple[object, ...] | str
 
 
-def read(content: bytes, key_name: str | None = None, known: Known = KNOWN) -> tuple[StockList, list[Record]]:
+def read(
+    content: bytes, key_name: str | None = None, known: ListContext = KNOWN
+) -> tuple[StockList, list[Record]]:
     listed = open_list("csv", io.BytesIO(content), key_name, known)
     return listed, list(listed.records())
 

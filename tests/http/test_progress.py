@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from petstore.http.progress import Progress
+from petstore.http.progress import AnswerProgress
 from tests.http.kit import Transport
 
 
@@ -27,7 +27,7 @@ class Client:
 
     def __init__(self) -> None:
         self.kernel = Kernel()
-        self._progress = Progress()
+        self._progress = AnswerProgress()
         self._transport = Transport(self.kernel)
         self._now = 50.0
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import StoreUnavailable
-from petstore.core.service import DatabaseState, Known
+from petstore.core.service import DatabaseState, ServiceConstants
 from petstore.ops.counts import Counts, Gauges
 from petstore.ops.history import ServiceHistory
 from petstore.ops.report import Report
@@ -37,7 +37,7 @@ class Service:
         self.supervisor = SupervisorMetrics(workers=2)
         self.saving: str | None = None
         self.reads = 0
-        self.known = Known("abc", True, "local", 1, 2, now_ms)
+        self.known = ServiceConstants("abc", True, "local", 1, 2, now_ms)
         self.directory = directory
 
     def read_database(self) -> DatabaseState:

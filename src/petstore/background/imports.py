@@ -14,7 +14,7 @@ from petstore.background.jobs import Progress
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.listed import Known, StockList
+from petstore.core.lists.listed import ListContext, StockList
 from petstore.core.lists.reading import open_list
 from petstore.core.stock import StockPlan
 from petstore.core.uploads import (
@@ -72,7 +72,7 @@ class Imports:
             sent.seek(0)
             good = Spool(spooled)
             # When this is cancelled, its files are closed, which ends the thread.
-            known = Known(await self._categories.all(), await self._uploads.columns())
+            known = ListContext(await self._categories.all(), await self._uploads.columns())
             listed, bad, read = await asyncio.to_thread(_check, upload, known, sent, good, rejects, progress)
             progress.done = 0
             is_agreed = upload.state is UploadState.STORING
@@ -95,7 +95,7 @@ class Imports:
 
 
 def _check(
-    upload: Upload, known: Known, sent: BinaryIO, good: Spool, rejects: BinaryIO, progress: Progress
+    upload: Upload, known: ListContext, sent: BinaryIO, good: Spool, rejects: BinaryIO, progress: Progress
 ) -> tuple[StockList, BadRows, int]:
     listed = open_list(upload.form, sent, upload.key_name, known)
     bad = BadRows(listed, rejects)

@@ -12,7 +12,7 @@ from petstore.console.lists import RowPage, find_matches, links, written
 from petstore.console.visit import Faults, View, Visit, read_query_id
 from petstore.core.accounts import STATES, AccountQuery, AccountUse
 from petstore.core.limits.plans import PLAN_NAMES
-from petstore.core.search import Kind
+from petstore.core.search import SearchKind
 from petstore.transactions.search import SearchQuery
 
 _ROWS = 50
@@ -83,7 +83,7 @@ async def find_accounts(visit: Visit, asked: AccountQuery) -> RowPage[AccountUse
 
     conditions = dict(_STATES.get(state or "", {})) | ({"plan": plan} if plan else {})
     after_id = read_query_id(asked.after)
-    query = SearchQuery(Kind.ACCOUNTS, asked.search, asked.limit, after_id, conditions=conditions)
+    query = SearchQuery(SearchKind.ACCOUNTS, asked.search, asked.limit, after_id, conditions=conditions)
     return await find_matches(visit, query, read, beginning)
 
 

@@ -48,8 +48,8 @@ _ENTRIES = 20
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Texts for the values of some members, by the member's name in the journal.
-Texts = Mapping[str, Callable[[Any], str]]
-_TEXTS: Texts = {
+ValueTexts = Mapping[str, Callable[[Any], str]]
+_TEXTS: ValueTexts = {
     **dict.fromkeys(AMOUNTS, write_amount),
     "hasPassword": lambda has: "set" if has else "none",
     "types": ", ".join,
@@ -106,7 +106,7 @@ class History(msgspec.Struct, frozen=True):
 
 
 async def history_of(
-    visit: Visit, subject: str, number: int, texts: Texts | None = None, *, since_id: int = 0
+    visit: Visit, subject: str, number: int, texts: ValueTexts | None = None, *, since_id: int = 0
 ) -> History:
     """The newest entries about an object, after the entry `since_id`."""
     page = await visit.store.journal.page(JournalQuery(_ENTRIES, About(subject, str(number))))
@@ -118,7 +118,7 @@ async def history_of(
 
 
 def lines(
-    entries: Iterable[Entry], texts: Texts | None = None, people: Mapping[int, str] | None = None
+    entries: Iterable[Entry], texts: ValueTexts | None = None, people: Mapping[int, str] | None = None
 ) -> list[Line]:
     """The entries in words, in their order. `people` has the names of people by id."""
     return [_line(entry, texts or {}, people or {}) for entry in entries]
@@ -137,7 +137,7 @@ async def lines_with_names(visit: Visit, entries: list[Entry]) -> list[Line]:
     return found
 
 
-def _line(entry: Entry, texts: Texts, people: Mapping[int, str]) -> Line:
+def _line(entry: Entry, texts: ValueTexts, people: Mapping[int, str]) -> Line:
     channel, _, name = entry.actor.partition(":")
     subject = _NAMES.get(entry.subject, entry.subject)
     if animals := animals_of_list(entry):
@@ -181,7 +181,7 @@ def _line_of_list(entry: Entry, animals: int, name: str, channel: str) -> Line:
     )
 
 
-def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: Texts) -> Change:
+def _change(member: str, before: Mapping[str, Any], after: Mapping[str, Any], texts: ValueTexts) -> Change:
     say = texts.get(member) or _TEXTS.get(member, _text)
     is_moment = member.endswith(_OF_MOMENTS)
     values = [side[member] for side in (before, after) if member in side]

@@ -8,7 +8,7 @@ from petstore.core.errors import Invalid
 from petstore.core.journal import About, read_about
 from petstore.core.orders import OrderQuery
 from petstore.core.pets import PetQuery
-from petstore.core.search import Kind, fold, id_in
+from petstore.core.search import SearchKind, fold, id_in
 from petstore.transactions.search import SearchQuery
 
 _NAMED_MAX = 5
@@ -38,7 +38,7 @@ async def _objects(visit: Visit, text: str) -> list[tuple[About, str]]:
     """The objects with this name or number, and what each of them is."""
     store, number = visit.store, id_in(text)
     if number is None:
-        sought = await store.search.find(SearchQuery(Kind.PETS, text, _NAMED_MAX))
+        sought = await store.search.find(SearchQuery(SearchKind.PETS, text, _NAMED_MAX))
         ids = sought.ids if sought else ()
     else:
         ids = (number,)

@@ -33,7 +33,7 @@ class RowPage(msgspec.Struct, Generic[T], frozen=True):
     """A page. `previous` is its first identifier, `next_start` its last or a name; 0 or empty if there is
     no such page.
 
-    `is_cut`, `is_late`: as of transactions.search.Found. Without `is_built` they are those whose texts begin
+    `is_cut`, `is_late`: as in SearchPage. Without `is_built` they are those whose texts begin
     with the words.
     """
 

@@ -16,7 +16,7 @@ from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid, NotFound, OrderNotFound
 from petstore.core.orders import OPEN, ORDER_STATUSES, Order, OrderQuery, OrderStatus
 from petstore.core.pets import Pet, PetQuery
-from petstore.core.search import Kind, id_in
+from petstore.core.search import SearchKind, id_in
 from petstore.transactions.search import SearchQuery
 
 # The lists by state: parameter and title. The first one has the orders that wait for staff.
@@ -109,7 +109,7 @@ async def find_orders(visit: Visit, text: str, query: OrderQuery) -> RowPage[Ord
     conditions: dict[str, object] = {"status": tuple(status.value for status in statuses)} if statuses else {}
     if query.account_id is not None:
         conditions["account_id"] = query.account_id
-    wanted = SearchQuery(Kind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
+    wanted = SearchQuery(SearchKind.ORDERS, text, query.limit, query.after_id, query.newest_first, conditions)
     return await find_matches(visit, wanted, read)
 
 

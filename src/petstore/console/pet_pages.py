@@ -16,7 +16,7 @@ from petstore.console.several import ROWS_MAX
 from petstore.console.visit import View, Visit, address
 from petstore.core.errors import Invalid
 from petstore.core.pets import STATUSES, NameQuery, Pet, PetQuery
-from petstore.core.search import Kind
+from petstore.core.search import SearchKind
 from petstore.core.values import name_fault, read_int64
 from petstore.transactions.search import SearchQuery
 
@@ -88,7 +88,7 @@ async def find_pets(visit: Visit, text: str, wanted: PetQuery) -> RowPage[Pet]:
         return (await pets.page(replace(wanted, ids=ids, limit=len(ids), after_id=0))).pets
 
     conditions = {name: value for name, value in filters.items() if value is not None}
-    query = SearchQuery(Kind.PETS, text, wanted.limit, wanted.after_id, wanted.newest_first, conditions)
+    query = SearchQuery(SearchKind.PETS, text, wanted.limit, wanted.after_id, wanted.newest_first, conditions)
     named = NameQuery(text, wanted.limit, wanted.status, wanted.category_id)
     return await find_matches(visit, query, read, lambda: pets.find_by_name(named))
 

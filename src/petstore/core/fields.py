@@ -53,7 +53,7 @@ def lines_of(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-class Texts(NamedTuple):
+class TextArray(NamedTuple):
     """The rule of an array of texts."""
 
     fault: Callable[[Sequence[str]], str | None]
@@ -72,7 +72,7 @@ class Field(msgspec.Struct, frozen=True):
     default: Any
     takes_null: bool
     text: Text | None
-    texts: Texts | None
+    texts: TextArray | None
     audience: Audience
 
     @property
@@ -128,7 +128,7 @@ def _field(info: FieldInfo) -> Field:
         info.default,
         NoneType in types,
         next((note for note in notes if isinstance(note, Text)), None),
-        next((note for note in notes if isinstance(note, Texts)), None),
+        next((note for note in notes if isinstance(note, TextArray)), None),
         next((note for note in notes if isinstance(note, Audience)), Audience.PUBLIC),
     )
 

@@ -15,7 +15,7 @@ from msgspec import inspect
 from msgspec.structs import asdict
 
 from petstore.core.errors import InvalidBody, InvalidJson
-from petstore.core.fields import Audience, Text, Texts, fields_of, published
+from petstore.core.fields import Audience, Text, TextArray, fields_of, published
 
 _T = TypeVar("_T", bound=msgspec.Struct)
 _INT64_DIGITS = 20  # characters of the longest int64, with its sign
@@ -160,7 +160,7 @@ def _if_set(fullmatch: Callable[[str], object]) -> Callable[[Any], object]:
     return lambda value: value is msgspec.UNSET or value is None or fullmatch(value)
 
 
-def _fault_of(field: inspect.Field, texts: Mapping[str, Text], arrays: Mapping[str, Texts]) -> Fault:
+def _fault_of(field: inspect.Field, texts: Mapping[str, Text], arrays: Mapping[str, TextArray]) -> Fault:
     """The check of a field's values."""
     match field.type:
         case inspect.StrType():

@@ -53,7 +53,7 @@ class NamedEntry(msgspec.Struct, frozen=True):
         return _moment(iso_moment(self.entry.at_ms))
 
 
-class Kind(msgspec.Struct, frozen=True):
+class NotificationKind(msgspec.Struct, frozen=True):
     """A kind of notification: the type of its entries, whose contacts take it, and its words.
 
     `title` has fields for the account's name and the count of entries; `titles` stands in for it where there
@@ -85,11 +85,11 @@ class Kind(msgspec.Struct, frozen=True):
 
 def _event(
     name: str, title: str, say: Callable[[NamedEntry], str], advice: str, page: str, titles: str = ""
-) -> Kind:
+) -> NotificationKind:
     """A kind that is an event too."""
     (kind,) = (each for each in TYPES if each.name == name)
     (entry,) = kind.entry_types
-    return Kind(name, entry, "account", kind.what, title, say, advice, page, titles)
+    return NotificationKind(name, entry, "account", kind.what, title, say, advice, page, titles)
 
 
 def _moment(text: str) -> str:
@@ -169,7 +169,7 @@ KINDS = (
         "docs/guide#bans",
         "{account}: keys are banned",
     ),
-    Kind(
+    NotificationKind(
         "webhook.created",
         "webhook.added",
         "account",
@@ -200,7 +200,7 @@ KINDS = (
         "Ask the operator for the reason.",
         "docs/errors#account_suspended",
     ),
-    Kind(
+    NotificationKind(
         "plan.changed",
         "account.plan_changed",
         "account",
@@ -208,7 +208,7 @@ KINDS = (
         "{account}: the plan has changed",
         _plan,
     ),
-    Kind(
+    NotificationKind(
         "operation.deprecated",
         "account.deprecated_used",
         "account",
@@ -219,7 +219,7 @@ KINDS = (
         "docs/deprecation",
         "{account}: operations that you use will be removed",
     ),
-    Kind(
+    NotificationKind(
         "order.created",
         "order.placed",
         "person",
@@ -229,7 +229,7 @@ KINDS = (
         page="console/orders",
         titles="{count:,} new orders",
     ),
-    Kind(
+    NotificationKind(
         "list.finished",
         "store.list_finished",
         "person",
@@ -244,7 +244,7 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 BY_ENTRY = {kind.entry: kind for kind in KINDS}
 
 
-def kinds_for(subject: Subject) -> list[Kind]:
+def kinds_for(subject: Subject) -> list[NotificationKind]:
     """The kinds that contacts of accounts, or of people, take unless they are switched off."""
     return [kind for kind in KINDS if kind.to == subject]
 

@@ -35,7 +35,7 @@ FOLDED_MAX_CHARACTERS = 1_000
 _NUMBER = re.compile(r"\s*#?\s*([0-9]{1,19})\s*", re.ASCII)
 
 
-class Kind(StrEnum):
+class SearchKind(StrEnum):
     """What an index finds: the rows of a table."""
 
     PETS = "pets"
@@ -43,9 +43,9 @@ class Kind(StrEnum):
     ACCOUNTS = "accounts"
 
 
-def read_kind(text: str | None) -> Kind | None:
+def read_kind(text: str | None) -> SearchKind | None:
     """The kind of this name; None for none, and for one that only a newer release knows."""
-    return next((kind for kind in Kind if kind == text), None)
+    return next((kind for kind in SearchKind if kind == text), None)
 
 
 def fold(text: str) -> str:
@@ -108,22 +108,22 @@ class Words:
         )
 
 
-class Progress(msgspec.Struct, frozen=True):
+class IndexProgress(msgspec.Struct, frozen=True):
     """How far an index is: it has the journal up to `bookmark`. While it is built, it has the rows of the
     kinds before `building`, and of this one up to `after_id`."""
 
     bookmark: Bookmark
-    building: Kind | None = None
+    building: SearchKind | None = None
     after_id: int = 0
     format: int = FORMAT
 
     @property
     def is_begin(self) -> bool:
         """Whether nothing is in it yet."""
-        return self.building == next(iter(Kind)) and not self.after_id
+        return self.building == next(iter(SearchKind)) and not self.after_id
 
 
-Texts = Mapping[Kind, Mapping[int, str | None]]
+IndexTexts = Mapping[SearchKind, Mapping[int, str | None]]
 
 
 class SearchIndex(Protocol):
@@ -132,15 +132,15 @@ class SearchIndex(Protocol):
     Methods raise StoreUnavailable.
     """
 
-    async def progress(self) -> Progress | None:
+    async def progress(self) -> IndexProgress | None:
         """The index's progress; None before it is begun, or if it is of an older format."""
 
-    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+    async def put(self, texts: IndexTexts, before: IndexProgress | None, after: IndexProgress) -> None:
         """Put texts in by their identifiers, None for one that is gone, unless another process did so since
         `before`. An `after` that is a begin empties the index."""
 
     async def find(
-        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
         """At most `most` identifiers, in their order, after `beyond`: of all texts that have the grams, and
         of some that do not. A shorter list is the last."""

@@ -51,7 +51,7 @@ class DatabaseState(msgspec.Struct, frozen=True):
     backed_up_at_ms: int | None = None
 
 
-class Known(msgspec.Struct, frozen=True):
+class ServiceConstants(msgspec.Struct, frozen=True):
     """What does not change while the service runs. `on_outage`: PETSTORE_LIMITER_OUTAGE."""
 
     commit: str
@@ -70,7 +70,7 @@ class ServiceState(msgspec.Struct, frozen=True, kw_only=True):
     where nobody supervises them; `ended` counts by cause those that ended by themselves.
     """
 
-    known: Known
+    known: ServiceConstants
     version: str
     python: str
     recent: Recent

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from petstore.core.durations import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict
 from petstore.core.events import NOW, PATTERNS, TESTED, bookmark_fault, read_types
-from petstore.core.fields import Text, Texts
+from petstore.core.fields import Text, TextArray
 from petstore.core.members import Schema
 from petstore.core.moments import iso_moment, iso_moment_or_none
 from petstore.core.targets import URL_MAX
@@ -87,7 +87,7 @@ def _url_fault(text: str) -> str | None:
 
 
 Url = Annotated[str, Text(_url_fault)]
-Types = Annotated[tuple[str, ...], Texts(_types_fault)]
+Types = Annotated[tuple[str, ...], TextArray(_types_fault)]
 Description = Annotated[str, Text(_description_fault)]
 After = Annotated[str, Text(lambda text: None if text == NOW else bookmark_fault(text))]
 

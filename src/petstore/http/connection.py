@@ -9,7 +9,7 @@ from typing import Protocol, cast
 import structlog
 
 from petstore.http.exchange import Exchange
-from petstore.http.progress import Progress, reset, unsent_bytes
+from petstore.http.progress import AnswerProgress, reset, unsent_bytes
 from petstore.http.reading import Reader
 from petstore.http.refusals import refusal
 from petstore.http.repeats import Repeats
@@ -58,7 +58,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_closing = False  # nothing is read any more
         self._is_paused = False
         self._room: asyncio.Future[None] | None = None  # until the client has taken something
-        self._progress = Progress()
+        self._progress = AnswerProgress()
 
     @property
     def has_asked(self) -> bool:

@@ -17,7 +17,7 @@ import termios
 _ACKNOWLEDGED = slice(120, 128)
 
 
-class Progress:
+class AnswerProgress:
     """How the client of one connection takes the answers on it."""
 
     __slots__ = ("_acknowledged", "_since", "_waiting")

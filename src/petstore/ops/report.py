@@ -17,7 +17,7 @@ from petstore import __version__
 from petstore.core.clock import Clock
 from petstore.core.durations import DAY_MS
 from petstore.core.errors import OperatorError, StoreUnavailable
-from petstore.core.service import DatabaseState, Known, ServiceState, Trouble
+from petstore.core.service import DatabaseState, ServiceConstants, ServiceState, Trouble
 from petstore.ops.history import ServiceHistory
 from petstore.ops.supervision import SupervisorMetrics, read_metrics
 
@@ -39,7 +39,7 @@ class Report(msgspec.Struct):
     history: ServiceHistory
     read_database: Callable[[], DatabaseState]
     saving_trouble: Callable[[], str | None]
-    known: Known
+    known: ServiceConstants
     directory: Path | None
     clock: Clock
     _reading: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)

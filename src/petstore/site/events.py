@@ -12,7 +12,7 @@ from petstore.core.events import TYPES, EventType
 from petstore.site.documents import Heading
 
 
-class Kind(msgspec.Struct, frozen=True):
+class DocumentedEvent(msgspec.Struct, frozen=True):
     """A type of event. `data` says what its member of this name has, `example` is JSON."""
 
     name: str
@@ -27,7 +27,7 @@ class Group(msgspec.Struct, frozen=True):
     name: str
     is_shared: bool
     members: tuple[str, ...]
-    kinds: list[Kind]
+    kinds: list[DocumentedEvent]
 
 
 def read() -> list[Group]:
@@ -47,6 +47,6 @@ def contents(groups: list[Group]) -> list[Heading]:
     ]
 
 
-def _kind(kind: EventType) -> Kind:
+def _kind(kind: EventType) -> DocumentedEvent:
     text = json.dumps(msgspec.to_builtins(example(kind)), indent=2, ensure_ascii=False)
-    return Kind(kind.name, kind.what, kind.shape.value, text)
+    return DocumentedEvent(kind.name, kind.what, kind.shape.value, text)

@@ -29,7 +29,7 @@ _WORD = re.compile(r"\w+(?:[-./]\w+)*")
 _PARTS = re.compile(r"[-./_]")
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchResult(msgspec.Struct, frozen=True):
     """A section as a result: `page` is its page's name, `address` leads to it from the site's root."""
 
     address: str
@@ -56,7 +56,7 @@ class Index:
                 self._weights[word][number] = in_text + _IN_TITLE * (1 + 1 / len(title))
         self._known = sorted(self._weights)
 
-    def find(self, query: str) -> list[Found]:
+    def find(self, query: str) -> list[SearchResult]:
         """The sections, at most 20, that have all words of a query; where none has, those that have some."""
         asked = self._asked(query)
         scores: defaultdict[int, list[float]] = defaultdict(list)
@@ -91,12 +91,12 @@ class Index:
         first = bisect_left(self._known, word)
         return list(takewhile(lambda each: each.startswith(word), self._known[first : first + _BEGINNINGS]))
 
-    def _found(self, number: int, wanted: set[str]) -> Found:
+    def _found(self, number: int, wanted: set[str]) -> SearchResult:
         section = self._sections[number]
         address = f"{section.path}#{section.anchor}" if section.anchor else section.path
         offsets = [self._offsets[word, number] for word in wanted if (word, number) in self._offsets]
         snippet = _snippet(section.text, min(offsets, default=0), wanted)
-        return Found(address, section.page, _marked(section.title, wanted), snippet)
+        return SearchResult(address, section.page, _marked(section.title, wanted), snippet)
 
 
 def _spellings(found: str) -> Iterator[str]:

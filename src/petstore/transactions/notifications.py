@@ -26,7 +26,7 @@ from petstore.core.notifications import (
     OPEN_MS,
     SAID_MAX,
     NamedEntry,
-    Kind,
+    NotificationKind,
 )
 from petstore.core.values import IDS_MAX
 from petstore.transactions.contacts import contacts_of, read_contact
@@ -260,7 +260,9 @@ def _write(now_ms: int, named_entries: list[NamedEntry]) -> Script[None]:
         yield from _write_mail(now_ms, contact_id, kind_name, sentences)
 
 
-def _takers(now_ms: int, kind: Kind, named: NamedEntry, people: list[Contact]) -> Script[list[Contact]]:
+def _takers(
+    now_ms: int, kind: NotificationKind, named: NamedEntry, people: list[Contact]
+) -> Script[list[Contact]]:
     """The contacts that take the entry's kind and were there before it, or come of a clock that was ahead."""
     contacts = people
     if kind.to == "account":

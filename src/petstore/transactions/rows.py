@@ -26,7 +26,7 @@ from petstore.core.limits.plans import LIMIT_COLUMNS, WINDOWS, Plan
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.orders import OPEN, ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
-from petstore.core.search import FORMAT, Progress, read_kind
+from petstore.core.search import FORMAT, IndexProgress, read_kind
 from petstore.core.uploads import Upload
 from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
 
@@ -225,16 +225,16 @@ def read_bookmark_row(row: Sequence[Any]) -> Bookmark:
     return Bookmark(row[0], Position(row[1], row[2]))
 
 
-def progress_values(progress: Progress) -> tuple[object, ...]:
+def progress_values(progress: IndexProgress) -> tuple[object, ...]:
     """The values of the columns PROGRESS."""
     return *bookmark_values(progress.bookmark), progress.building or "", progress.after_id, progress.format
 
 
-def read_progress(row: Sequence[Any] | None) -> Progress | None:
+def read_progress(row: Sequence[Any] | None) -> IndexProgress | None:
     """The progress in a row of the columns PROGRESS; None without a row and for one of an older format."""
     if row is None or row[-1] < FORMAT:
         return None
-    return Progress(read_bookmark_row(row), read_kind(row[3]), *row[4:])
+    return IndexProgress(read_bookmark_row(row), read_kind(row[3]), *row[4:])
 
 
 def read_key(row: Sequence[Any]) -> ApiKey:

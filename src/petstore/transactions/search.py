@@ -14,7 +14,7 @@ import msgspec
 from petstore.core.clock import Clock
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import EventQuery
-from petstore.core.search import FORMAT, Kind, Progress, SearchIndex, Words
+from petstore.core.search import FORMAT, IndexProgress, SearchIndex, SearchKind, Words
 from petstore.core.values import IDS_MAX, INT64_MAX
 from petstore.transactions.events import ENTRIES_SCANNED_MAX, Events
 from petstore.transactions.query import Query
@@ -42,9 +42,9 @@ class _Source(msgspec.Struct, frozen=True):
 
 
 _SOURCES = {
-    Kind.PETS: _Source("name", "pet", ("added", "changed", "removed")),
-    Kind.ORDERS: _Source("reference", "order", ("placed", "changed")),
-    Kind.ACCOUNTS: _Source("name", "account", ("added", "renamed")),
+    SearchKind.PETS: _Source("name", "pet", ("added", "changed", "removed")),
+    SearchKind.ORDERS: _Source("reference", "order", ("placed", "changed")),
+    SearchKind.ACCOUNTS: _Source("name", "account", ("added", "renamed")),
 }
 _KINDS = tuple(_SOURCES)
 _BY_SUBJECT = {source.subject: kind for kind, source in _SOURCES.items()}
@@ -57,7 +57,7 @@ class SearchQuery(msgspec.Struct, frozen=True):
     `conditions` are values by their columns: None is NULL, True anything else, a tuple one of its values.
     """
 
-    kind: Kind
+    kind: SearchKind
     text: str
     limit: int
     after_id: int = 0
@@ -65,7 +65,7 @@ class SearchQuery(msgspec.Struct, frozen=True):
     conditions: Mapping[str, object] = {}
 
 
-class Found(msgspec.Struct, frozen=True):
+class SearchPage(msgspec.Struct, frozen=True):
     """Identifiers in their order. `next_start`: where to go on, 0 at the end.
 
     `is_cut`: a bounded look ended there. `is_late`: more has changed lately than is looked at.
@@ -84,16 +84,16 @@ class Search(Repository):
         super().__init__(database, clock)
         self._events = events
         self.index = index
-        self._foreign: tuple[Progress, float] | None = None  # made by a newer release, and since when
+        self._foreign: tuple[IndexProgress, float] | None = None  # made by a newer release, and since when
 
-    async def find(self, query: SearchQuery) -> Found | None:
+    async def find(self, query: SearchQuery) -> SearchPage | None:
         """What the index finds; None while it is made, or can't be read. Raises StoreUnavailable."""
         try:
             return await self._find(query)
         except (EventsGone, StoreUnavailable):  # the index is of another data set, or its file is at fault
             return None
 
-    async def _find(self, query: SearchQuery) -> Found | None:
+    async def _find(self, query: SearchQuery) -> SearchPage | None:
         words, progress = Words(query.text), await self.index.progress()
         if progress is None or progress.building or progress.format != FORMAT:
             return None
@@ -113,13 +113,13 @@ class Search(Repository):
             texts = await self._database.read(_texts(query.kind, candidates, query.conditions))
             matches += [id_ for id_, text in texts.items() if text and words.match(text)]
             if len(matches) > query.limit:
-                return Found(tuple(matches[: query.limit]), matches[query.limit - 1], is_late=is_late)
+                return SearchPage(tuple(matches[: query.limit]), matches[query.limit - 1], is_late=is_late)
             if is_last:
-                return Found(tuple(matches), is_late=is_late)
+                return SearchPage(tuple(matches), is_late=is_late)
             at_id = end
-        return Found(tuple(matches), at_id if words else 0, is_cut=bool(words), is_late=is_late)
+        return SearchPage(tuple(matches), at_id if words else 0, is_cut=bool(words), is_late=is_late)
 
-    async def step(self) -> Progress | None:
+    async def step(self) -> IndexProgress | None:
         """Put the next rows into the index; its progress while there are more. Any process may."""
         progress = await self.index.progress()
         if progress is None:
@@ -135,41 +135,41 @@ class Search(Repository):
         except EventsGone:
             return await self._begin(progress)
         if page.after != progress.bookmark:
-            changed: dict[Kind, set[int]] = {}
+            changed: dict[SearchKind, set[int]] = {}
             for entry, _ in page.entries:
                 kind = _BY_SUBJECT[entry.subject]
                 if not entry.before or not entry.after or _SOURCES[kind].column in entry.after:
                     changed.setdefault(kind, set()).add(entry.subject_id)
             texts = {kind: await self._database.read(_texts(kind, ids)) for kind, ids in changed.items()}
-            await self.index.put(texts, progress, Progress(page.after))
-        return Progress(page.after) if page.is_behind else None
+            await self.index.put(texts, progress, IndexProgress(page.after))
+        return IndexProgress(page.after) if page.is_behind else None
 
-    def _is_left(self, progress: Progress) -> bool:
+    def _is_left(self, progress: IndexProgress) -> bool:
         """Whether nobody goes on with the index of a newer release: somebody went back to this one."""
         now = self._clock.monotonic()
         if self._foreign is None or self._foreign[0] != progress:
             self._foreign = progress, now
         return now - self._foreign[1] >= _LEFT_SECONDS
 
-    async def _begin(self, progress: Progress | None) -> Progress:
-        begun = Progress(await self._events.newest(), _KINDS[0])
+    async def _begin(self, progress: IndexProgress | None) -> IndexProgress:
+        begun = IndexProgress(await self._events.newest(), _KINDS[0])
         await self.index.put({}, progress, begun)
         return begun
 
-    async def _build(self, progress: Progress, kind: Kind) -> Progress:
+    async def _build(self, progress: IndexProgress, kind: SearchKind) -> IndexProgress:
         sql = f"SELECT id, {_SOURCES[kind].column} FROM {kind} WHERE id > $1 ORDER BY id LIMIT $2"
         rows = dict(await self._database.read(rows_of(statement(sql), progress.after_id, ROWS_PER_STEP)))
         if len(rows) == ROWS_PER_STEP:
             after = msgspec.structs.replace(progress, after_id=max(rows))
         else:
             following = dict(pairwise(_KINDS)).get(kind)
-            after = Progress(progress.bookmark, following)
+            after = IndexProgress(progress.bookmark, following)
         await self.index.put({kind: rows}, progress, after)
         return after
 
 
 def _texts(
-    kind: Kind, ids: Iterable[int], conditions: Mapping[str, object] = {}
+    kind: SearchKind, ids: Iterable[int], conditions: Mapping[str, object] = {}
 ) -> Script[dict[int, str | None]]:
     """The texts in the order of `ids`; None for a row that is not there, or does not meet the conditions."""
     asked = tuple(ids)

@@ -8,7 +8,7 @@ from petstore.config import Settings
 from petstore.console.app import Console
 from petstore.console.desk import ConsoleOptions
 from petstore.core.clock import Clock
-from petstore.core.service import DatabaseState, Known
+from petstore.core.service import DatabaseState, ServiceConstants
 from petstore.ops import build, disk
 from petstore.ops.flusher import CounterFlusher
 from petstore.ops.history import ServiceHistory
@@ -29,7 +29,7 @@ def build_console(
     """The console; None where it is switched off."""
     if not settings.has_console:
         return None
-    known = Known(
+    known = ServiceConstants(
         commit=build.commit(),
         with_valkey=bool(settings.valkey_url),
         on_outage=settings.limiter_outage,

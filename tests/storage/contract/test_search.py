@@ -15,10 +15,10 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.limits.plans import FREE
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, PetChange, PetStatus
-from petstore.core.search import FORMAT, Kind, Progress, Words
+from petstore.core.search import FORMAT, IndexProgress, SearchKind, Words
 from petstore.storage.store import Store
 from petstore.transactions import search
-from petstore.transactions.search import Found, SearchQuery
+from petstore.transactions.search import SearchPage, SearchQuery
 from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
@@ -62,17 +62,19 @@ async def index(store: Store) -> None:
         pass
 
 
-async def found(store: Store, text: str, kind: Kind = Kind.PETS, **conditions: object) -> tuple[int, ...]:
+async def found(
+    store: Store, text: str, kind: SearchKind = SearchKind.PETS, **conditions: object
+) -> tuple[int, ...]:
     answer = await store.search.find(SearchQuery(kind, text, 50, conditions=conditions))
     assert answer is not None
-    assert answer == Found(answer.ids)
+    assert answer == SearchPage(answer.ids)
     return answer.ids
 
 
 async def test_names_are_found_by_any_part_in_any_script(store: Store) -> None:
     """The newest first, whether the index has them or the journal alone."""
     ids = {name: (await store.pets.add(NewPet(name, 1), ACTOR)).pet.id for name in NAMES[:6]}
-    assert await store.search.find(SearchQuery(Kind.PETS, "captain", 50)) is None
+    assert await store.search.find(SearchQuery(SearchKind.PETS, "captain", 50)) is None
     await index(store)
     ids |= {name: (await store.pets.add(NewPet(name, 1), ACTOR)).pet.id for name in NAMES[6:]}
     await settled(store)
@@ -98,7 +100,8 @@ async def test_the_index_follows_changes_and_removals(backend: SharedData, store
         assert await found(store_, "bella") == (pets[0].id,)
         await index(other)
     assert (
-        await store.search.index.find(Kind.PETS, Words("rexa").keys, 2**62, newest_first=True, most=9) == []
+        await store.search.index.find(SearchKind.PETS, Words("rexa").keys, 2**62, newest_first=True, most=9)
+        == []
     )
 
 
@@ -109,11 +112,11 @@ async def test_accounts_and_orders_are_found_by_name_and_reference(store: Store)
     order = await store.orders.place(account.id, NewOrder(pets[0], reference="Invoice 2026/77"), ACTOR)
     await store.orders.place(account.id, NewOrder(pets[1]), ACTOR)
     await index(store)
-    assert await found(store, "paws", Kind.ACCOUNTS) == (account.id,)
-    assert await found(store, "2026/7", Kind.ORDERS) == (order.order.id,)
+    assert await found(store, "paws", SearchKind.ACCOUNTS) == (account.id,)
+    assert await found(store, "2026/7", SearchKind.ORDERS) == (order.order.id,)
     await store.accounts.rename("claws-and-paws", "pads", ACTOR)
     await index(store)
-    assert await found(store, "paws", Kind.ACCOUNTS) == ()
+    assert await found(store, "paws", SearchKind.ACCOUNTS) == ()
 
 
 @through_pgbouncer_too
@@ -136,19 +139,19 @@ async def test_pages_go_both_ways_and_conditions_are_kept(
     for newest_first in (True, False):
         seen, place = list[int](), 0
         while True:
-            page = await store.search.find(SearchQuery(Kind.PETS, "rex", 3, place, newest_first))
+            page = await store.search.find(SearchQuery(SearchKind.PETS, "rex", 3, place, newest_first))
             assert page is not None
             seen += page.ids
             if not page.next_start:
                 break
             place = page.next_start
         assert seen == sorted(ids, reverse=newest_first)
-    sold = SearchQuery(Kind.PETS, "rex", 3, conditions={"status": "sold", "category_id": 0})
+    sold = SearchQuery(SearchKind.PETS, "rex", 3, conditions={"status": "sold", "category_id": 0})
     page = await store.search.find(sold)
     assert page is not None
     assert (page.ids, page.is_cut) == ((), True)
     assert page.next_start in ids
-    assert await store.search.find(SearchQuery(Kind.PETS, " ", 3)) == Found()
+    assert await store.search.find(SearchQuery(SearchKind.PETS, " ", 3)) == SearchPage()
 
 
 async def test_of_many_changes_since_the_index_a_bounded_number_is_looked_at(
@@ -160,7 +163,7 @@ async def test_of_many_changes_since_the_index_a_bounded_number_is_looked_at(
     for _ in range(3):
         await store.pets.add(NewPet("Rex", 1), ACTOR)
     await settled(store)
-    page = await store.search.find(SearchQuery(Kind.PETS, "rex", 50))
+    page = await store.search.find(SearchQuery(SearchKind.PETS, "rex", 50))
     assert page is not None
     assert (len(page.ids), page.is_late) == (2, True)
 
@@ -171,7 +174,7 @@ async def test_a_restored_store_makes_its_index_again(store: Store) -> None:
     await index(store)
     await store.events.note_restore(ACTOR)
     await settled(store)
-    assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
+    assert await store.search.find(SearchQuery(SearchKind.PETS, "rex", 50)) is None
     await index(store)
     assert len(await found(store, "rex")) == 1
 
@@ -184,7 +187,7 @@ async def test_an_index_of_another_format_is_made_again(
     await index(store)
     for module in ("transactions.search", "transactions.rows"):
         monkeypatch.setattr(f"petstore.{module}.FORMAT", FORMAT - 1)
-    assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
+    assert await store.search.find(SearchQuery(SearchKind.PETS, "rex", 50)) is None
     assert not await store.search.step()
     for module in ("transactions.search", "transactions.rows"):
         monkeypatch.setattr(f"petstore.{module}.FORMAT", FORMAT + 1)
@@ -199,14 +202,14 @@ async def test_the_index_of_a_newer_release_is_made_again_once_that_is_gone(
     await index(store)
     own = await store.search.index.progress()
     assert own is not None
-    tags = cast(Kind, "tags")
+    tags = cast(SearchKind, "tags")
     for building, after_id in ((tags, 1), (tags, 2), (None, 0)):
-        newer = Progress(own.bookmark, building, after_id, format=FORMAT + 1)
+        newer = IndexProgress(own.bookmark, building, after_id, format=FORMAT + 1)
         await store.search.index.put({}, await store.search.index.progress(), newer)
         for seconds in (0, 599):
             clock.advance(seconds)
             assert not await store.search.step()
-        assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
+        assert await store.search.find(SearchQuery(SearchKind.PETS, "rex", 50)) is None
     clock.advance(1)
     await index(store)
     assert len(await found(store, "rex")) == 1
@@ -236,7 +239,7 @@ async def test_an_index_that_cannot_be_opened_stops_no_page(backend: SharedData,
     (tmp_path / "contract.db-search").mkdir()
     store = backend.open()
     await store.pets.add(NewPet("Rex", 1), ACTOR)
-    assert await store.search.find(SearchQuery(Kind.PETS, "rex", 50)) is None
+    assert await store.search.find(SearchQuery(SearchKind.PETS, "rex", 50)) is None
     with pytest.raises(StoreUnavailable):
         await store.search.step()
     (tmp_path / "contract.db-search").rmdir()

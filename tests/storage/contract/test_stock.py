@@ -9,7 +9,7 @@ import pytest
 
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.lists.importing import BadRows, plan_and_store
-from petstore.core.lists.listed import Known
+from petstore.core.lists.listed import ListContext
 from petstore.core.lists.table_lists import TableList
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus
@@ -262,7 +262,7 @@ class TestOthersMeanwhile:
                 return planned
 
             monkeypatch.setattr(load, "plan", plan)
-            bad = BadRows(TableList(io.BytesIO(b"sku,name,categoryId"), "sku", Known()), None)
+            bad = BadRows(TableList(io.BytesIO(b"sku,name,categoryId"), "sku", ListContext()), None)
             done, _ = await plan_and_store(load, bad, wants=lambda plan: True)
         assert (done.changed, len(changes)) == (1, 4)
         assert await changes[-1] == Pet(pet_id, "Max 3", 2, PetStatus.AVAILABLE)

@@ -15,7 +15,7 @@ from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 from petstore.core.idempotency import IdempotencyKey, fingerprint
 from petstore.core.orders import OrderQuery, OrderStatus
 from petstore.core.pets import AddedPet, NewPet, Pet, PetQuery, PetStatus
-from petstore.core.search import Kind
+from petstore.core.search import SearchKind
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import pets
@@ -361,7 +361,7 @@ class TestPlans:
         all the others, for which each step took longer than the one before."""
         run(database, "ANALYZE search_pets")
         connection = await connect(database, PostgresOptions())
-        await connection.execute(f"PREPARE remove AS {REMOVE[Kind.PETS].postgres}")
+        await connection.execute(f"PREPARE remove AS {REMOVE[SearchKind.PETS].postgres}")
         sql = "(ANALYZE, FORMAT JSON) EXECUTE remove (ARRAY[7, 8, 9])"
         await explained(connection, sql)
         run(database, "INSERT INTO search_pets SELECT g, '{1}' FROM generate_series(1, 5000) g")

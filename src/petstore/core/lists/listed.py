@@ -17,7 +17,7 @@ from petstore.core.stock import StockRow
 from petstore.core.uploads import Reading
 
 
-class Known(NamedTuple):
+class ListContext(NamedTuple):
     """What the store knows for reading a list: its named categories, and the columns that were chosen."""
 
     categories: Sequence[Category] = ()

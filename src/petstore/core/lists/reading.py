@@ -13,7 +13,7 @@ import msgspec
 from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
 from petstore.core.lists.columns import FAULTS
 from petstore.core.lists.lines import LINE_BYTES_MAX, without_mark
-from petstore.core.lists.listed import Known, Record, StockList, members_of, row_of
+from petstore.core.lists.listed import ListContext, Record, StockList, members_of, row_of
 from petstore.core.lists.table_lists import TableList
 from petstore.core.pets import MEMBERS
 from petstore.core.printable import printable
@@ -63,7 +63,7 @@ SENT_SUFFIXES = {**SUFFIXES, **dict.fromkeys((".tsv", ".txt", ".xlsx", ".xlsm", 
 FORMATS = ("csv", "jsonl")
 
 
-def open_list(form: str, file: BinaryIO, key_name: str | None, known: Known) -> StockList:
+def open_list(form: str, file: BinaryIO, key_name: str | None, known: ListContext) -> StockList:
     """The list in a file that can be read again from its beginning; `form` is one of FORMATS, and `csv` is
     any table. Raises OperatorError for a file that is not a list."""
     return JsonList(file, key_name) if form == "jsonl" else TableList(file, key_name, known)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from petstore.core.errors import InvalidBody, OperatorError
 from petstore.core.lists.cells import UNSURE, Cells
 from petstore.core.lists.columns import COLUMNS_CHOSEN_MAX, FAULTS, Columns, ColumnsUnclear, quoted
-from petstore.core.lists.listed import Known, Record, members_of, row_of
+from petstore.core.lists.listed import ListContext, Record, members_of, row_of
 from petstore.core.lists.sheets import SheetTable
 from petstore.core.lists.spreadsheets import csv_bytes
 from petstore.core.lists.tables import HEADING_ROWS, CountKnown, CsvTable, Table
@@ -39,7 +39,7 @@ _OTHERS = {
 class TableList:
     """Implements StockList for CSV and Excel, whose first rows have the names of the columns."""
 
-    def __init__(self, file: BinaryIO, key_name: str | None, known: Known) -> None:
+    def __init__(self, file: BinaryIO, key_name: str | None, known: ListContext) -> None:
         self._cells = Cells(known.categories)
         columns_of = partial(Columns, key_name=key_name, remembered=known.columns)
         self._table = _open_table(file, lambda row: columns_of(row).count_known)

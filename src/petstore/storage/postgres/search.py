@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
+from petstore.core.search import IndexProgress, IndexTexts, SearchKind, grams_of, key_of
 from petstore.storage.postgres.database import Database
 from petstore.transactions.rows import PROGRESS, placeholders, progress_values, read_progress, select
 from petstore.transactions.script import Script, Statement
@@ -28,17 +28,17 @@ class PostgresSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def progress(self) -> Progress | None:
+    async def progress(self) -> IndexProgress | None:
         return read_progress(await self._database.fetch_row(_READ))
 
-    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
-        for kind in Kind if after.is_begin else ():
+    async def put(self, texts: IndexTexts, before: IndexProgress | None, after: IndexProgress) -> None:
+        for kind in SearchKind if after.is_begin else ():
             while await self._database.write(partial(_remove_some, kind, before)):
                 pass
         await self._database.write(lambda: _put(texts, before, after))
 
     async def find(
-        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
         sign, order = ("<", "DESC") if newest_first else (">", "ASC")
         table, by_id = f"search_{kind}", f"id {sign} $2 ORDER BY id {order}"
@@ -57,14 +57,14 @@ class PostgresSearch:
         return [row[0] for row in rows]
 
 
-def _lock(before: Progress | None) -> Script[bool]:
+def _lock(before: IndexProgress | None) -> Script[bool]:
     """Lock the index; whether no other process has gone on with it since."""
     yield _LOCK, ()
     found = yield Statement("", _READ), ()
     return read_progress(found[0] if found else None) == before
 
 
-def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
+def _remove_some(kind: SearchKind, before: IndexProgress | None) -> Script[bool]:
     """Remove rows of an index that is to be begun. False when none is left, or another process has begun."""
     if not (yield from _lock(before)):
         return False
@@ -73,11 +73,11 @@ def _remove_some(kind: Kind, before: Progress | None) -> Script[bool]:
     return bool((yield Statement("", remove), ()))
 
 
-def _put(texts: Texts, before: Progress | None, after: Progress) -> Script[None]:
+def _put(texts: IndexTexts, before: IndexProgress | None, after: IndexProgress) -> Script[None]:
     if not (yield from _lock(before)):
         return
     if after.is_begin:
-        for kind in Kind:
+        for kind in SearchKind:
             yield Statement("", f"DELETE FROM search_{kind}"), ()
     for kind, rows in texts.items():
         yield REMOVE[kind], (list(rows),)
@@ -92,7 +92,7 @@ REMOVE = {
     kind: Statement(
         "", f"DELETE FROM search_{kind} USING unnest($1::bigint[]) AS texts (text_id) WHERE id = text_id"
     )
-    for kind in Kind
+    for kind in SearchKind
 }
 _INSERT = {
     kind: Statement(
@@ -100,7 +100,7 @@ _INSERT = {
         f"INSERT INTO search_{kind} (id, grams)"
         " SELECT id, grams::integer[] FROM unnest($1::bigint[], $2::text[]) AS texts (id, grams)",
     )
-    for kind in Kind
+    for kind in SearchKind
 }
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import apsw
 
 from petstore.core.errors import StoreDamaged
-from petstore.core.search import Kind, Progress, Texts, grams_of, key_of
+from petstore.core.search import IndexProgress, IndexTexts, SearchKind, grams_of, key_of
 from petstore.storage.sqlite import files
 from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import translated
@@ -26,7 +26,7 @@ _EMPTY = "".join(
     f"DROP TABLE IF EXISTS {kind};"
     f"CREATE VIRTUAL TABLE {kind} USING fts5"
     "(grams, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');"
-    for kind in Kind
+    for kind in SearchKind
 )
 _BEGIN = f"DROP TABLE IF EXISTS progress; CREATE TABLE progress ({_PROGRESS}); {_EMPTY}"
 
@@ -41,10 +41,10 @@ class SqliteSearch:
         self._inode = 0
         self._turn = asyncio.Lock()
 
-    async def progress(self) -> Progress | None:
+    async def progress(self) -> IndexProgress | None:
         return await self._run(_progress)
 
-    async def put(self, texts: Texts, before: Progress | None, after: Progress) -> None:
+    async def put(self, texts: IndexTexts, before: IndexProgress | None, after: IndexProgress) -> None:
         def write(connection: apsw.Connection) -> None:
             with connection:
                 if _progress(connection) != before:
@@ -59,7 +59,7 @@ class SqliteSearch:
         await self._run(write)
 
     async def find(
-        self, kind: Kind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
     ) -> list[int]:
         sign, order = ("<", "DESC") if newest_first else (">", "ASC")
         sql = (
@@ -109,7 +109,7 @@ class SqliteSearch:
         self._connection = None
 
 
-def _progress(connection: apsw.Connection) -> Progress | None:
+def _progress(connection: apsw.Connection) -> IndexProgress | None:
     try:
         row = connection.execute(f"SELECT {_PROGRESS} FROM progress").fetchone()
     except apsw.SQLError:  # there is no such table: nothing was begun
@@ -117,7 +117,7 @@ def _progress(connection: apsw.Connection) -> Progress | None:
     return read_progress(row)
 
 
-def _put(connection: apsw.Connection, kind: Kind, rows: Mapping[int, str | None]) -> None:
+def _put(connection: apsw.Connection, kind: SearchKind, rows: Mapping[int, str | None]) -> None:
     gone = [(id_,) for id_, text in rows.items() if not text]
     connection.executemany(f"DELETE FROM {kind} WHERE rowid = ?", gone)
     grams = (
