@@ -17,8 +17,8 @@ from starlette.requests import Request
 from petstore.core.errors import Unavailable
 from petstore.core.negotiation import prefers_html, takes_gzip
 from petstore.site import reference
-from petstore.site.budget import Budget
 from petstore.site.rendered import RenderedPages
+from petstore.site.token_bucket import TokenBucket
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import ChunkMaker, Streamed
 from petstore.web.slots import Slots
@@ -263,7 +263,7 @@ def source() -> Mock:
 
 
 def _pages(source: Mock, clock: ManualClock, burst: float, per_second: float = 0) -> RenderedPages:
-    budgets = [Budget(clock, burst=burst, per_second=per_second) for _ in range(2)]
+    budgets = [TokenBucket(clock, burst=burst, per_second=per_second) for _ in range(2)]
     return RenderedPages(lambda: source, {}, "", *budgets)
 
 

@@ -49,7 +49,7 @@ class Rows(msgspec.Struct, frozen=True):
         return f"{self.noun} {next(iter(ids))}" if len(ids) == 1 else f"{len(ids)} {self.noun.lower()}s"
 
 
-class Report(msgspec.Struct):
+class RowsReport(msgspec.Struct):
     """The rows that were changed, and for each other one the reason, or its version and a question.
 
     `undo` has new versions.
@@ -106,9 +106,9 @@ def read_rows(form: Mapping[str, str], prefix: str) -> dict[int, str]:
     return rows
 
 
-async def carry_out(rows: Mapping[int, str], change: Act) -> Report:
+async def carry_out(rows: Mapping[int, str], change: Act) -> RowsReport:
     """Change one row after the other. Stops when the store does not answer."""
-    report, is_away = Report(), False
+    report, is_away = RowsReport(), False
     for row_id, shown in rows.items():
         if is_away:
             report.refused.append((row_id, "Not tried: the store did not answer."))
@@ -126,7 +126,7 @@ async def carry_out(rows: Mapping[int, str], change: Act) -> Report:
     return report
 
 
-def answer(visit: Visit, rows: Rows, report: Report, state: str, back: str) -> Response:
+def answer(visit: Visit, rows: Rows, report: RowsReport, state: str, back: str) -> Response:
     """Lead back with a message; if a row was refused or asks something, the report page."""
     undo = [undo_mark(rows.subject, row_id, version) for row_id, version in report.undo.items()]
     if report.refused or report.asked:
@@ -140,7 +140,9 @@ def undo_mark(subject: str, row_id: int, version: str) -> str:
     return f"{subject}-{row_id}.{version}"
 
 
-def _report(visit: Visit, rows: Rows, report: Report, state: str, back: str, undo: Iterable[str]) -> Response:
+def _report(
+    visit: Visit, rows: Rows, report: RowsReport, state: str, back: str, undo: Iterable[str]
+) -> Response:
     done, others = len(report.done), len(report.refused) + len(report.asked)
     title = f"{done} {state}, {others} not" if done else "Nothing was changed"
     if others == len(report.asked) and not done:

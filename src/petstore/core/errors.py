@@ -90,56 +90,56 @@ class NotFound(PetstoreError, code="not_found", status=404):
     """Nothing has this path, identifier or name."""
 
 
-class NoSuchThing(NotFound):
-    """What is looked for is not there."""
+class EntityNotFound(NotFound):
+    """Nothing has this reference, of which `template` makes the message."""
 
-    form: ClassVar[str]
+    template: ClassVar[str]
 
-    def __init_subclass__(cls, *, form: str) -> None:
+    def __init_subclass__(cls, *, template: str) -> None:
         super().__init_subclass__()
-        cls.form = form
+        cls.template = template
 
     def __init__(self, reference: object) -> None:
-        super().__init__(self.form.format(reference))
+        super().__init__(self.template.format(reference))
 
 
-class PetNotFound(NoSuchThing, form="There is no animal {}."):
+class PetNotFound(EntityNotFound, template="There is no animal {}."):
     """No animal has this id."""
 
 
-class CategoryNotFound(NoSuchThing, form="Category {} has no name."):
+class CategoryNotFound(EntityNotFound, template="Category {} has no name."):
     """The category has no name."""
 
 
-class AccountNotFound(NoSuchThing, form="There is no account {!r}."):
+class AccountNotFound(EntityNotFound, template="There is no account {!r}."):
     """No account has this name or, in digits, this id."""
 
 
-class KeyNotFound(NoSuchThing, form="There is no key {}."):
+class KeyNotFound(EntityNotFound, template="There is no key {}."):
     """No key has this id."""
 
 
-class UploadNotFound(NoSuchThing, form="There is no stock list {}. Lists are kept for 24 hours."):
+class UploadNotFound(EntityNotFound, template="There is no stock list {}. Lists are kept for 24 hours."):
     """No stock list has this id; it may have been there for longer than a day."""
 
 
-class OrderNotFound(NoSuchThing, form="There is no order {}."):
+class OrderNotFound(EntityNotFound, template="There is no order {}."):
     """No order has this id, or it is another account's."""
 
 
-class WebhookNotFound(NoSuchThing, form="There is no webhook {}."):
+class WebhookNotFound(EntityNotFound, template="There is no webhook {}."):
     """No webhook has this id, or it is another account's."""
 
 
-class EventNotFound(NoSuchThing, form="There is no event {!r:.60}, or it is kept no longer."):
+class EventNotFound(EntityNotFound, template="There is no event {!r:.60}, or it is kept no longer."):
     """No event has this id, or the account does not see it."""
 
 
-class ContactNotFound(NoSuchThing, form="There is no such contact: {}."):
+class ContactNotFound(EntityNotFound, template="There is no such contact: {}."):
     """Nobody's, or of another account or person; a link of a contact that was removed."""
 
 
-class PersonNotFound(NoSuchThing, form="There is no person {!r}."):
+class PersonNotFound(EntityNotFound, template="There is no person {!r}."):
     """Nobody has this name."""
 
 

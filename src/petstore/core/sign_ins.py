@@ -21,7 +21,7 @@ NETWORK_KNOWN_MS = 30 * DAY_MS  # after a person's last sign-in there
 _TOKEN_BYTES = 32
 
 
-class Budget(msgspec.Struct, frozen=True):
+class AttemptBudget(msgspec.Struct, frozen=True):
     """How many wrong tries fit into a window, which opens with the first."""
 
     tries: int
@@ -29,10 +29,10 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 # A name from a network. An attacker in another network can't spend it.
-PAIR = Budget(5, 15 * MINUTE_MS)
+PAIR = AttemptBudget(5, 15 * MINUTE_MS)
 # All names from networks that their person has not signed in from, together. It bounds guesses from many
 # networks, and the CPU time of hashes. Where a person usually signs in it does not count.
-NEW_NETWORKS = Budget(100, HOUR_MS)
+NEW_NETWORKS = AttemptBudget(100, HOUR_MS)
 NEW_NETWORKS_SUBJECT = "new networks"
 
 
@@ -56,7 +56,7 @@ class Taken(msgspec.Struct, frozen=True):
     """One try in a window. `opened_ms` is 0 before it is counted."""
 
     subject: str
-    budget: Budget
+    budget: AttemptBudget
     opened_ms: int = 0
 
 

@@ -10,7 +10,7 @@ from petstore.site.calls import Call
 from petstore.site.schemas import Contract, Node
 
 
-class Field(msgspec.Struct, frozen=True):
+class FormField(msgspec.Struct, frozen=True):
     """A parameter. `value` is what the form begins with; empty is not sent."""
 
     name: str
@@ -26,7 +26,7 @@ class Field(msgspec.Struct, frozen=True):
 class Form(msgspec.Struct, frozen=True):
     """`body` is JSON to begin with, None where the operation takes no body."""
 
-    fields: list[Field]
+    fields: list[FormField]
     body: str | None
 
 
@@ -36,12 +36,12 @@ def form(contract: Contract, node: Node, call: Call) -> Form:
     return Form([_field(contract, each, call) for each in parameters], body)
 
 
-def _field(contract: Contract, parameter: Node, call: Call) -> Field:
+def _field(contract: Contract, parameter: Node, call: Call) -> FormField:
     schema = contract.at(parameter["schema"])
     name, location = parameter["name"], parameter["in"]
     # Idempotency-Key begins empty: a second try with the same one would be answered with the first's result.
     used = {"path": call.in_path, "query": call.query}.get(location, {})
-    return Field(
+    return FormField(
         name,
         location,
         parameter.get("required", False),

@@ -18,8 +18,8 @@ from petstore.core.contacts import Contact
 from petstore.core.errors import ContactNotFound, InvalidParameter, NotFound, Unavailable
 from petstore.core.mails import SWITCHES
 from petstore.core.notifications import kinds_for
-from petstore.site.budget import Budget
 from petstore.site.rendered import Renderer
+from petstore.site.token_bucket import TokenBucket
 from petstore.web.routes import Route
 from petstore.web.slots import Slots
 
@@ -61,7 +61,7 @@ class Switches:
         self._headers = {**headers, **_HEADERS}
         self._slots = Slots(clock)
         # Each change is an entry of the journal, so one who has a link can't fill it.
-        self._budget = Budget(clock, burst=60, per_second=1)
+        self._budget = TokenBucket(clock, burst=60, per_second=1)
         self._renderer: Renderer | None = None
 
     def route(self) -> Route:

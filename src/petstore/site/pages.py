@@ -18,12 +18,12 @@ from petstore.core.clock import Clock
 from petstore.core.errors import InvalidParameter, PetstoreError
 from petstore.core.negotiation import prefers_html
 from petstore.core.service import ServiceStatus
-from petstore.site.budget import Budget
 from petstore.site.clients import FILES
 from petstore.site.contents import FOR_PROGRAMS, PAGES, SEARCH, STATUS
 from petstore.site.notifications import Contacts, Switches
 from petstore.site.rendered import RenderedPages, Renderer
 from petstore.site.status import StatusPage
+from petstore.site.token_bucket import TokenBucket
 from petstore.web.addresses import address_of
 from petstore.web.delivery import REVALIDATED, Content, StaticFiles
 from petstore.web.routes import Route
@@ -80,9 +80,9 @@ class Pages:
         self._values = values
         self._trusted = trusted
         # Each page at eight addresses, then two pages a second: each takes milliseconds of a thread.
-        budget = Budget(clock, burst=8 * (len(PAGES) + 1), per_second=2)
+        budget = TokenBucket(clock, burst=8 * (len(PAGES) + 1), per_second=2)
         # About as many as ten people type; each takes two milliseconds of a thread.
-        searches = Budget(clock, burst=60, per_second=20)
+        searches = TokenBucket(clock, burst=60, per_second=20)
         self._rendered = RenderedPages(self._renderer, _HEADERS, self._root, budget, searches)
         self._clock = clock
 

@@ -89,7 +89,7 @@ class Group(msgspec.Struct, frozen=True):
     operations: list[Operation]
 
 
-class Schema(msgspec.Struct, frozen=True):
+class DocumentedSchema(msgspec.Struct, frozen=True):
     name: str
     description: Markup
     members: list[Member]
@@ -107,7 +107,7 @@ class Reference(msgspec.Struct, frozen=True):
     refusals: list[Refusal]
     always: list[Header]
     errors: list[Header]
-    schemas: list[Schema]
+    schemas: list[DocumentedSchema]
 
 
 def read(document: Node) -> Reference:
@@ -126,7 +126,7 @@ def read(document: Node) -> Reference:
         [_header(name, node) for name, node in reader.always.items()],
         [_header(name, node) for name, node in reader.errors.items()],
         [
-            Schema(name, inline(schema.get("description", "")), contract.members(schema))
+            DocumentedSchema(name, inline(schema.get("description", "")), contract.members(schema))
             for name, schema in document["components"]["schemas"].items()
             if "properties" in contract.at(schema)
         ],

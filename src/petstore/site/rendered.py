@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from petstore.core.errors import Unavailable
-from petstore.site.budget import Budget
+from petstore.site.token_bucket import TokenBucket
 from petstore.web.addresses import EXAMPLE
 from petstore.web.delivery import REVALIDATED, Content
 
@@ -54,8 +54,8 @@ class RenderedPages:
         make: Callable[[], Renderer],
         headers: Mapping[str, str],
         configured: str,
-        budget: Budget,
-        searches: Budget,
+        budget: TokenBucket,
+        searches: TokenBucket,
     ) -> None:
         self._make = lru_cache(maxsize=1)(make)
         self._headers = headers

@@ -11,7 +11,7 @@ from typing import Protocol
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError
 from petstore.core.versions import Publisher
-from petstore.storage.migrations import Schema
+from petstore.storage.migrations import DatabaseSchema
 from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import PostgresOptions, SqliteOptions
 from petstore.storage.reports import CheckReport
@@ -44,7 +44,7 @@ class Backend(Protocol):
     ) -> Store:
         """Open the store, and create a missing one. `publisher` gets the changes of a server's store."""
 
-    def schema(self) -> Schema:
+    def schema(self) -> DatabaseSchema:
         """The schema that the database has, beside the one of this program."""
 
     def size_bytes(self) -> int:

@@ -33,7 +33,7 @@ class Migration(msgspec.Struct, frozen=True):
         return f"{self.number:04}_{self.name}"
 
 
-class Schema(msgspec.Struct, frozen=True):
+class DatabaseSchema(msgspec.Struct, frozen=True):
     """The schema of a database beside the one of this program.
 
     `version` is the last step that ran (0: none), `oldest` the least version that a program must know to use

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from petstore.storage.migrations import Schema
+from petstore.storage.migrations import DatabaseSchema
 
 # The numbers of pets, accounts and keys.
 COUNTS = (
@@ -27,7 +27,7 @@ class CheckReport(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def of_schema(schema: Schema, problems: list[str]) -> CheckReport:
+def of_schema(schema: DatabaseSchema, problems: list[str]) -> CheckReport:
     """The report without its counts."""
     if not schema.exists:
         return CheckReport(0, 0, 0, 0, [*problems, "the schema was never created"])

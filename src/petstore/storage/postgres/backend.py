@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from petstore.core.clock import Clock
 from petstore.core.errors import OperatorError
 from petstore.core.versions import Publisher
-from petstore.storage.migrations import Schema
+from petstore.storage.migrations import DatabaseSchema
 from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
@@ -45,7 +45,7 @@ class PostgresBackend:
     ) -> PostgresStore:
         return PostgresStore(self._url, clock, self._options, publisher, committed)
 
-    def schema(self) -> Schema:
+    def schema(self) -> DatabaseSchema:
         return on_connection(self._url, self._options, schemas.read)
 
     def size_bytes(self) -> int:

@@ -9,7 +9,7 @@ import asyncpg
 
 from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
-from petstore.storage.migrations import Migration, Schema
+from petstore.storage.migrations import DatabaseSchema, Migration
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import holders
 from petstore.storage.postgres.apart import on_connection
@@ -47,7 +47,7 @@ _EXIST = (
 )
 
 
-async def read(connection: Connection) -> Schema:
+async def read(connection: Connection) -> DatabaseSchema:
     """The versions that the database records."""
     has_oldest, has_steps, has_stage = await connection.fetchrow(_EXIST)
     oldest, last, stage = 0, 0, None
@@ -61,7 +61,7 @@ async def read(connection: Connection) -> Schema:
     if oldest and not stage:
         has_live_keys = await connection.fetchval(HAS_LIVE_KEYS.postgres)
     known = migrations.load(MIGRATIONS_PACKAGE)
-    return Schema(max(oldest, last), oldest, known, stage or "", has_live_keys)
+    return DatabaseSchema(max(oldest, last), oldest, known, stage or "", has_live_keys)
 
 
 def prepare(url: str, options: PostgresOptions) -> None:
@@ -140,7 +140,7 @@ async def _run(connection: Connection, step: Migration) -> None:
         raise
 
 
-async def _read_usable(connection: Connection) -> Schema:
+async def _read_usable(connection: Connection) -> DatabaseSchema:
     """The schema. Raises ConfigurationError for an old server or another encoding than UTF-8."""
     version = int(await connection.fetchval("SELECT current_setting('server_version_num')"))
     encoding = await connection.fetchval("SELECT current_setting('server_encoding')")

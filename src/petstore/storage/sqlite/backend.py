@@ -10,7 +10,7 @@ from pathlib import Path
 from petstore.core.clock import Clock
 from petstore.core.errors import ConfigurationError, OperatorError, StoreDamaged
 from petstore.core.versions import Publisher
-from petstore.storage.migrations import Schema
+from petstore.storage.migrations import DatabaseSchema
 from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import SqliteOptions
 from petstore.storage.reports import CheckReport, Contents
@@ -53,7 +53,7 @@ class SqliteBackend:
     ) -> SqliteStore:
         return SqliteStore(self._path, clock, self._options, committed)  # versions are in the file
 
-    def schema(self) -> Schema:
+    def schema(self) -> DatabaseSchema:
         return schemas.read_file(self.name, self._busy_timeout_ms)
 
     def size_bytes(self) -> int:
@@ -68,7 +68,7 @@ class SqliteBackend:
             observer.closed(closed)
         copies: list[str] = []
 
-        def back_up(schema: Schema) -> None:
+        def back_up(schema: DatabaseSchema) -> None:
             # The copy's name has no time until a step is done. So the next attempt replaces it, and a
             # service that fails and is started again and again does not fill the disk.
             copy = f"{path}.before-migration-{schema.version}"

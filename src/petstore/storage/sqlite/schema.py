@@ -10,7 +10,7 @@ import apsw
 
 from petstore.core.errors import StoreUnavailable
 from petstore.storage import migrations
-from petstore.storage.migrations import Schema
+from petstore.storage.migrations import DatabaseSchema
 from petstore.storage.options import SqliteOptions
 from petstore.storage.sqlite import holders
 from petstore.storage.sqlite.connection import closing_reader, open_reader, open_writer, translated
@@ -25,7 +25,7 @@ _CREATE_STEPS = (
 _ADD_STEP = "INSERT INTO schema_steps VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER))"
 
 
-def read(connection: apsw.Connection) -> Schema:
+def read(connection: apsw.Connection) -> DatabaseSchema:
     """The versions that the file records."""
     oldest: int = connection.execute("PRAGMA user_version").get
     last = 0
@@ -38,13 +38,13 @@ def read(connection: apsw.Connection) -> Schema:
     if oldest and not stage:
         has_live_keys = bool(connection.execute(HAS_LIVE_KEYS.sqlite).get)
     known = migrations.load(MIGRATIONS_PACKAGE)
-    return Schema(max(oldest, last), oldest, known, stage or "", has_live_keys)
+    return DatabaseSchema(max(oldest, last), oldest, known, stage or "", has_live_keys)
 
 
-def read_file(path: str, busy_timeout_ms: int) -> Schema:
+def read_file(path: str, busy_timeout_ms: int) -> DatabaseSchema:
     """The versions of the file at `path`, which may be missing, and changes only to undo what was cut off."""
     if not Path(path).is_file():
-        return Schema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
+        return DatabaseSchema(0, 0, migrations.load(MIGRATIONS_PACKAGE))
     try:
         reader = open_reader(path, busy_timeout_ms)
     except StoreUnavailable as error:
@@ -75,7 +75,7 @@ def migrate(
     path: str,
     busy_timeout_ms: int,
     *,
-    before: Callable[[Schema], None] | None = None,
+    before: Callable[[DatabaseSchema], None] | None = None,
     applied: Callable[[str], object] = lambda _: None,
 ) -> list[str]:
     """Bring the schema up to date, one transaction for each step; the names of the steps that ran.
@@ -102,7 +102,7 @@ def migrate(
     return ran
 
 
-def _run_next(connection: apsw.Connection, before: Callable[[Schema], None] | None) -> list[str]:
+def _run_next(connection: apsw.Connection, before: Callable[[DatabaseSchema], None] | None) -> list[str]:
     """Run one step, or in a new file all; none when another process did."""
     with translated():
         connection.execute("BEGIN IMMEDIATE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from petstore.core.clock import Clock
 
 
-class Budget:
+class TokenBucket:
     """How often something costly may happen: `burst` times at once, `per_second` in the long run."""
 
     def __init__(self, clock: Clock, *, burst: float, per_second: float) -> None:
