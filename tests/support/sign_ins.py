@@ -29,7 +29,7 @@ PASSWORD = "a dog, a cat and a bird"
 HOME = "192.0.2.7"
 _SECRET = "x" * 43
 _AT_ONCE = 1_000  # of each replica: more would not get a connection
-COMPARED = NEW_NETWORKS.tries  # of the wrong passwords: none comes from HOME
+COMPARED = NEW_NETWORKS.attempts  # of the wrong passwords: none comes from HOME
 
 
 class Storm(msgspec.Struct):

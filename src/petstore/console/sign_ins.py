@@ -13,7 +13,7 @@ from petstore.console.visit import View, Visit, asks_again
 from petstore.core.errors import Forbidden, Invalid, TooManyTries
 from petstore.core.passwords import PASSWORD_MIN_CHARACTERS, check_password
 from petstore.core.people import Role
-from petstore.core.sign_ins import Attempt, token_digest
+from petstore.core.sign_ins import SignInAttempt, token_digest
 
 _log = structlog.get_logger("petstore.console")
 # A page of the console; never another site.
@@ -43,7 +43,7 @@ async def sign_in(visit: Visit) -> Response:
     _check_secrets(visit)
     name, password = visit.typed("name"), visit.form.get("password", "")
     try:
-        attempt = await _try_password(visit, name, password)
+        attempt = await _compare_password(visit, name, password)
         token = None if attempt is None else await _accept(visit, attempt, password)
     except TooManyTries as error:
         visit.refuse(error)
@@ -55,7 +55,7 @@ async def sign_in(visit: Visit) -> Response:
     return await _start_session(visit, visit.redirect(_next(visit.form)), token)
 
 
-async def _accept(visit: Visit, attempt: Attempt, password: str) -> str | None:
+async def _accept(visit: Visit, attempt: SignInAttempt, password: str) -> str | None:
     passwords = visit.desk.passwords
     is_old = attempt.stored is not None and passwords.is_old(attempt.stored)
     rehashed = await passwords.hash(password) if is_old else None
@@ -109,7 +109,7 @@ async def change_password(visit: Visit) -> Response:
     _check_secrets(visit)
     name = visit.person.name
     password = _new_password(visit, name)
-    attempt = await _try_password(visit, name, visit.form.get("present", ""))
+    attempt = await _compare_password(visit, name, visit.form.get("present", ""))
     if attempt is None:
         visit.refuse(Forbidden("This is not your current password."), "present")
         return await show_me(visit)
@@ -146,10 +146,10 @@ def _check_secrets(visit: Visit) -> None:
         raise Forbidden(_NEEDS_TLS)
 
 
-async def _try_password(visit: Visit, name: str, password: str) -> Attempt | None:
+async def _compare_password(visit: Visit, name: str, password: str) -> SignInAttempt | None:
     """The attempt if the password is right, else None. Raises TooManyTries before any hash."""
     try:
-        attempt = await visit.store.sign_ins.take_try(name, visit.browser.address)
+        attempt = await visit.store.sign_ins.count_attempt(name, visit.browser.address)
     except TooManyTries:
         _log.warning("sign-in refused", reason="too many tries")
         raise

@@ -1,6 +1,6 @@
 """Signing in to the console: one-time links, sessions, and two budgets of wrong passwords.
 
-A try is counted before its password is compared. A right one gives its try back.
+An attempt is counted before its password is compared. A right one gives its attempt back.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _TOKEN_BYTES = 32
 
 
 class AttemptBudget(msgspec.Struct, frozen=True):
-    """How many wrong tries fit into a window, which opens with the first."""
+    """How many wrong attempts fit into a window, which opens with the first."""
 
-    tries: int
+    attempts: int
     window_ms: int
 
 
@@ -52,16 +52,16 @@ class PersonSession(msgspec.Struct, frozen=True):
         return idle_ms >= SESSION_IDLE_MS or age_ms >= SESSION_MAX_MS
 
 
-class Taken(msgspec.Struct, frozen=True):
-    """One try in a window. `opened_ms` is 0 before it is counted."""
+class CountedWindow(msgspec.Struct, frozen=True):
+    """A window that counts an attempt. `opened_ms` is 0 before it does."""
 
     subject: str
     budget: AttemptBudget
     opened_ms: int = 0
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """A try. `taken` has the windows that count it, the pair's first.
+class SignInAttempt(msgspec.Struct, frozen=True):
+    """An attempt. `windows` are those that count it, the pair's first.
 
     `stored` is the hash to compare with: None for an unknown name and for a person without a password.
     """
@@ -69,7 +69,7 @@ class Attempt(msgspec.Struct, frozen=True):
     person: Person | None
     stored: str | None
     network: str
-    taken: tuple[Taken, ...]
+    windows: tuple[CountedWindow, ...]
 
 
 def new_sign_in_token() -> str:

@@ -1,4 +1,4 @@
-"""Links, sessions and tries of people, for both databases. The tables have digests of tokens."""
+"""Links, sessions and attempts of people, for both databases. The tables have digests of tokens."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from petstore.core.sign_ins import (
     SESSION_IDLE_MS,
     SESSION_MAX_MS,
     SESSIONS_MAX,
-    Attempt,
     PersonSession,
+    SignInAttempt,
     new_sign_in_token,
     token_digest,
 )
@@ -42,7 +42,14 @@ from petstore.transactions.script import (
     statement,
     write,
 )
-from petstore.transactions.tries import KNOW_NETWORK, OLD_NETWORKS, OLD_TRIES, count_try, give_back, read_try
+from petstore.transactions.sign_in_attempts import (
+    KNOW_NETWORK,
+    OLD_ATTEMPTS,
+    OLD_NETWORKS,
+    count_attempt,
+    give_back,
+    read_attempt,
+)
 
 _SESSIONS = (
     f"SELECT {PERSON_COLUMNS}, s.digest, s.address, s.created_at_ms, s.used_at_ms FROM sessions s"
@@ -87,7 +94,7 @@ _REMOVE_OLD = (
 _NOTED_EVERY_MS = MINUTE_MS
 
 
-def _confirm(now_ms: int, attempt: Attempt) -> Script[Person | None]:
+def _confirm(now_ms: int, attempt: SignInAttempt) -> Script[Person | None]:
     """The person of a right password, whose row stays locked. None if they were disabled or the password was
     replaced while it was compared."""
     if attempt.person is None:
@@ -129,31 +136,31 @@ def end_all_access() -> Script[None]:
 
 
 async def purge_sign_ins(database: Database, now_ms: int) -> None:
-    """Delete sessions, links and tries that have ended by time, and networks of no sign-in for 30 days."""
+    """Delete sessions, links and attempts that have ended by time, and networks of no sign-in for 30 days."""
 
     def delete() -> Script[None]:
         for old in _REMOVE_OLD:
             yield old, (now_ms,)
 
     await database.write(delete)
-    await remove_all(database, OLD_TRIES, now_ms)
+    await remove_all(database, OLD_ATTEMPTS, now_ms)
 
 
 class SignIns(Repository):
-    """The links, sessions and tries of a store."""
+    """The links, sessions and attempts of a store."""
 
-    async def take_try(self, name: str, address: str) -> Attempt:
-        """Count a try before its password is compared. Raises TooManyTries, and then counts nothing."""
+    async def count_attempt(self, name: str, address: str) -> SignInAttempt:
+        """Count an attempt before its password is compared. Raises TooManyTries, and then counts nothing."""
         now_ms = self._clock.now_ms()
         # Read first: a refused storm waits for no lock.
-        attempt = await self._database.read(read_try(now_ms, name, is_person_name(name), address))
-        return await self._database.write(lambda: count_try(now_ms, attempt))
+        attempt = await self._database.read(read_attempt(now_ms, name, is_person_name(name), address))
+        return await self._database.write(lambda: count_attempt(now_ms, attempt))
 
     @write(NO_EFFECT)
     def accept(
-        self, now_ms: int, attempt: Attempt, address: str, rehashed: str | None = None
+        self, now_ms: int, attempt: SignInAttempt, address: str, rehashed: str | None = None
     ) -> Script[str | None]:
-        """Open a session after a right password, and give its try back. Returns the session's token.
+        """Open a session after a right password, and give its attempt back. Returns the session's token.
 
         None if the person was disabled, or the password replaced, while it was compared. `rehashed` replaces
         the hash.
@@ -166,7 +173,7 @@ class SignIns(Repository):
 
     @write(ENDS_ACCESS)
     def change_password(
-        self, now_ms: int, attempt: Attempt, password: str, address: str
+        self, now_ms: int, attempt: SignInAttempt, password: str, address: str
     ) -> Script[str | None]:
         """Set a new password (its hash), end all sessions and open a new one. Returns the new session's
         token.

@@ -1,4 +1,4 @@
-"""Tries at passwords, for both databases: each is one counted row, so replicas can't exceed a budget."""
+"""Attempts at passwords, for both databases: each is one counted row, so replicas can't exceed a budget."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from petstore.core.sign_ins import (
     NEW_NETWORKS,
     NEW_NETWORKS_SUBJECT,
     PAIR,
-    Attempt,
-    Taken,
+    CountedWindow,
+    SignInAttempt,
     pair_subject,
 )
 from petstore.transactions.people import PASSWORD_AT, PERSON_COLUMNS, read_person
@@ -42,7 +42,7 @@ KNOW_NETWORK = statement(
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
 _LONGEST_WINDOW_MS = max(PAIR.window_ms, NEW_NETWORKS.window_ms)
-OLD_TRIES = removal("sign_in_tries", "subject", f"opened_ms + {_LONGEST_WINDOW_MS} < $1")
+OLD_ATTEMPTS = removal("sign_in_tries", "subject", f"opened_ms + {_LONGEST_WINDOW_MS} < $1")
 # Only 1.1.0 fills and reads known_devices; the release after this one drops the table.
 OLD_NETWORKS = tuple(
     statement(f"DELETE FROM {table} WHERE used_at_ms + {NETWORK_KNOWN_MS} < $1")
@@ -50,44 +50,47 @@ OLD_NETWORKS = tuple(
 )
 
 
-def read_try(now_ms: int, name: str, is_a_name: bool, address: str) -> Script[Attempt]:
-    """A try that is not counted yet. Raises TooManyTries when a window is spent, after two reads."""
+def read_attempt(now_ms: int, name: str, is_a_name: bool, address: str) -> Script[SignInAttempt]:
+    """An attempt that is not counted yet. Raises TooManyTries when a window is spent, after two reads."""
     network = network_of(address)
     person: Person | None = None
     stored: str | None = None
-    pair, new_networks = Taken(pair_subject(name, network), PAIR), Taken(NEW_NETWORKS_SUBJECT, NEW_NETWORKS)
-    taken: tuple[Taken, ...] = (pair, new_networks)
+    pair, new_networks = (
+        CountedWindow(pair_subject(name, network), PAIR),
+        CountedWindow(NEW_NETWORKS_SUBJECT, NEW_NETWORKS),
+    )
+    windows: tuple[CountedWindow, ...] = (pair, new_networks)
     if is_a_name:  # PostgreSQL refuses some other text, such as U+0000
         for knows_network, *row in (yield _TRIED, (name, network, now_ms - NETWORK_KNOWN_MS)):
             person = read_person(row)
             stored = None if person.disabled_at_ms is not None else row[PASSWORD_AT]
-            taken = (pair,) if knows_network else taken
-    counts = {window.subject: window for window in taken}
-    for subject, tries, opened_ms in (yield _WINDOWS, (pair.subject, taken[-1].subject)):
+            windows = (pair,) if knows_network else windows
+    counts = {window.subject: window for window in windows}
+    for subject, tries, opened_ms in (yield _WINDOWS, (pair.subject, windows[-1].subject)):
         budget = counts[subject].budget
-        if tries >= budget.tries and abs(now_ms - opened_ms) < budget.window_ms:
+        if tries >= budget.attempts and abs(now_ms - opened_ms) < budget.window_ms:
             raise TooManyTries(opened_ms + budget.window_ms - now_ms)
-    return Attempt(person, stored, network, taken)
+    return SignInAttempt(person, stored, network, windows)
 
 
-def count_try(now_ms: int, attempt: Attempt) -> Script[Attempt]:
-    """Count a try. Raises TooManyTries, so that the transaction counts nothing.
+def count_attempt(now_ms: int, attempt: SignInAttempt) -> Script[SignInAttempt]:
+    """Count an attempt. Raises TooManyTries, so that the transaction counts nothing.
 
     Every transaction locks the windows in this order.
     """
     counted = []
-    for window in attempt.taken:
+    for window in attempt.windows:
         budget = window.budget
         ((tries, opened_ms),) = yield _TAKE, (window.subject, now_ms, budget.window_ms)
-        if tries > budget.tries:
+        if tries > budget.attempts:
             raise TooManyTries(opened_ms + budget.window_ms - now_ms)
         counted.append(replace(window, opened_ms=opened_ms))
-    return replace(attempt, taken=tuple(counted))
+    return replace(attempt, windows=tuple(counted))
 
 
-def give_back(now_ms: int, attempt: Attempt, person_id: int) -> Script[None]:
-    """Clear the pair after a right password, give the other window its try back, and know the network."""
-    pair, *others = attempt.taken
+def give_back(now_ms: int, attempt: SignInAttempt, person_id: int) -> Script[None]:
+    """Clear the pair after a right password, give the other window its attempt back, and know the network."""
+    pair, *others = attempt.windows
     yield _CLEAR, (pair.subject,)
     for window in others:
         yield _GIVE_BACK, (window.subject, window.opened_ms)
