@@ -8,7 +8,7 @@ from typing import Any
 
 from petstore.core.deliverers import Settled
 from petstore.core.durations import HOUR_MS
-from petstore.core.webhooks import Repetition, Try
+from petstore.core.webhooks import DeliveryAttempt, Repetition
 from tests.api.test_events import after, store_of_each
 from tests.api.test_webhooks import DELIVERER, HOOK, add, change
 from tests.api.world import EVENTS, WEBHOOKS
@@ -17,7 +17,9 @@ from tests.support.service import Answer, Shop, settle
 __all__ = ["store_of_each"]
 
 
-async def note(shop: Shop, *tries: Try, webhook_id: int = 1, again: Sequence[Repetition] = ()) -> None:
+async def note(
+    shop: Shop, *tries: DeliveryAttempt, webhook_id: int = 1, again: Sequence[Repetition] = ()
+) -> None:
     """What a deliverer notes of tries."""
     await shop.store.deliverers.claim(DELIVERER, [], is_alone=True)
     webhooks = {each.id: each for each in (await shop.store.deliverers.owned(DELIVERER)).webhooks}
@@ -26,9 +28,9 @@ async def note(shop: Shop, *tries: Try, webhook_id: int = 1, again: Sequence[Rep
     assert await shop.store.deliverers.settle(DELIVERER, webhooks[webhook_id], settled)
 
 
-def delivered(event_id: str, **other: Any) -> Try:
+def delivered(event_id: str, **other: Any) -> DeliveryAttempt:
     members = {"at_ms": 0, "duration_ms": 120, "status": 204, "fault": None, "answer": "", **other}
-    return Try(event_id=event_id, type="webhook.test", **members)
+    return DeliveryAttempt(event_id=event_id, type="webhook.test", **members)
 
 
 class TestTestWebhook:

@@ -188,7 +188,7 @@ async def test_every_event_arrives_and_none_is_passed_by(
     clock: ManualClock,
     moves: list[tuple[str, object]],
 ) -> None:
-    """At least once, of the account alone, first tries in order; the bookmark in the store passes nothing
+    """At least once, of the account alone, first attempts in order; the bookmark in the store passes nothing
     that is neither delivered nor to be repeated."""
     run = Run(backend, store, receiver, sender, clock)
     await run.begin()

@@ -298,7 +298,7 @@ class TestSecrets:
             )
         shares = cycle(range(1, 6))
         monkeypatch.setattr(
-            "petstore.background.trying.random.uniform", lambda _, most: most * next(shares) / 5
+            "petstore.background.delivery_attempts.random.uniform", lambda _, most: most * next(shares) / 5
         )
         for cipher in (SecretsCipher([Fernet.generate_key().decode()]), SecretsCipher()):
             process = Process(store, sender, clock, cipher)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from petstore.background.trying import TrySlots
+from petstore.background.delivery_attempts import AttemptSlots
 from petstore.core.durations import HOUR_MS, MINUTE_MS, SECOND_MS
 from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import Webhook, WebhookChange, mint
@@ -196,7 +196,7 @@ class TestSlots:
     async def gate(self, store: Store, hook: Webhook, process: Process, receiver: Receiver) -> Gate:
         """There is one slot, and a try of another webhook has it; one of the first webhook waits."""
         deliverer = process.deliverer
-        deliverer._tools = msgspec.structs.replace(deliverer._tools, slots=TrySlots(1, 1))
+        deliverer._tools = msgspec.structs.replace(deliverer._tools, slots=AttemptSlots(1, 1))
         gate = receiver.answer = Gate()
         await webhook(store, 1, receiver.url("/other"), "category.*")
         await process.work()
@@ -355,7 +355,7 @@ class TestOutOfTurn:
         (got,) = [got for got in receiver.got if got.event["type"] == "webhook.test"]
         assert (got.path, got.event["id"]) == ("/hook", event_id)
         assert got.event["data"] == {"id": 1}
-        found = await store.deliveries.first_try(1, event_id)
+        found = await store.deliveries.first_attempt(1, event_id)
         assert found is not None
         assert found.is_success
 

@@ -19,7 +19,7 @@ from petstore.core.limits.plans import FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.secrets_cipher import SecretsCipher
-from petstore.core.webhooks import NewWebhook, Repetition, Try, WebhookHealth, mint
+from petstore.core.webhooks import DeliveryAttempt, NewWebhook, Repetition, WebhookHealth, mint
 from petstore.storage.postgres import copying as postgres
 from petstore.transactions.rows import TABLES
 from petstore.wiring.administration import Store
@@ -78,8 +78,8 @@ async def deliver_one_of_two(store: Store) -> None:
     failed, named = page.events[1], read_event_id(page.events[1].id)
     assert named is not None
     tries = [
-        Try(page.events[0].id, "pet.created", 1, 2, 200, None, "ok"),
-        Try(failed.id, failed.type, 3, 4, None, "Nobody answered.", "", 5),
+        DeliveryAttempt(page.events[0].id, "pet.created", 1, 2, 200, None, "ok"),
+        DeliveryAttempt(failed.id, failed.type, 3, 4, None, "Nobody answered.", "", 5),
     ]
     found = Settled(page.after, WebhookHealth(1, 3, 4), tries, [Repetition(5, *named, 1)], [])
     assert await store.deliverers.settle("deliverer", webhook, found)

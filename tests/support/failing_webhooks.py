@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from petstore.core.deliverers import Settled
 from petstore.core.events import Bookmark
-from petstore.core.webhooks import NewWebhook, Try, Webhook, WebhookHealth
+from petstore.core.webhooks import DeliveryAttempt, NewWebhook, Webhook, WebhookHealth
 from petstore.storage.store import Store
 from tests.support.journal import ACTOR
 
@@ -26,20 +26,22 @@ async def settle(
     webhook_id: int,
     health: WebhookHealth,
     after: Bookmark | None = None,
-    tries: Sequence[Try] = (),
+    attempts: Sequence[DeliveryAttempt] = (),
 ) -> None:
     """Note how it does, what came of tries and, unless it stays, where it goes on."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
     (webhook,) = [each for each in owned.webhooks if each.id == webhook_id]
-    found = Settled(after or webhook.after, health, list(tries), [], [])
+    found = Settled(after or webhook.after, health, list(attempts), [], [])
     assert await store.deliverers.settle(_OWNER, webhook, found)
 
 
-async def note_tries(store: Store, webhook_id: int, tries: list[Try], since_ms: int | None) -> None:
-    """What came of tries, oldest first. `since_ms`: since when it fails; None: it does not."""
-    health = WebhookHealth(len(tries), since_ms) if since_ms is not None else WebhookHealth()
-    await settle(store, webhook_id, health, tries=tries)
+async def note_tries(
+    store: Store, webhook_id: int, attempts: list[DeliveryAttempt], since_ms: int | None
+) -> None:
+    """What came of attempts, oldest first. `since_ms`: since when it fails; None: it does not."""
+    health = WebhookHealth(len(attempts), since_ms) if since_ms is not None else WebhookHealth()
+    await settle(store, webhook_id, health, attempts=attempts)
 
 
 async def let_fail(
@@ -51,5 +53,5 @@ async def let_fail(
     event_id: str = "evt_0f3a9c2b5d7e_1",
 ) -> None:
     """One try that failed; it fails since then."""
-    failed = Try(event_id, "pet.updated", at_ms, 120, 500, fault, answer, at_ms + 5_000)
+    failed = DeliveryAttempt(event_id, "pet.updated", at_ms, 120, 500, fault, answer, at_ms + 5_000)
     await note_tries(store, webhook_id, [failed], at_ms)

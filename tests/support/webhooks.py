@@ -18,7 +18,7 @@ from petstore.core.events import EventQuery, read_types
 from petstore.core.limits.plans import FREE, Plan
 from petstore.core.pets import NewPet
 from petstore.core.secrets_cipher import SecretsCipher
-from petstore.core.webhooks import NewWebhook, Try, WebhookHealth, mint
+from petstore.core.webhooks import DeliveryAttempt, NewWebhook, WebhookHealth, mint
 from petstore.storage.store import Store
 from petstore.transactions.store import Repositories
 from tests.storage.contract.test_events import all_after, settled
@@ -188,7 +188,7 @@ class Process:
 
     def health(self, webhook_id: int) -> WebhookHealth:
         """How it does, as far as the process knows."""
-        return self.deliverer._queues[webhook_id]._trying.health
+        return self.deliverer._queues[webhook_id]._runner.health
 
     @property
     def has(self) -> set[int]:
@@ -215,9 +215,9 @@ async def webhook(
     return (await store.webhooks.create(account_id, account_id, new, secrets, ACTOR))[0].id
 
 
-async def tries(store: Store, webhook_id: int) -> list[Try]:
+async def tries(store: Store, webhook_id: int) -> list[DeliveryAttempt]:
     """All that are kept, oldest first."""
-    return (await store.deliveries.tries(webhook_id, 10_000, INT64_MAX)).tries[::-1]
+    return (await store.deliveries.attempts(webhook_id, 10_000, INT64_MAX)).attempts[::-1]
 
 
 async def add(store: Store, count: int = 1) -> None:

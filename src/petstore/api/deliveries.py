@@ -19,7 +19,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.keys import Caller
 from petstore.core.preconditions import encode, tag_of
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import try_members
+from petstore.core.webhooks import attempt_members
 from petstore.transactions.deliveries import Deliveries
 
 DELIVERY_PARAMETERS = ("limit", "cursor")
@@ -46,23 +46,23 @@ class DeliveryOperations(msgspec.Struct, kw_only=True):
         while found is None and not self.waits.has_ended and request.waited < TEST_SECONDS:
             await asyncio.sleep(_POLL_SECONDS)
             with suppress(StoreUnavailable):  # an error would say that nothing was stored
-                found = await self.deliveries.first_try(webhook_id, event_id)
+                found = await self.deliveries.first_attempt(webhook_id, event_id)
             request.waited = self.clock.monotonic() - began
         if request.waited:  # the answer is of this moment, and only for a key that is good now
             await self.admit_again(request)
         if found is None:
             return _queued(event_id)
-        return make_response(200, encode(try_members(found)))
+        return make_response(200, encode(attempt_members(found)))
 
     async def list_deliveries(self, request: Request, caller: Caller) -> Response:
-        """GET /webhooks/{webhookId}/deliveries: a page of tries, newest first."""
+        """GET /webhooks/{webhookId}/deliveries: a page of attempts, newest first."""
         given, _ = read_given(parameters_of(request.query), DELIVERY_PARAMETERS, "")
         limit, webhook_id = read_limit(given), webhook_id_of(request)
         links = _links_of(self.reference_base, webhook_id, limit)
         cursor = given.get("cursor")
         before_id = 0 if cursor is None else read_cursor(cursor, links.bound)
-        page = await self.deliveries.tries(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
-        body, link = encode([try_members(each) for each in page.tries]), links.after(page.next_start)
+        page = await self.deliveries.attempts(webhook_id, limit, before_id or INT64_MAX, caller.account_id)
+        body, link = encode([attempt_members(each) for each in page.attempts]), links.after(page.next_start)
         return make_representation(body, tag_of(body + link), (b"link", link))
 
     async def redeliver(self, request: Request, caller: Caller) -> Response:

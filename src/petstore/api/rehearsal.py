@@ -16,11 +16,11 @@ from petstore.core.events import Event
 from petstore.core.keys import Caller
 from petstore.core.preconditions import encode
 from petstore.core.rehearsal import EVENT_REQUEST, entry_of, event_of_type
-from petstore.core.webhooks import Try, try_members
+from petstore.core.webhooks import DeliveryAttempt, attempt_members
 from petstore.transactions.deliveries import Deliveries
 
 # Sends an event to all of them at once, and returns the outcomes in their order.
-Send = Callable[[Sequence[Receiver], Event], Awaitable[Sequence[Try]]]
+Send = Callable[[Sequence[Receiver], Event], Awaitable[Sequence[DeliveryAttempt]]]
 
 
 class RehearsalOperations(msgspec.Struct, kw_only=True):
@@ -40,11 +40,11 @@ class RehearsalOperations(msgspec.Struct, kw_only=True):
         wanted = EVENT_REQUEST.read(await read_body(request, self.body_timeout_seconds))
         receivers = await self.deliveries.receivers(caller.account_id, entry_of(wanted.type))
         began = self.clock.monotonic()
-        tries = await self.send(receivers, event_of_type(wanted.type, self.clock.now_ms()))
+        attempts = await self.send(receivers, event_of_type(wanted.type, self.clock.now_ms()))
         request.waited = self.clock.monotonic() - began
         await self.admit_again(request)  # the answer is of this moment, and only for a key that is good now
         found = [
-            {"webhookId": receiver.id, "delivery": try_members(each)}
-            for receiver, each in zip(receivers, tries, strict=True)
+            {"webhookId": receiver.id, "delivery": attempt_members(each)}
+            for receiver, each in zip(receivers, attempts, strict=True)
         ]
         return make_response(200, encode(found))

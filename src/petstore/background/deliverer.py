@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 
 import structlog
 
+from petstore.background.delivery_attempts import AttemptSlots, Tools
 from petstore.background.delivery_queue import DeliveryQueue
 from petstore.background.sending import Sender
-from petstore.background.trying import Tools, TrySlots
 from petstore.core.clock import Clock
 from petstore.core.durations import SECOND_MS
 from petstore.core.errors import StoreUnavailable
@@ -37,8 +37,8 @@ _REST_BY_VISITS = 3
 _REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0
 # How often the bookmarks of idle webhooks are saved: a restart reads on from there.
 _MOVE_SECONDS = 60.0
-_TRIES_MAX = 1_000
-_TRIES_OF_ACCOUNT_MAX = 250
+_ATTEMPTS_MAX = 1_000
+_ATTEMPTS_OF_ACCOUNT_MAX = 250
 # Each may read as many entries of the journal as a request.
 _READING_MAX = 4
 _STOP_SECONDS = 3.0
@@ -66,7 +66,10 @@ class Deliverer:
         success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
-        slots, reading = TrySlots(_TRIES_MAX, _TRIES_OF_ACCOUNT_MAX), asyncio.Semaphore(_READING_MAX)
+        slots, reading = (
+            AttemptSlots(_ATTEMPTS_MAX, _ATTEMPTS_OF_ACCOUNT_MAX),
+            asyncio.Semaphore(_READING_MAX),
+        )
         shared = store.deliverers, store.events, sender, cipher, clock, slots, reading, tried
         self._tools = Tools(self._owner, *shared)
         self._queues: dict[int, DeliveryQueue] = {}

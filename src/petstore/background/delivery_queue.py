@@ -1,4 +1,4 @@
-"""The deliveries of one webhook: first tries in the order of the feed, repetitions beside them.
+"""The deliveries of one webhook: first attempts in the order of the feed, repetitions beside them.
 
 A webhook that is down gets one try at a time, and its events wait at its bookmark.
 """
@@ -14,11 +14,11 @@ from itertools import takewhile
 import msgspec
 import structlog
 
-from petstore.background.trying import Tools, Trying
+from petstore.background.delivery_attempts import AttemptRunner, Tools
 from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.errors import EventsGone, StoreUnavailable
 from petstore.core.events import Bookmark, Event, EventQuery, Position
-from petstore.core.webhooks import Repetition, Try, entry_types_of
+from petstore.core.webhooks import DeliveryAttempt, Repetition, entry_types_of
 
 _PAGE = 50
 # Outcomes of tries are saved when this many have ended, or after this long.
@@ -42,7 +42,7 @@ class _End(msgspec.Struct, eq=False):
 
     first: _First | None
     repetition: Repetition | None
-    found: Try | None
+    found: DeliveryAttempt | None
     again: Repetition | None
 
 
@@ -51,7 +51,7 @@ class DeliveryQueue:
 
     def __init__(self, webhook: OwnedWebhook, repetitions: list[Repetition], tools: Tools) -> None:
         self._tools = tools
-        self._trying = Trying(webhook, tools)
+        self._runner = AttemptRunner(webhook, tools)
         self._noted_to = self._read_to = webhook.after  # up to which everything is saved, and read
         self._scheduled = sorted(repetitions)
         self._open: deque[_First] = deque()  # what was read after `_noted_to`
@@ -71,7 +71,7 @@ class DeliveryQueue:
 
     @property
     def webhook(self) -> OwnedWebhook:
-        return self._trying.webhook
+        return self._runner.webhook
 
     def is_still(self, webhook: OwnedWebhook) -> bool:
         """Whether it may go on: nobody else had the webhook, or has moved, ended or begun its deliveries."""
@@ -79,7 +79,7 @@ class DeliveryQueue:
 
     def configure(self, webhook: OwnedWebhook, repetitions: list[Repetition]) -> None:
         """Go by what the store said: another URL, other secrets, what is to be sent again."""
-        self._trying.configure(webhook)
+        self._runner.configure(webhook)
         known = {*self._over, *self._repeating, *(each.repetition for each in self._ended)}
         self._scheduled = sorted({*repetitions, *self._new} - known)
 
@@ -100,9 +100,9 @@ class DeliveryQueue:
     @property
     def wakes_at_ms(self) -> int | None:
         """When there is something to do again; None where only an event brings it about."""
-        paused_until_ms = self._trying.paused_until_ms
-        moments = [self._trying.soonest_ms(self._scheduled)] if self._scheduled else []
-        if not (self.has_read_all or (self._scheduled and self._trying.health.is_down)):
+        paused_until_ms = self._runner.paused_until_ms
+        moments = [self._runner.soonest_ms(self._scheduled)] if self._scheduled else []
+        if not (self.has_read_all or (self._scheduled and self._runner.health.is_down)):
             moments.append(paused_until_ms)
         return min(moments, default=None)
 
@@ -127,8 +127,8 @@ class DeliveryQueue:
             self._task = asyncio.create_task(self._run())
 
     def leave(self) -> None:
-        """Begin no more tries; the outcomes of those under way are saved."""
-        self.is_lost = self._trying.is_over = True
+        """Begin no more attempts; the outcomes of those under way are saved."""
+        self.is_lost = self._runner.is_over = True
 
     @staticmethod
     async def close(those: Sequence[DeliveryQueue], patience_seconds: float) -> None:
@@ -138,8 +138,8 @@ class DeliveryQueue:
         busy = {each._task: each for each in those if each._task is not None}
         if busy:
             await asyncio.wait(busy, timeout=patience_seconds)
-            for trying in [trying for each in busy.values() for trying in each._under_way]:
-                trying.cancel()
+            for attempt in [attempt for each in busy.values() for attempt in each._under_way]:
+                attempt.cancel()
             await asyncio.wait(busy, timeout=_PATIENCE_SECONDS)
             for task in busy:
                 task.cancel()
@@ -221,36 +221,36 @@ class DeliveryQueue:
     def _is_held(self) -> bool:
         """Whether no first try may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
-        is_held = self._trying.health.is_down and bool(self._scheduled or self._under_way)
-        return is_held or self._trying.paused_until_ms > now_ms or self._trying.disabled_reason is not None
+        is_held = self._runner.health.is_down and bool(self._scheduled or self._under_way)
+        return is_held or self._runner.paused_until_ms > now_ms or self._runner.disabled_reason is not None
 
     def _can_begin(self) -> bool:
         has_first = not self._is_held() and bool(self._first or self._may_have_more)
-        return has_first or self._trying.index_of_startable(self._scheduled) is not None
+        return has_first or self._runner.index_of_startable(self._scheduled) is not None
 
     def _begin(self) -> None:
-        """Begin as many tries as may be under way; of more than one at most half are repetitions."""
-        allowed = self._trying.window
+        """Begin as many attempts as may be under way; of more than one at most half are repetitions."""
+        allowed = self._runner.window
         while len(self._under_way) < allowed:
             has_first = bool(self._first) and not self._is_held()
-            index = self._trying.index_of_startable(self._scheduled)
+            index = self._runner.index_of_startable(self._scheduled)
             if index is not None and (not has_first or len(self._repeating) < max(1, allowed // 2)):
                 repetition = self._scheduled.pop(index)
                 self._repeating.add(repetition)
-                self._start(self._try_again(repetition))
+                self._start(self._attempt_again(repetition))
             elif has_first:
-                self._start(self._try_first(self._first.popleft()))
+                self._start(self._attempt_first(self._first.popleft()))
             else:
                 return
 
-    def _start(self, trying: Coroutine[None, None, _End]) -> None:
-        self._under_way.add(asyncio.create_task(trying))
+    def _start(self, attempt: Coroutine[None, None, _End]) -> None:
+        self._under_way.add(asyncio.create_task(attempt))
 
-    async def _try_first(self, first: _First) -> _End:
-        return _End(first, None, *await self._trying.send(first.event))
+    async def _attempt_first(self, first: _First) -> _End:
+        return _End(first, None, *await self._runner.send(first.event))
 
-    async def _try_again(self, repetition: Repetition) -> _End:
-        return _End(None, repetition, *await self._trying.again(repetition))
+    async def _attempt_again(self, repetition: Repetition) -> _End:
+        return _End(None, repetition, *await self._runner.again(repetition))
 
     def _end(self, ended: _End) -> None:
         self._ended.append(ended)
@@ -264,7 +264,7 @@ class DeliveryQueue:
             return bool(self._ended)
         waited = self._tools.clock.monotonic() - self._noted_at
         is_time = len(self._ended) >= _NOTED_AT or (bool(self._ended) and waited >= _NOTED_SECONDS)
-        return is_time and self._trying.disabled_reason is None
+        return is_time and self._runner.disabled_reason is None
 
     async def _note(self) -> None:
         """Save what has ended, and how far everything has. Raises StoreUnavailable, and is repeated."""
@@ -274,11 +274,11 @@ class DeliveryQueue:
             noted_to = over[-1].after
         settled = Settled(
             noted_to,
-            self._trying.health,
+            self._runner.health,
             [each.found for each in ended if each.found is not None],
             [each.again for each in ended if each.again is not None],
             [each.repetition for each in ended if each.repetition is not None],
-            self._trying.disabled_reason,
+            self._runner.disabled_reason,
         )
         tools, self._noting = self._tools, (set(settled.over), set(settled.again))
         self._over |= self._noting[0]
@@ -295,6 +295,6 @@ class DeliveryQueue:
             at = bisect_left(self._scheduled, each)
             if self._scheduled[at : at + 1] != [each]:
                 self._scheduled.insert(at, each)
-        if (reason := self._trying.disabled_reason) is not None:
+        if (reason := self._runner.disabled_reason) is not None:
             _log.warning("webhook disabled", webhook=self.webhook.id, reason=reason.value)
             self.is_lost = True

@@ -17,7 +17,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.events import RESTORED, Bookmark
 from petstore.core.mails import Letterhead, Mail, compose
 from petstore.core.notifications import BY_ENTRY
-from petstore.core.webhooks import SPREAD, next_try_ms
+from petstore.core.webhooks import SPREAD, next_attempt_ms
 from petstore.transactions.notifications import Ended, GivenUp
 from petstore.transactions.store import Repositories
 
@@ -142,7 +142,7 @@ class Notifier:
 
     def _refused(self, mail: Mail, fault: str, *, is_final: bool) -> Ended:
         now_ms = self._clock.now_ms()
-        again_ms = next_try_ms(mail.tries + 1, now_ms, random.uniform(-SPREAD, SPREAD))
+        again_ms = next_attempt_ms(mail.tries + 1, now_ms, random.uniform(-SPREAD, SPREAD))
         if is_final or again_ms is None:
             self._give_up(mail, fault)
             return Ended(mail, fault)

@@ -28,7 +28,7 @@ from petstore.cli.types import ACCOUNT, ID, limit_option
 from petstore.core.errors import EventsGone, OperatorError
 from petstore.core.events import Bookmark
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import DisabledReason, Try, Webhook, WebhookChange, try_members
+from petstore.core.webhooks import DeliveryAttempt, DisabledReason, Webhook, WebhookChange, attempt_members
 
 if TYPE_CHECKING:
     from petstore.wiring.administration import Store
@@ -96,13 +96,13 @@ def show_webhook(session: Session, webhook_id: int, limit: int, as_json: bool) -
     Failed tries are kept for 30 days, of the others the last 100. JSON has the answers' beginnings too.
     """
 
-    async def read(store: Store) -> tuple[Webhook, str, list[Try]]:
+    async def read(store: Store) -> tuple[Webhook, str, list[DeliveryAttempt]]:
         webhook = await store.webhooks.get(webhook_id)
-        page = await store.deliveries.tries(webhook_id, limit, INT64_MAX)
-        return webhook, await _account_of(store, webhook), page.tries
+        page = await store.deliveries.attempts(webhook_id, limit, INT64_MAX)
+        return webhook, await _account_of(store, webhook), page.attempts
 
-    webhook, account, tries = read_store(session, read)
-    records = [_try_record(each) for each in tries]
+    webhook, account, attempts = read_store(session, read)
+    records = [_try_record(each) for each in attempts]
     if as_json:
         write_json({**webhook_record(webhook, account), "tries": records})
         return
@@ -192,6 +192,6 @@ def _write(webhook: Webhook, account: str, as_json: bool) -> None:
     write_record(webhook_record(webhook, account), webhook_fields(webhook, account), as_json)
 
 
-def _try_record(found: Try) -> Record:
-    """A try as the interface shows it."""
-    return {**try_members(found), "at": moment(found.at_ms), "nextAt": moment(found.next_at_ms)}
+def _try_record(found: DeliveryAttempt) -> Record:
+    """An attempt as the interface shows it."""
+    return {**attempt_members(found), "at": moment(found.at_ms), "nextAt": moment(found.next_at_ms)}

@@ -35,7 +35,7 @@ async def show(visit: Visit, *, is_gone: bool = False) -> Response:
         if not history.is_removed:
             raise
         return visit.page("removed.html", title, 404, what=f"webhook {webhook_id}", history=history)
-    page = await visit.store.deliveries.tries(webhook_id, _ROWS, before_id)
+    page = await visit.store.deliveries.attempts(webhook_id, _ROWS, before_id)
     here = f"webhooks/{webhook_id}"
     return visit.page(
         "webhook.html",
@@ -44,7 +44,7 @@ async def show(visit: Visit, *, is_gone: bool = False) -> Response:
         account=await visit.store.accounts.get(webhook.account_id),
         reason=_REASONS.get(webhook.disabled, "") if webhook.disabled else "",
         is_gone=is_gone,
-        tries=page.tries,
+        tries=page.attempts,
         first=here if before_id != INT64_MAX else "",
         next=f"{here}?before={page.next_start}" if page.next_start is not None else "",
         history=history,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from petstore.core.events import Bookmark
-from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookHealth
+from petstore.core.webhooks import DeliveryAttempt, DisabledReason, Repetition, WebhookHealth
 
 
 class OwnedWebhook(msgspec.Struct, frozen=True):
@@ -31,12 +31,12 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The outcome of a webhook's tries: deliveries go on after the bookmark `after`, repetitions are to
+    """The outcome of a webhook's attempts: deliveries go on after the bookmark `after`, repetitions are to
     come (`again`) or were made (`over`)."""
 
     after: Bookmark
     health: WebhookHealth
-    tries: list[Try]
+    attempts: list[DeliveryAttempt]
     again: list[Repetition]
     over: list[Repetition]
     disabled_reason: DisabledReason | None = None

@@ -235,7 +235,7 @@ class WebhookHealth(msgspec.Struct, frozen=True):
         return self.failing_since_ms is not None and now_ms - self.failing_since_ms >= GIVEN_UP_AFTER_MS
 
 
-def next_try_ms(tries: int, now_ms: int, spread: float) -> int | None:
+def next_attempt_ms(tries: int, now_ms: int, spread: float) -> int | None:
     """When to repeat what has failed `tries` times; `spread` is from -SPREAD to SPREAD. None: never."""
     if tries > len(REPETITIONS_MS):
         return None
@@ -257,9 +257,9 @@ class Repetition(msgspec.Struct, frozen=True, order=True):
     tries: int = 0
 
 
-class Try(msgspec.Struct, frozen=True):
-    """The outcome of one try. `status` is None when no answer came; `next_at_ms`: the repetition, if there is
-    one."""
+class DeliveryAttempt(msgspec.Struct, frozen=True):
+    """The outcome of one attempt. `status` is None when no answer came; `next_at_ms`: the repetition, if
+    there is one."""
 
     event_id: str
     type: str
@@ -275,8 +275,8 @@ class Try(msgspec.Struct, frozen=True):
         return self.fault is None
 
 
-def try_members(found: Try) -> dict[str, Any]:
-    """A try as the owner of its webhook sees it: the interface's Delivery."""
+def attempt_members(found: DeliveryAttempt) -> dict[str, Any]:
+    """An attempt as the owner of its webhook sees it: the interface's Delivery."""
     return {
         "eventId": found.event_id,
         "type": found.type,
@@ -290,8 +290,8 @@ def try_members(found: Try) -> dict[str, Any]:
     }
 
 
-class TryPage(msgspec.Struct, frozen=True):
-    """Tries, newest first. `next_start`: where the next page begins; None at the end."""
+class AttemptPage(msgspec.Struct, frozen=True):
+    """Attempts, newest first. `next_start`: where the next page begins; None at the end."""
 
-    tries: list[Try]
+    attempts: list[DeliveryAttempt]
     next_start: int | None

@@ -21,7 +21,14 @@ from petstore.transactions.accounts import IS_IN_USE
 from petstore.transactions.deliveries import event_for
 from petstore.transactions.events import ADDED, BASE, IN_ORDER, READ_GONE, newest_bookmark
 from petstore.transactions.jobs import lease_ended
-from petstore.transactions.rows import BOOKMARK, REPETITION, TRY, bookmark_values, read_bookmark_row, select
+from petstore.transactions.rows import (
+    ATTEMPT,
+    BOOKMARK,
+    REPETITION,
+    bookmark_values,
+    read_bookmark_row,
+    select,
+)
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -119,10 +126,11 @@ _FORGET = statement(
 )
 _NUMBERS = ("at_ms", "duration_ms", "status", "next_at_ms")
 _NOTE = Statement(
-    f"INSERT INTO webhook_tries (webhook_id, {select(TRY)})"
-    f" SELECT ?1, {select([f'value ->> {at}' for at in range(len(TRY))])} FROM json_each(?2) ORDER BY key",
-    f"INSERT INTO webhook_tries (webhook_id, {select(TRY)}) SELECT $1, "
-    + select([f"(v ->> {at}){'::bigint' if name in _NUMBERS else ''}" for at, name in enumerate(TRY)])
+    f"INSERT INTO webhook_tries (webhook_id, {select(ATTEMPT)})"
+    f" SELECT ?1, {select([f'value ->> {at}' for at in range(len(ATTEMPT))])}"
+    " FROM json_each(?2) ORDER BY key",
+    f"INSERT INTO webhook_tries (webhook_id, {select(ATTEMPT)}) SELECT $1, "
+    + select([f"(v ->> {at}){'::bigint' if name in _NUMBERS else ''}" for at, name in enumerate(ATTEMPT)])
     + " FROM json_array_elements($2::text::json) WITH ORDINALITY AS e (v, n) ORDER BY n",
 )
 PRUNE = statement(
@@ -234,8 +242,8 @@ class Deliverers(Repository):
             yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
         for again in settled.again:
             yield _REPEAT, (webhook_id, *astuple(again))
-        if settled.tries:
-            noted = [astuple(each) for each in settled.tries]
+        if settled.attempts:
+            noted = [astuple(each) for each in settled.attempts]
             yield _NOTE, (webhook_id, json_text(noted))
             yield PRUNE, (webhook_id,)
         if settled.disabled_reason is not None:

@@ -8,11 +8,11 @@ from petstore.core.deliverers import Receiver
 from petstore.core.durations import MINUTE_MS, SECOND_MS
 from petstore.core.errors import Conflict, EventNotFound, RateLimited
 from petstore.core.events import BY_ENTRY, SHARED, TESTED, Event, event_id_of, event_of, read_event_id
-from petstore.core.webhooks import TESTS_A_MINUTE, Try, TryPage, Webhook, entry_types_of
+from petstore.core.webhooks import TESTS_A_MINUTE, AttemptPage, DeliveryAttempt, Webhook, entry_types_of
 from petstore.transactions.accounts import get_account
 from petstore.transactions.events import OWNER, newest_bookmark
 from petstore.transactions.journal import first_since, record
-from petstore.transactions.rows import ENTRY, TRY, read_entry, read_webhook, select
+from petstore.transactions.rows import ATTEMPT, ENTRY, read_entry, read_webhook, select
 from petstore.transactions.script import (
     NO_EFFECT,
     Repository,
@@ -45,9 +45,9 @@ _SEND_AGAIN = statement(
     " VALUES ($1, $2, $3, 0, $4) ON CONFLICT (webhook_id, data_set, entry_id)"
     " DO UPDATE SET at_ms = excluded.at_ms"
 )
-# The tries of a webhook are read by their index, however rare they are.
-_SELECT_TRIES = f"SELECT id, {select(TRY)} FROM webhook_tries"
-TRIES = Statement(
+# The attempts of a webhook are read by their index, however rare they are.
+_SELECT_TRIES = f"SELECT id, {select(ATTEMPT)} FROM webhook_tries"
+ATTEMPTS = Statement(
     f"{_SELECT_TRIES} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
     f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
     " ORDER BY webhook_id DESC, id DESC LIMIT $3",
@@ -59,7 +59,7 @@ AHEAD = Statement(
     f"{_SELECT_AHEAD} (SELECT value::bigint FROM json_array_elements_text($2::text::json))",
 )
 TEST = statement(
-    f"SELECT {select(TRY)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
+    f"SELECT {select(ATTEMPT)} FROM webhook_tries WHERE type = 'webhook.test' AND event_id = $2"
     " AND +webhook_id = $1 ORDER BY id LIMIT 1"
 )
 
@@ -123,21 +123,23 @@ class Deliveries(Repository):
         yield from record(now_ms, actor, "webhook", webhook_id, "redelivered", None, {"eventId": event_id})
 
     @read
-    def tries(
+    def attempts(
         self, webhook_id: int, limit: int, before_id: int, account_id: int | None = None
-    ) -> Script[TryPage]:
-        """At most `limit` tries, newest first, of those before `before_id`. While the webhook is disabled no
-        repetition has a time: it waits until the webhook is enabled."""
+    ) -> Script[AttemptPage]:
+        """At most `limit` attempts, newest first, of those before `before_id`. While the webhook is disabled
+        no repetition has a time: it waits until the webhook is enabled."""
         webhook, _ = yield from get_webhook(webhook_id, account_id)
-        rows = yield TRIES, (webhook_id, before_id, limit + 1)
-        tries = [Try(*row[1:]) for row in rows[:limit]]
+        rows = yield ATTEMPTS, (webhook_id, before_id, limit + 1)
+        attempts = [DeliveryAttempt(*row[1:]) for row in rows[:limit]]
         if webhook.disabled is not None:
-            times = [each.next_at_ms for each in tries if each.next_at_ms is not None]
+            times = [each.next_at_ms for each in attempts if each.next_at_ms is not None]
             held = {at_ms for (at_ms,) in (yield AHEAD, (webhook_id, json_text(times)))}
             # Times to come go too, which belong to no repetition any more: it was asked for sooner.
             held.update(at_ms for at_ms in times if at_ms > self._clock.now_ms())
-            tries = [replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in tries]
-        return TryPage(tries, rows[limit - 1][0] if len(rows) > limit else None)
+            attempts = [
+                replace(each, next_at_ms=None) if each.next_at_ms in held else each for each in attempts
+            ]
+        return AttemptPage(attempts, rows[limit - 1][0] if len(rows) > limit else None)
 
     @read
     def receivers(self, account_id: int, kind: str) -> Script[list[Receiver]]:
@@ -151,10 +153,10 @@ class Deliveries(Repository):
         ]
 
     @read
-    def first_try(self, webhook_id: int, event_id: str) -> Script[Try | None]:
-        """The outcome of a test; None before there is a try."""
+    def first_attempt(self, webhook_id: int, event_id: str) -> Script[DeliveryAttempt | None]:
+        """The outcome of a test; None before there is an attempt."""
         rows = yield TEST, (webhook_id, event_id)
-        return Try(*rows[0]) if rows else None
+        return DeliveryAttempt(*rows[0]) if rows else None
 
 
 def event_for(webhook: Webhook, data_set: str, entry_id: int) -> Script[Event | None]:

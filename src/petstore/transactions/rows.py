@@ -28,7 +28,7 @@ from petstore.core.orders import OPEN, ORDER_STATUSES, Order
 from petstore.core.pets import FIELDS, NewPet, Pet, PetStatus, PublicPet
 from petstore.core.search import FORMAT, IndexProgress, read_kind
 from petstore.core.uploads import Upload
-from petstore.core.webhooks import DisabledReason, Repetition, Try, Webhook
+from petstore.core.webhooks import DeliveryAttempt, DisabledReason, Repetition, Webhook
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ WEBHOOK_ROW = (*WEBHOOK, "secrets", *BOOKMARK, "failures", "paused_until_ms", "r
 # How far an index of searches is.
 PROGRESS = ("data_set", "place_transaction", "place_id", "walked", "after_id", "format")
 REPETITION = Repetition.__struct_fields__
-TRY = Try.__struct_fields__
+ATTEMPT = DeliveryAttempt.__struct_fields__
 UPLOAD = Upload.__struct_fields__
 CREATION = ("account_id", "key", "fingerprint", "resource_id", "created_at_ms", "resource")
 ACCOUNT_WINDOWS = tuple(column for window in WINDOWS for column in (window.opened_column, window.used_column))
@@ -116,7 +116,7 @@ TABLES = (
         "webhook_id, data_set, entry_id",
         has_identity=False,
     ),
-    Table("webhook_tries", ("id", "webhook_id", *TRY)),
+    Table("webhook_tries", ("id", "webhook_id", *ATTEMPT)),
     Table("contacts", CONTACT),
     Table("mails", MAIL),
     Table("notified", ("id", *BOOKMARK), has_identity=False),

@@ -20,7 +20,7 @@ from petstore.core.deliverers import Receiver
 from petstore.core.errors import Conflict
 from petstore.core.events import Event
 from petstore.core.secrets_cipher import SecretsCipher
-from petstore.core.webhooks import Try
+from petstore.core.webhooks import DeliveryAttempt
 from petstore.storage.store import Store
 from petstore.wiring.operations import guard_of, pet_handlers
 
@@ -52,16 +52,16 @@ def send_of(settings: Settings, clock: Clock) -> Send | None:
         return None
     cipher, slots = SecretsCipher(settings.secrets_key), asyncio.Semaphore(_SENT_AT_ONCE)
 
-    async def send(receivers: Sequence[Receiver], event: Event) -> Sequence[Try]:
+    async def send(receivers: Sequence[Receiver], event: Event) -> Sequence[DeliveryAttempt]:
+        from petstore.background.delivery_attempts import attempt_of, send_signed
         from petstore.background.sending import Sender  # an HTTP client: other workers have none
-        from petstore.background.trying import send_signed, try_of
 
         if not settings.deliveries:
             raise Conflict("This service sends no webhooks: the operator has switched them off.")
 
-        async def send_one(receiver: Receiver) -> Try:
+        async def send_one(receiver: Receiver) -> DeliveryAttempt:
             async with slots:
-                return try_of(event, *await send_signed(sender, cipher, clock, receiver, event))
+                return attempt_of(event, *await send_signed(sender, cipher, clock, receiver, event))
 
         guard, proxy = guard_of(settings), settings.webhook_proxy
         async with Sender(guard, proxy=proxy, clock=clock, version=__version__) as sender:

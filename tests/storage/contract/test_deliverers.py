@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from petstore.core.deliverers import OwnedWebhook, Settled
 from petstore.core.events import Bookmark, Position, read_event_id
-from petstore.core.webhooks import DisabledReason, Repetition, Try, WebhookChange, WebhookHealth
+from petstore.core.webhooks import DeliveryAttempt, DisabledReason, Repetition, WebhookChange, WebhookHealth
 from petstore.storage.store import Store
 from petstore.transactions.deliverers import REPETITIONS_READ
 from petstore.transactions.script import Effect, Script
@@ -49,8 +49,10 @@ async def mine(store: Store, owner: str = "a") -> OwnedWebhook:
     return hook
 
 
-def try_of(number: int, fault: str | None = None) -> Try:
-    return Try(f"evt_{number}", "pet.created", number, 1, 500 if fault else 200, fault, "é \"'\\ ok")
+def attempt_of(number: int, fault: str | None = None) -> DeliveryAttempt:
+    return DeliveryAttempt(
+        f"evt_{number}", "pet.created", number, 1, 500 if fault else 200, fault, "é \"'\\ ok"
+    )
 
 
 def settles(hook: OwnedWebhook, **members: object) -> Settled:
@@ -171,7 +173,7 @@ class TestNotes:
         await add(store, 2)
         after, health = await settled(store), WebhookHealth(3, 5, 7)
         first, second = Repetition(9, *NONE, 1), Repetition(8, NONE[0], 2, 1)
-        noted = [try_of(1), try_of(2, "It answered 500.")]
+        noted = [attempt_of(1), attempt_of(2, "It answered 500.")]
         settled_ = Settled(after, health, noted, [first, second], [])
         assert await store.deliverers.settle("a", hook, settled_)
         owned = await store.deliverers.owned("a")
@@ -247,7 +249,7 @@ class TestNotes:
         noted = Settled(
             replace(after, position=replace(after.position, id=1)),
             WebhookHealth(3, 5, 7),
-            [try_of(1)],
+            [attempt_of(1)],
             [Repetition(9, *NONE)],
             [],
             DisabledReason.GONE,
@@ -266,19 +268,19 @@ class TestNotes:
         await hooks(store, 2)
         await claim(store, "a")
         one, other = (await store.deliverers.owned("a")).webhooks
-        await store.deliverers.settle("a", other, settles(other, tries=[try_of(0)]))
-        expected = [try_of(at, None if at % 3 else "It answered 500.") for at in range(240)]
+        await store.deliverers.settle("a", other, settles(other, attempts=[attempt_of(0)]))
+        expected = [attempt_of(at, None if at % 3 else "It answered 500.") for at in range(240)]
         for at in range(0, 240, 48):
-            await store.deliverers.settle("a", one, settles(one, tries=expected[at : at + 48]))
+            await store.deliverers.settle("a", one, settles(one, attempts=expected[at : at + 48]))
         failed = [each for each in expected if each.fault]
         worked = [each for each in expected if not each.fault][-100:]
         kept = sorted(failed + worked, key=lambda each: each.at_ms)
         assert await tries(store, 1) == kept
-        assert await tries(store, 2) == [try_of(0)]
-        found, before_id = list[Try](), INT64_MAX
+        assert await tries(store, 2) == [attempt_of(0)]
+        found, before_id = list[DeliveryAttempt](), INT64_MAX
         while before_id:
-            page = await store.deliveries.tries(1, 60, before_id)
-            found, before_id = found + page.tries, page.next_start or 0
+            page = await store.deliveries.attempts(1, 60, before_id)
+            found, before_id = found + page.attempts, page.next_start or 0
         assert found == kept[::-1]
 
 

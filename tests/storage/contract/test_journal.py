@@ -235,7 +235,13 @@ READS = {
     "events.note_restore",
     # They write entries of facts, and change no object: test_facts.py.
     *("facts.state", "facts.record_counted", "facts.record_timed"),
-    *("webhooks.of_account", "webhooks.of_key", "webhooks.get", "deliveries.tries", "deliveries.first_try"),
+    *(
+        "webhooks.of_account",
+        "webhooks.of_key",
+        "webhooks.get",
+        "deliveries.attempts",
+        "deliveries.first_attempt",
+    ),
     # It writes an entry, and changes no object: test_imports.py.
     "uploads.save_column_meanings",
     # What they change is an import's, with its entries: test_list_reverts.py.

@@ -19,7 +19,7 @@ from petstore.core.limits.plans import BUSINESS, FREE, PRO
 from petstore.core.limits.usage import DailyUsage, UsageChanges
 from petstore.core.pets import NewPet
 from petstore.core.values import INT64_MAX
-from petstore.core.webhooks import Try, WebhookChange, WebhookHealth
+from petstore.core.webhooks import DeliveryAttempt, WebhookChange, WebhookHealth
 from petstore.storage.store import Store
 from petstore.transactions import retention
 from petstore.transactions.script import Script
@@ -350,7 +350,7 @@ async def test_failed_tries_leave_after_thirty_days(
         await note_tries(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
     await remove(store, clock, keep_ms)
     for hook in hooks:
-        tries = (await store.deliveries.tries(hook, 100, INT64_MAX)).tries
+        tries = (await store.deliveries.attempts(hook, 100, INT64_MAX)).attempts
         assert [each.at_ms for each in tries if each.fault] == [now_ms - KEEP_MS + 1, now_ms - KEEP_MS]
         assert [each.at_ms for each in tries if not each.fault] == [now_ms - 2 * KEEP_MS]
     assert (len(await entries(store)) == changes) == (keep_ms is None)
@@ -364,6 +364,9 @@ async def webhooks(store: Store, count: int) -> list[int]:
 
 async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
     """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
-    succeeded = Try("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
-    failed = [Try("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "") for at_ms in failed_at_ms]
-    await settle(store, webhook_id, WebhookHealth(), tries=[succeeded, *failed])
+    succeeded = DeliveryAttempt("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
+    failed = [
+        DeliveryAttempt("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "")
+        for at_ms in failed_at_ms
+    ]
+    await settle(store, webhook_id, WebhookHealth(), attempts=[succeeded, *failed])

@@ -82,7 +82,7 @@ class TestCreation:
             store.webhooks.remove(1, ACTOR, 2),
             store.webhooks.rotate(1, ACTOR, lambda secrets, _: secrets, 2),
             store.deliveries.test(1, ACTOR, 2),
-            store.deliveries.tries(1, 10, 1, 2),
+            store.deliveries.attempts(1, 10, 1, 2),
             store.deliveries.redeliver(1, "evt_000000000000_1", ACTOR, 2),
             store.webhooks.get(2),
         ]

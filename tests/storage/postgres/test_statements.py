@@ -25,7 +25,7 @@ from petstore.storage.store import Store
 from petstore.transactions import idempotency, orders, refusals
 from petstore.transactions.billing import COUNTED
 from petstore.transactions.deliverers import FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
-from petstore.transactions.deliveries import TEST, TRIES
+from petstore.transactions.deliveries import ATTEMPTS, TEST
 from petstore.transactions.pets import after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, REMOVE_OLD, STEP_MAX
 from tests.support import webhooks
@@ -269,7 +269,7 @@ class TestPlans:
         async for connection in planning(database):
             for webhook_id in (1, 2, 3):
                 for statement, arguments in (
-                    (TRIES, (webhook_id, 2**62, 21)),
+                    (ATTEMPTS, (webhook_id, 2**62, 21)),
                     (TEST, (webhook_id, "evt_7")),
                     (PRUNE, (webhook_id + 1,)),
                     (PARTS[0][0], (webhook_id, 0, 100)),

@@ -24,7 +24,7 @@ from petstore.storage.sqlite.schema import prepare
 from petstore.transactions import orders
 from petstore.transactions.account_pages import page_of_accounts
 from petstore.transactions.deliverers import ANY, FURTHEST_BEHIND, NEXT_REPETITIONS, PRUNE
-from petstore.transactions.deliveries import AHEAD, TEST, TRIES
+from petstore.transactions.deliveries import AHEAD, ATTEMPTS, TEST
 from petstore.transactions.journal import page_of_journal
 from petstore.transactions.pets import PAGE_BY_STATUS, after_every_name, by_name, page_of
 from petstore.transactions.retention import PARTS, REMOVED_WEBHOOK
@@ -140,7 +140,7 @@ WALKS = [
             "SEARCH pets USING INDEX pets_by_name (name>? AND name<?)",
         ],
     ),
-    (TRIES, (1, 2**62, 21), [f"SEARCH webhook_tries USING INDEX {OF_ITS_OWN}<?)"]),
+    (ATTEMPTS, (1, 2**62, 21), [f"SEARCH webhook_tries USING INDEX {OF_ITS_OWN}<?)"]),
     (PRUNE, (1,), ["SEARCH webhook_tries USING INDEX webhook_successes (webhook_id=? AND id<?)"]),
     (TEST, (1, "evt_0f3a9c2b5d7e_1"), ["SEARCH webhook_tries USING INDEX webhook_tests (event_id=?)"]),
     (AHEAD, (1, "[5]"), [f"SEARCH webhook_repetitions USING COVERING {BY_TIME} AND at_ms=?)"]),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from petstore.background.trying import TrySlots
+from petstore.background.delivery_attempts import AttemptSlots
 
 
 async def test_an_account_leaves_slots_for_others() -> None:
     """One whose receivers never answer has its share; another one begins at once, and waits for no share."""
-    slots, began = TrySlots(5, 3), list[int]()
+    slots, began = AttemptSlots(5, 3), list[int]()
 
     async def hold(account_id: int) -> None:
         async with slots.of(account_id):

@@ -25,10 +25,10 @@ from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import (
     GONE_STATUS,
     SPREAD,
+    DeliveryAttempt,
     DisabledReason,
     Repetition,
-    Try,
-    next_try_ms,
+    next_attempt_ms,
     signature,
     within_reach_ms,
 )
@@ -41,12 +41,12 @@ _log = structlog.get_logger("petstore.webhooks")
 _PAUSING_STATUSES = (429, 503)
 # A try that failed by a fault of this service counts against no webhook; it is repeated after this long.
 _UNAVAILABLE_MS = 5 * MINUTE_MS
-# The outcome of a try, and its repetition.
-Outcome = tuple[Try | None, Repetition | None]
+# The outcome of an attempt, and its repetition.
+Outcome = tuple[DeliveryAttempt | None, Repetition | None]
 
 
-class TrySlots:
-    """Bounds the tries that are under way at once: `most` of all, and `each` of one account."""
+class AttemptSlots:
+    """Bounds the attempts that are under way at once: `most` of all, and `each` of one account."""
 
     def __init__(self, most: int, each: int) -> None:
         self._all = asyncio.Semaphore(most)
@@ -72,10 +72,12 @@ async def send_signed(
     return at_ms, await sender.send(receiver.url, body, headers)
 
 
-def try_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = None) -> Try:
-    """A try as it is saved."""
+def attempt_of(event: Event, at_ms: int, answer: Answer, next_at_ms: int | None = None) -> DeliveryAttempt:
+    """An attempt as it is saved."""
     fault = None if answer.is_success else answer.fault or f"It answered {answer.status}."
-    return Try(event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, next_at_ms)
+    return DeliveryAttempt(
+        event.id, event.type, at_ms, answer.duration_ms, answer.status, fault, answer.text, next_at_ms
+    )
 
 
 def _began_ms(clock: Clock) -> int:
@@ -93,14 +95,14 @@ class Tools(msgspec.Struct, frozen=True):
     sender: Sender
     cipher: SecretsCipher
     clock: Clock
-    slots: TrySlots
+    slots: AttemptSlots
     reading: asyncio.Semaphore
     tried: Callable[[bool], None]
 
 
-class Trying:
-    """How one webhook does. `disabled_reason`: a try has ended its deliveries. `cannot_sign`: its secrets
-    can't be opened here."""
+class AttemptRunner:
+    """Makes the attempts of one webhook, and has its health. `disabled_reason`: an attempt has ended its
+    deliveries. `cannot_sign`: its secrets can't be decrypted here."""
 
     def __init__(self, webhook: OwnedWebhook, tools: Tools) -> None:
         self.webhook = webhook
@@ -178,7 +180,7 @@ class Trying:
             else:
                 tries += 1
                 at = self._judge(answer, tries)
-        named, found = read_event_id(event.id), try_of(event, at_ms, answer, at)
+        named, found = read_event_id(event.id), attempt_of(event, at_ms, answer, at)
         return found, None if at is None or named is None else Repetition(at, *named, tries)
 
     def _judge(self, answer: Answer, tries: int) -> int | None:
@@ -198,5 +200,5 @@ class Trying:
             self.disabled_reason = DisabledReason.GONE
         elif self.health.is_given_up(now_ms):
             self.disabled_reason = self.disabled_reason or DisabledReason.FAILING
-        at = next_try_ms(tries, now_ms, random.uniform(-SPREAD, SPREAD))
+        at = next_attempt_ms(tries, now_ms, random.uniform(-SPREAD, SPREAD))
         return None if at is None else max(at, self.health.paused_until_ms)
