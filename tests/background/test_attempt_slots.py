@@ -1,4 +1,4 @@
-"""The tries that may be under way at once."""
+"""The attempts that may be under way at once."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ from tests.support.webhooks import (
     account,
     add,
     answers,
+    attempts,
     feed,
-    tries,
     webhook,
 )
 
@@ -52,7 +52,7 @@ async def test_each_event_arrives_once_and_begins_in_order(
         await process.work()
     assert sender.began == await feed(store)
     assert sorted(receiver.taken()) == sorted(sender.began)
-    assert all(each.is_success for each in await tries(store, 1))
+    assert all(each.is_success for each in await attempts(store, 1))
 
 
 async def test_who_gets_what_by_account_and_type(store: Store, process: Process, receiver: Receiver) -> None:
@@ -101,8 +101,8 @@ async def test_who_gets_what_by_account_and_type(store: Store, process: Process,
 async def test_a_failure_is_repeated_by_the_schedule_and_then_over(
     store: Store, backend: SharedData, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock
 ) -> None:
-    """5 s, 30 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 h after the try before, up to a fifth more or less; a
-    newer event does not wait."""
+    """5 s, 30 s, 5 min, 30 min, 2, 5, 10, 14, 20, 24 h after the attempt before, up to a fifth more or less;
+    a newer event does not wait."""
 
     async def refuse(got: Got) -> web.Response:
         return web.Response(status=204 if got.event["data"]["id"] == 2 else 500, text="out of order")
@@ -121,7 +121,7 @@ async def test_a_failure_is_repeated_by_the_schedule_and_then_over(
         await process.wait_until(at_ms)
         assert receiver.taken() == [first]
     assert backend.execute(ROWS) == []
-    noted = [each for each in await tries(store, 1) if not each.is_success]
+    noted = [each for each in await attempts(store, 1) if not each.is_success]
     assert [each.next_at_ms is None for each in noted] == [False] * 10 + [True]
     assert {(each.status, each.fault, each.answer) for each in noted} == {
         (500, "It answered 500.", "out of order")
@@ -309,7 +309,7 @@ def holding() -> tuple[dict[int, asyncio.Future[web.Response]], Answer]:
 async def test_what_ends_later_does_not_lift_a_pause(
     store: Store, hook: Webhook, process: Process, receiver: Receiver, clock: ManualClock, other: int
 ) -> None:
-    """Tries that were under way when one was told to come back later."""
+    """Attempts that were under way when one was told to come back later."""
     await add(store, 3)
     await process.work()
     gates, receiver.answer = holding()
@@ -388,7 +388,7 @@ async def test_the_time_that_a_clock_was_set_by_is_no_failure(
 async def test_five_days_without_a_success_disable(
     store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
 ) -> None:
-    """Not a moment earlier, and one bad try of a quiet webhook disables nothing."""
+    """Not a moment earlier, and one bad attempt of a quiet webhook disables nothing."""
     receiver.answer = answers(500)
     await add(store)
     await process.work()

@@ -122,8 +122,8 @@ class Run:
         await self.store.webhooks.change(self.id, change, ACTOR)
 
     async def check(self) -> None:
-        """What the bookmark has passed was delivered, is a row, or has failed to its end; first tries are in
-        order."""
+        """What the bookmark has passed was delivered, is a row, or has failed to its end; first attempts are
+        in order."""
         rows = self.backend.execute(
             "SELECT w.after_id, r.entry_id FROM webhooks w"
             f" LEFT JOIN webhook_repetitions r ON r.webhook_id = w.id WHERE w.id = {self.id}"

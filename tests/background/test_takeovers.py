@@ -36,8 +36,8 @@ from tests.support.webhooks import (
     account,
     add,
     answers,
+    attempts,
     feed,
-    tries,
     webhook,
 )
 
@@ -74,7 +74,7 @@ class TestSharing:
     async def test_two_share_and_the_other_goes_on_when_one_dies(
         self, backend: SharedData, sender: Recorder, receiver: Receiver, clock: ManualClock
     ) -> None:
-        """Within 40 s, where the dead one was: its last tries, of which nothing is known, come again."""
+        """Within 40 s, where the dead one was: its last attempts, of which nothing is known, come again."""
         stores = backend.open(), backend.open()
         one, other = (Process(each, sender, clock) for each in stores)
         await account(stores[0], "shop")
@@ -145,7 +145,7 @@ class TestSharing:
         await other.work()
         ids = await feed(store)
         assert receiver.taken()[0] == ids[12]
-        assert len({each.event_id for each in await tries(store, 1)}) == 20
+        assert len({each.event_id for each in await attempts(store, 1)}) == 20
 
 
 async def test_the_loop_survives_an_outage(
@@ -274,7 +274,7 @@ class TestSecrets:
             await wrong.wait_until(clock.ms + 5 * DAY_MS)
         assert receiver.got == []
         assert (await store.webhooks.get(1)).disabled is None
-        (*_, last) = await tries(store, 1)
+        (*_, last) = await attempts(store, 1)
         assert last.fault == (
             "The secrets of this webhook are sealed by a key that PETSTORE_SECRETS_KEY does not have."
         )
@@ -302,11 +302,11 @@ class TestSecrets:
         )
         for cipher in (SecretsCipher([Fernet.generate_key().decode()]), SecretsCipher()):
             process = Process(store, sender, clock, cipher)
-            before = len([1 for number in range(1, 6) for _ in await tries(store, number)])
+            before = len([1 for number in range(1, 6) for _ in await attempts(store, number)])
             await add(store)
             await process.work()
             for step in range(9):
-                tried = len([1 for number in range(1, 6) for _ in await tries(store, number)])
+                tried = len([1 for number in range(1, 6) for _ in await attempts(store, number)])
                 assert tried - before == step
                 await process.wait_until(clock.ms + MINUTE_MS)
             await process.stop()

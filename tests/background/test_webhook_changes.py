@@ -19,7 +19,7 @@ from tests.support.backends import SharedData, of_each_store
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, lose
 from tests.support.waiting import until
-from tests.support.webhooks import Gate, Got, Process, Receiver, add, answers, feed, tries, webhook
+from tests.support.webhooks import Gate, Got, Process, Receiver, add, answers, attempts, feed, webhook
 
 
 async def change(store: Store, **members: Any) -> None:
@@ -27,7 +27,7 @@ async def change(store: Store, **members: Any) -> None:
 
 
 async def gate_for(store: Store, process: Process, receiver: Receiver, count: int = 1) -> Gate:
-    """So many more animals, whose first tries have begun and wait for their answers."""
+    """So many more animals, whose first attempts have begun and wait for their answers."""
     gate = receiver.answer = Gate()
     await add(store, count)
     await process.poll()
@@ -338,7 +338,7 @@ class TestReading:
         gate.open()
         await process.work()
         assert [got.event["data"]["id"] for got in receiver.got] == [1, 2]
-        assert [each.is_success for each in await tries(store, 1)] == [True, True]
+        assert [each.is_success for each in await attempts(store, 1)] == [True, True]
 
 
 class TestOutOfTurn:

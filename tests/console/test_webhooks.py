@@ -11,7 +11,7 @@ from tests.console.conftest import assert_refused, follow
 from tests.support.backends import execute_in_file
 from tests.support.clock import ManualClock
 from tests.support.console import Visitor
-from tests.support.failing_webhooks import URL, add_webhook, let_fail, note_tries
+from tests.support.failing_webhooks import URL, add_webhook, let_fail, note_attempts
 from tests.support.journal import ACTOR, entries, written
 from tests.support.service import Shop
 
@@ -23,7 +23,7 @@ _FAULT = "Expected a status from 200 to 299, got 500."
 async def failing(shop: Shop) -> str:
     """Webhook 1 fails for an hour, after a success, with an event that its account sees; that event's id."""
     await add_webhook(shop.store, description="mirror")
-    await note_tries(shop.store, 1, [DeliveryAttempt("evt_1", "pet.created", 1, 5, 204, None, "")], None)
+    await note_attempts(shop.store, 1, [DeliveryAttempt("evt_1", "pet.created", 1, 5, 204, None, "")], None)
     event_id: str = (await shop.store.events.page(EventQuery(1, 1))).events[0].id
     await let_fail(shop.store, 1, shop.clock.now_ms(), _FAULT, "<h1>Oops</h1>", event_id)
     shop.clock.advance(3_600)
@@ -64,7 +64,7 @@ class TestPage:
         """The newest first; of one that arrived it says so."""
         await add_webhook(shop.store)
         tries = [DeliveryAttempt(f"evt_{n}", "pet.created", n, 5, 204, None, "") for n in range(1, 61)]
-        await note_tries(shop.store, 1, tries, None)
+        await note_attempts(shop.store, 1, tries, None)
         first = await viewer.get("webhooks/1")
         assert "evt_60 204 5 ms Delivered." in first.text
         assert ("evt_11 " in first.text, "evt_10 " in first.text) == (True, False)

@@ -1,4 +1,4 @@
-"""Webhooks whose tries fail, or did: what a deliverer would have noted."""
+"""Webhooks whose attempts fail, or did: what a deliverer would have noted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def settle(
     after: Bookmark | None = None,
     attempts: Sequence[DeliveryAttempt] = (),
 ) -> None:
-    """Note how it does, what came of tries and, unless it stays, where it goes on."""
+    """Note how it does, what came of attempts and, unless it stays, where it goes on."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
     (webhook,) = [each for each in owned.webhooks if each.id == webhook_id]
@@ -36,7 +36,7 @@ async def settle(
     assert await store.deliverers.settle(_OWNER, webhook, found)
 
 
-async def note_tries(
+async def note_attempts(
     store: Store, webhook_id: int, attempts: list[DeliveryAttempt], since_ms: int | None
 ) -> None:
     """What came of attempts, oldest first. `since_ms`: since when it fails; None: it does not."""
@@ -54,4 +54,4 @@ async def let_fail(
 ) -> None:
     """One try that failed; it fails since then."""
     failed = DeliveryAttempt(event_id, "pet.updated", at_ms, 120, 500, fault, answer, at_ms + 5_000)
-    await note_tries(store, webhook_id, [failed], at_ms)
+    await note_attempts(store, webhook_id, [failed], at_ms)

@@ -127,7 +127,7 @@ async def opened_receiver() -> AsyncIterator[Receiver]:
 
 
 class Recorder(Sender):
-    """The real one; `began` has the ids of events in the order in which their tries begin."""
+    """The real one; `began` has the ids of events in the order in which their attempts begin."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -215,7 +215,7 @@ async def webhook(
     return (await store.webhooks.create(account_id, account_id, new, secrets, ACTOR))[0].id
 
 
-async def tries(store: Store, webhook_id: int) -> list[DeliveryAttempt]:
+async def attempts(store: Store, webhook_id: int) -> list[DeliveryAttempt]:
     """All that are kept, oldest first."""
     return (await store.deliveries.attempts(webhook_id, 10_000, INT64_MAX)).attempts[::-1]
 

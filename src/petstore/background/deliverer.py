@@ -62,7 +62,7 @@ class Deliverer:
         is_alone: bool,
         tried: Callable[[bool], None] = lambda _: None,
     ) -> None:
-        """`is_alone`: no other process delivers from this store. `tried` hears whether each try was a
+        """`is_alone`: no other process delivers from this store. `tried` hears whether each attempt was a
         success."""
         self._owner = secrets.token_hex(8)
         self._store, self._clock, self._is_alone = store, clock, is_alone
@@ -84,7 +84,7 @@ class Deliverer:
         self._trouble = ""
 
     async def run(self) -> None:
-        """Deliver until cancelled; then tries that are under way have some seconds to end."""
+        """Deliver until cancelled; then attempts that are under way have some seconds to end."""
         try:
             while True:
                 is_idle = True
@@ -187,7 +187,7 @@ class Deliverer:
                 self._queues[webhook.id].configure(webhook, due[webhook.id])
         for each in before.values():
             each.leave()
-        # Only the same webhook waits for its tries that are under way.
+        # Only the same webhook waits for its attempts that are under way.
         self._leaving = [each for each in (*self._leaving, *before.values()) if not each.is_idle]
         held = {*self._queues, *(each.webhook.id for each in self._leaving)}
         for webhook in owned.webhooks:

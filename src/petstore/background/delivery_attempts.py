@@ -1,6 +1,7 @@
-"""The tries of one webhook: signed, sent, and judged.
+"""The attempts of one webhook: signed, sent, and judged.
 
-A success widens the window of tries that may be under way at once, up to WINDOW_MAX; a failure makes it one.
+A success widens the window of attempts that may be under way at once, up to WINDOW_MAX; a failure makes it
+one.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ WINDOW_MAX = 8
 _log = structlog.get_logger("petstore.webhooks")
 # Their Retry-After is obeyed.
 _PAUSING_STATUSES = (429, 503)
-# A try that failed by a fault of this service counts against no webhook; it is repeated after this long.
+# An attempt that failed by a fault of this service counts against no webhook; it is repeated after this long.
 _UNAVAILABLE_MS = 5 * MINUTE_MS
 # The outcome of an attempt, and its repetition.
 Outcome = tuple[DeliveryAttempt | None, Repetition | None]
@@ -54,7 +55,7 @@ class AttemptSlots:
 
     @asynccontextmanager
     async def of(self, account_id: int) -> AsyncIterator[None]:
-        """A slot for an account's try. One with too many under way waits, and takes none from the others."""
+        """A slot for an account's attempt. One with too many waits, and takes none from the others."""
         async with self._of_account[account_id], self._all:
             yield
 
@@ -62,7 +63,7 @@ class AttemptSlots:
 async def send_signed(
     sender: Sender, cipher: SecretsCipher, clock: Clock, receiver: Receiver | OwnedWebhook, event: Event
 ) -> tuple[int, Answer]:
-    """One try of an event: its Unix time in ms, and its outcome."""
+    """One attempt of an event: its Unix time in ms, and its outcome."""
     at_ms, body = clock.now_ms(), msgspec.json.encode(event)
     try:
         headers = signature(cipher.decrypt(receiver.secrets), event.id, at_ms, body)
@@ -87,7 +88,7 @@ def _began_ms(clock: Clock) -> int:
 
 class Tools(msgspec.Struct, frozen=True):
     """What all deliveries of a process share: `reading` bounds how many read events at once, `tried` hears
-    whether a try was a success."""
+    whether an attempt was a success."""
 
     owner: str
     deliverers: Deliverers
@@ -125,7 +126,7 @@ class AttemptRunner:
 
     @property
     def window(self) -> int:
-        """How many tries may be under way at once."""
+        """How many attempts may be under way at once."""
         return 1 if self.health.is_down else self._window
 
     @property

@@ -1,6 +1,6 @@
 """The deliveries of one webhook: first attempts in the order of the feed, repetitions beside them.
 
-A webhook that is down gets one try at a time, and its events wait at its bookmark.
+A webhook that is down gets one attempt at a time, and its events wait at its bookmark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from petstore.core.events import Bookmark, Event, EventQuery, Position
 from petstore.core.webhooks import DeliveryAttempt, Repetition, entry_types_of
 
 _PAGE = 50
-# Outcomes of tries are saved when this many have ended, or after this long.
+# Outcomes of attempts are saved when this many have ended, or after this long.
 _NOTED_AT = 50
 _NOTED_SECONDS = 1.0
 _PATIENCE_SECONDS = 1.0
@@ -30,7 +30,7 @@ _log = structlog.get_logger("petstore.webhooks")
 
 
 class _First(msgspec.Struct, eq=False):
-    """A read event: once its first try and those before it have ended, the webhook's bookmark is `after`."""
+    """A read event: once its first attempt and those before it have ended, the bookmark is `after`."""
 
     event: Event
     after: Bookmark
@@ -38,7 +38,7 @@ class _First(msgspec.Struct, eq=False):
 
 
 class _End(msgspec.Struct, eq=False):
-    """A try that has ended: a first one, or a repetition. Without `found` there was nothing to send."""
+    """An attempt that has ended: a first one, or a repetition. Without `found` there was nothing to send."""
 
     first: _First | None
     repetition: Repetition | None
@@ -132,7 +132,7 @@ class DeliveryQueue:
 
     @staticmethod
     async def close(those: Sequence[DeliveryQueue], patience_seconds: float) -> None:
-        """Begin no more tries of all these; wait for those under way for `patience_seconds`, together."""
+        """Begin no more attempts of all these; wait for those under way for `patience_seconds`, together."""
         for each in those:
             each.leave()
         busy = {each._task: each for each in those if each._task is not None}
@@ -219,7 +219,7 @@ class DeliveryQueue:
             _log.warning("events left out", webhook=webhook.id, after=str(self._noted_to))
 
     def _is_held(self) -> bool:
-        """Whether no first try may begin: one that is down has something to repeat instead."""
+        """Whether no first attempt may begin: one that is down has something to repeat instead."""
         now_ms = self._tools.clock.now_ms()
         is_held = self._runner.health.is_down and bool(self._scheduled or self._under_way)
         return is_held or self._runner.paused_until_ms > now_ms or self._runner.disabled_reason is not None
@@ -291,7 +291,7 @@ class DeliveryQueue:
         del self._ended[: len(ended)]
         for _ in over:
             self._open.popleft()
-        for each in settled.again:  # there may be very many, and this runs for each try
+        for each in settled.again:  # there may be very many, and this runs for each attempt
             at = bisect_left(self._scheduled, each)
             if self._scheduled[at : at + 1] != [each]:
                 self._scheduled.insert(at, each)

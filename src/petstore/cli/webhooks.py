@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from petstore.wiring.administration import Store
 
 _WEBHOOK_ID = click.argument("webhook_id", type=ID, metavar="ID")
-_TRIES: Columns = {
+_ATTEMPTS: Columns = {
     "AT": "at",
     "EVENT": "eventId",
     "TYPE": "type",
@@ -102,14 +102,14 @@ def show_webhook(session: Session, webhook_id: int, limit: int, as_json: bool) -
         return webhook, await _account_of(store, webhook), page.attempts
 
     webhook, account, attempts = read_store(session, read)
-    records = [_try_record(each) for each in attempts]
+    records = [_attempt_record(each) for each in attempts]
     if as_json:
         write_json({**webhook_record(webhook, account), "tries": records})
         return
     _write(webhook, account, as_json=False)
     if records:
         click.echo()
-        write_table(records, _TRIES)
+        write_table(records, _ATTEMPTS)
     else:
         echo_err("\nNo tries are kept.")
 
@@ -192,6 +192,6 @@ def _write(webhook: Webhook, account: str, as_json: bool) -> None:
     write_record(webhook_record(webhook, account), webhook_fields(webhook, account), as_json)
 
 
-def _try_record(found: DeliveryAttempt) -> Record:
+def _attempt_record(found: DeliveryAttempt) -> Record:
     """An attempt as the interface shows it."""
     return {**attempt_members(found), "at": moment(found.at_ms), "nextAt": moment(found.next_at_ms)}

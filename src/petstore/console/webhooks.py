@@ -1,4 +1,4 @@
-"""The page of a webhook with its tries; operators disable and enable it, and send events again."""
+"""The page of a webhook with its attempts; operators disable and enable it, and send events again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REASONS = {
 
 
 async def show(visit: Visit, *, is_gone: bool = False) -> Response:
-    """The webhook with a page of tries. For a removed one, its history.
+    """The webhook with a page of attempts. For a removed one, its history.
 
     `is_gone`: the store can't continue where it stopped.
     """

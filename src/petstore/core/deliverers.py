@@ -1,4 +1,4 @@
-"""What a deliverer needs of a webhook, and what it saves of its tries."""
+"""What a deliverer needs of a webhook, and what it saves of its attempts."""
 
 from __future__ import annotations
 

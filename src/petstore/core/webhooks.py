@@ -1,4 +1,4 @@
-"""Webhooks: addresses of clients that get events, what they are signed with, and when a try is repeated.
+"""Webhooks: addresses of clients that get events, what they are signed with, and when an attempt is repeated.
 
 Signatures are those of Standard Webhooks 1.0.
 """
@@ -39,7 +39,7 @@ _SECRET_BYTES = 32
 FORMER_MS = DAY_MS
 _SECRETS_MAX = 5
 
-# The pauses before the repetitions of a try that failed; each is up to a fifth longer or shorter.
+# The pauses before the repetitions of an attempt that failed; each is up to a fifth longer or shorter.
 REPETITIONS_MS = (
     5 * SECOND_MS,
     30 * SECOND_MS,
@@ -51,7 +51,7 @@ SPREAD = 0.2
 RETRY_AFTER_MAX_MS = DAY_MS
 # No repetition and no pause is further ahead.
 FURTHEST_MS = 2 * DAY_MS
-# Failures in a row after which there is one try at a time.
+# Failures in a row after which there is one attempt at a time.
 DOWN_AFTER = 20
 GIVEN_UP_AFTER_MS = 5 * DAY_MS
 GONE_STATUS = 410
@@ -207,7 +207,7 @@ class WebhookHealth(msgspec.Struct, frozen=True):
 
     @property
     def is_down(self) -> bool:
-        """Whether it gets one try at a time."""
+        """Whether it gets one attempt at a time."""
         return self.failures >= DOWN_AFTER
 
     def after_failure(self, now_ms: int, retry_after_ms: int) -> WebhookHealth:
@@ -227,7 +227,7 @@ class WebhookHealth(msgspec.Struct, frozen=True):
         return replace(self, paused_until_ms=self._paused_ms(now_ms, pause_ms))
 
     def _paused_ms(self, now_ms: int, pause_ms: int) -> int:
-        # Another try may have asked for a longer pause meanwhile. A clock may have been set back.
+        # Another attempt may have asked for a longer pause meanwhile. A clock may have been set back.
         return min(max(self.paused_until_ms, now_ms + pause_ms), now_ms + RETRY_AFTER_MAX_MS)
 
     def is_given_up(self, now_ms: int) -> bool:

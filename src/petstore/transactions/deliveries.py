@@ -46,10 +46,10 @@ _SEND_AGAIN = statement(
     " DO UPDATE SET at_ms = excluded.at_ms"
 )
 # The attempts of a webhook are read by their index, however rare they are.
-_SELECT_TRIES = f"SELECT id, {select(ATTEMPT)} FROM webhook_tries"
+_SELECT_ATTEMPTS = f"SELECT id, {select(ATTEMPT)} FROM webhook_tries"
 ATTEMPTS = Statement(
-    f"{_SELECT_TRIES} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
-    f"{_SELECT_TRIES} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
+    f"{_SELECT_ATTEMPTS} WHERE webhook_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+    f"{_SELECT_ATTEMPTS} WHERE (webhook_id, id) > ($1, 0) AND (webhook_id, id) < ($1, $2)"
     " ORDER BY webhook_id DESC, id DESC LIMIT $3",
 )
 # The times among these that a repetition of the webhook still waits for.

@@ -19,7 +19,7 @@ from tests.storage.contract.test_events import settled
 from tests.support.backends import SharedData, through_pgbouncer_too
 from tests.support.clock import ManualClock
 from tests.support.journal import ACTOR, followed, lose
-from tests.support.webhooks import INT64_MAX, account, add, feed, tries, webhook
+from tests.support.webhooks import INT64_MAX, account, add, attempts, feed, webhook
 
 URL = "https://shop.example/hook"
 NONE = "0" * 12, 1
@@ -164,10 +164,10 @@ class TestLeases:
 
 
 class TestNotes:
-    """What came of tries."""
+    """What came of attempts."""
 
     async def test_all_of_it_is_there(self, store: Store) -> None:
-        """Bookmark, health, repetitions and tries; and again what is over."""
+        """Bookmark, health, repetitions and attempts; and again what is over."""
         await hooks(store)
         hook = await mine(store)
         await add(store, 2)
@@ -179,7 +179,7 @@ class TestNotes:
         owned = await store.deliverers.owned("a")
         assert owned.webhooks == [replace(hook, after=after, health=health)]
         assert sorted(owned.repetitions) == [(1, second), (1, first)]
-        assert await tries(store, 1) == noted
+        assert await attempts(store, 1) == noted
         later = Repetition(20, *NONE, 2)
         assert await store.deliverers.settle("a", hook, settles(hook, again=[later], over=[first]))
         assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
@@ -275,8 +275,8 @@ class TestNotes:
         failed = [each for each in expected if each.fault]
         worked = [each for each in expected if not each.fault][-100:]
         kept = sorted(failed + worked, key=lambda each: each.at_ms)
-        assert await tries(store, 1) == kept
-        assert await tries(store, 2) == [attempt_of(0)]
+        assert await attempts(store, 1) == kept
+        assert await attempts(store, 2) == [attempt_of(0)]
         found, before_id = list[DeliveryAttempt](), INT64_MAX
         while before_id:
             page = await store.deliveries.attempts(1, 60, before_id)

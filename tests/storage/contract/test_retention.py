@@ -299,7 +299,7 @@ async def test_what_a_removed_webhook_had_leaves_in_steps(
     """However young it is; what another one has stays, and of the removed one whose its events are."""
     hooks = await webhooks(store, 2)
     for hook in hooks:
-        await note_tries(store, hook, [1_800_000_000_000] * 5)
+        await note_attempts(store, hook, [1_800_000_000_000] * 5)
         for number in range(5):
             backend.execute(f"INSERT INTO webhook_repetitions VALUES ({hook}, 'd', {number}, 1, {number})")
     tables = ["webhook_tries", "webhook_repetitions"]
@@ -347,7 +347,7 @@ async def test_failed_tries_leave_after_thirty_days(
     clock.advance(100 * DAY)
     now_ms = clock.now_ms()
     for hook in hooks:
-        await note_tries(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
+        await note_attempts(store, hook, [now_ms - KEEP_MS - age for age in (9, 3, 2, 1, 0, -1)])
     await remove(store, clock, keep_ms)
     for hook in hooks:
         tries = (await store.deliveries.attempts(hook, 100, INT64_MAX)).attempts
@@ -362,7 +362,7 @@ async def webhooks(store: Store, count: int) -> list[int]:
     return [(await add_webhook(store)).id for _ in range(count)]
 
 
-async def note_tries(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
+async def note_attempts(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
     """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
     succeeded = DeliveryAttempt("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
     failed = [

@@ -8,7 +8,7 @@ from petstore.core.webhooks import DisabledReason, Webhook, WebhookChange
 from petstore.storage.store import Store
 from tests.support.backends import through_pgbouncer_too
 from tests.support.clock import ManualClock
-from tests.support.failing_webhooks import add_webhook, let_fail, note_tries
+from tests.support.failing_webhooks import add_webhook, let_fail, note_attempts
 from tests.support.journal import ACTOR, entries
 from tests.support.webhooks import account
 
@@ -38,7 +38,7 @@ async def test_those_that_fail(store: Store, made: list[Webhook], clock: ManualC
     """Since their last success, and enabled: others get no tries."""
     for webhook in made[:3]:
         await let_fail(store, webhook.id, clock.now_ms() + webhook.id)
-    await note_tries(store, 1, [], None)
+    await note_attempts(store, 1, [], None)
     await store.webhooks.change(3, OFF, ACTOR)
     (failing,) = await store.webhooks.page(9, failing=True)
     assert (failing.id, failing.failing_since_ms) == (2, clock.now_ms() + 2)
