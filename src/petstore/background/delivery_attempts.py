@@ -157,7 +157,7 @@ class AttemptRunner:
         candidates = chain(come, enumerate(scheduled[-1:], len(scheduled) - 1))
         return next((at for at, each in candidates if self.due_ms(each) <= now_ms), None)
 
-    async def again(self, repetition: Repetition) -> Outcome:
+    async def repeat(self, repetition: Repetition) -> Outcome:
         """Send an event again; nothing where it is not kept any more."""
         try:
             event = await self._tools.deliverers.event(self.webhook.id, repetition)

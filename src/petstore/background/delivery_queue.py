@@ -43,7 +43,7 @@ class _End(msgspec.Struct, eq=False):
     first: _First | None
     repetition: Repetition | None
     found: DeliveryAttempt | None
-    again: Repetition | None
+    next_repetition: Repetition | None
 
 
 class DeliveryQueue:
@@ -250,7 +250,7 @@ class DeliveryQueue:
         return _End(first, None, *await self._runner.send(first.event))
 
     async def _attempt_again(self, repetition: Repetition) -> _End:
-        return _End(None, repetition, *await self._runner.again(repetition))
+        return _End(None, repetition, *await self._runner.repeat(repetition))
 
     def _end(self, ended: _End) -> None:
         self._ended.append(ended)
@@ -276,11 +276,11 @@ class DeliveryQueue:
             noted_to,
             self._runner.health,
             [each.found for each in ended if each.found is not None],
-            [each.again for each in ended if each.again is not None],
+            [each.next_repetition for each in ended if each.next_repetition is not None],
             [each.repetition for each in ended if each.repetition is not None],
             self._runner.disabled_reason,
         )
-        tools, self._noting = self._tools, (set(settled.over), set(settled.again))
+        tools, self._noting = self._tools, (set(settled.ended_repetitions), set(settled.new_repetitions))
         self._over |= self._noting[0]
         self._new |= self._noting[1]
         if not await tools.deliverers.settle(tools.owner, self.webhook, settled):
@@ -291,7 +291,7 @@ class DeliveryQueue:
         del self._ended[: len(ended)]
         for _ in over:
             self._open.popleft()
-        for each in settled.again:  # there may be very many, and this runs for each attempt
+        for each in settled.new_repetitions:  # there may be very many, and this runs for each attempt
             at = bisect_left(self._scheduled, each)
             if self._scheduled[at : at + 1] != [each]:
                 self._scheduled.insert(at, each)

@@ -31,12 +31,11 @@ class Receiver(msgspec.Struct, frozen=True):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """The outcome of a webhook's attempts: deliveries go on after the bookmark `after`, repetitions are to
-    come (`again`) or were made (`over`)."""
+    """The outcome of a webhook's attempts: deliveries go on after the bookmark `after`."""
 
     after: Bookmark
     health: WebhookHealth
     attempts: list[DeliveryAttempt]
-    again: list[Repetition]
-    over: list[Repetition]
+    new_repetitions: list[Repetition]
+    ended_repetitions: list[Repetition]
     disabled_reason: DisabledReason | None = None

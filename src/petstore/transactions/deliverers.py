@@ -238,10 +238,10 @@ class Deliverers(Repository):
         bookmark, health, webhook_id = bookmark_values(settled.after), astuple(settled.health), webhook.id
         if not (yield _SETTLE, (webhook_id, owner, *bookmark, *health, webhook.revision)):
             return False
-        for over in settled.over:  # a later one was asked for meanwhile
-            yield _FORGET, (webhook_id, over.data_set, over.entry_id, over.at_ms)
-        for again in settled.again:
-            yield _REPEAT, (webhook_id, *astuple(again))
+        for ended in settled.ended_repetitions:  # a later one was asked for meanwhile
+            yield _FORGET, (webhook_id, ended.data_set, ended.entry_id, ended.at_ms)
+        for new in settled.new_repetitions:
+            yield _REPEAT, (webhook_id, *astuple(new))
         if settled.attempts:
             noted = [astuple(each) for each in settled.attempts]
             yield _NOTE, (webhook_id, json_text(noted))

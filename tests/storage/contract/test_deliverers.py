@@ -181,7 +181,9 @@ class TestNotes:
         assert sorted(owned.repetitions) == [(1, second), (1, first)]
         assert await attempts(store, 1) == noted
         later = Repetition(20, *NONE, 2)
-        assert await store.deliverers.settle("a", hook, settles(hook, again=[later], over=[first]))
+        assert await store.deliverers.settle(
+            "a", hook, settles(hook, new_repetitions=[later], ended_repetitions=[first])
+        )
         assert sorted((await store.deliverers.owned("a")).repetitions) == [(1, second), (1, later)]
 
     async def test_of_very_many_the_next_ones_are_read(self, store: Store) -> None:
@@ -192,7 +194,7 @@ class TestNotes:
         *many, late = (Repetition(at, "0" * 12, at) for at in range(1, REPETITIONS_READ + 7))
         for hook, again in ((first, many[::-1]), (second, [late])):
             for at in range(0, len(again), 100):
-                settled_ = settles(hook, again=again[at : at + 100])
+                settled_ = settles(hook, new_repetitions=again[at : at + 100])
                 assert await store.deliverers.settle("a", hook, settled_)
         found = (await store.deliverers.owned("a")).repetitions
         assert sorted(found) == [*((1, each) for each in many[:REPETITIONS_READ]), (2, late)]
@@ -207,13 +209,15 @@ class TestNotes:
         named = read_event_id(event_id)
         assert named is not None
         old = Repetition(9, *named, 1)
-        assert await store.deliverers.settle("a", hook, settles(hook, again=[old]))
+        assert await store.deliverers.settle("a", hook, settles(hook, new_repetitions=[old]))
         await store.deliveries.redeliver(1, event_id, ACTOR)
         ((_, asked),) = (await store.deliverers.owned("a")).repetitions
         again = replace(old, at_ms=asked.at_ms + 99, tries=2)
-        assert await store.deliverers.settle("a", hook, settles(hook, again=[again], over=[old]))
+        assert await store.deliverers.settle(
+            "a", hook, settles(hook, new_repetitions=[again], ended_repetitions=[old])
+        )
         assert (await store.deliverers.owned("a")).repetitions == [(1, asked)]
-        assert await store.deliverers.settle("a", hook, settles(hook, over=[asked]))
+        assert await store.deliverers.settle("a", hook, settles(hook, ended_repetitions=[asked]))
         assert (await store.deliverers.owned("a")).repetitions == []
 
     @pytest.mark.parametrize(
