@@ -233,8 +233,8 @@ class Deliverers(Repository):
 
     @write(NO_EFFECT)
     def settle(self, now_ms: int, owner: str, webhook: OwnedWebhook, settled: Settled) -> Script[bool]:
-        """Save the outcomes of attempts. Returns False, and saves nothing, if the webhook is not the owner's, or
-        was not meanwhile."""
+        """Save the outcomes of attempts. Returns False, and saves nothing, if the webhook is not the owner's,
+        or was not meanwhile."""
         bookmark, health, webhook_id = bookmark_values(settled.after), astuple(settled.health), webhook.id
         if not (yield _SETTLE, (webhook_id, owner, *bookmark, *health, webhook.revision)):
             return False
