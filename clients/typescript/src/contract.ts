@@ -554,7 +554,7 @@ export interface components {
             status?: components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description When the animal was or is to be handed over (RFC 3339), with at most milliseconds. Any offset may be sent; the answer is in UTC. Capital `T` and `Z`.
+             * @description When the animal was or is to be handed over (RFC 3339). Any offset may be sent, and up to nine digits of a fraction; the answer is in UTC with whole milliseconds. Capital `T` and `Z`.
              */
             shipDate?: string | null;
         };

@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _LATEST_MS = 253_402_300_799_999  # the last millisecond of the year 9999, where the calendar of Python ends
-# RFC 3339, 5.6, with as many digits of a fraction as are kept. Python reads +01:60 too, and later ones 24:00.
+# RFC 3339, 5.6, to the nanosecond, as Go and Java write times. Python reads +01:60 too, and later ones 24:00.
 _HOUR_AND_MINUTE = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _MOMENT = re.compile(
-    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_HOUR_AND_MINUTE}:[0-9]{{2}}(?:\.[0-9]{{1,3}})?(?:Z|[+-]{_HOUR_AND_MINUTE})"
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_HOUR_AND_MINUTE}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?(?:Z|[+-]{_HOUR_AND_MINUTE})"
 )
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
@@ -58,7 +58,7 @@ def month_of(day: int) -> tuple[int, int]:
 
 
 def read_moment(text: str) -> int | None:
-    """The Unix time of a text with any offset, in milliseconds; None if `text` is not a timestamp."""
+    """The Unix time of a text with any offset, in whole milliseconds; None if `text` is not a timestamp."""
     if _MOMENT.fullmatch(text) is None:
         return None
     try:
@@ -71,4 +71,4 @@ def moment_fault(text: str) -> str | None:
     """The fault of a text that is to be a moment, as a phrase for a message."""
     if read_moment(text) is not None:
         return None
-    return "expected a date and time with at most milliseconds and an offset, such as 2026-11-21T08:30:00Z"
+    return "expected a date and time with at most nanoseconds and an offset, such as 2026-11-21T08:30:00Z"

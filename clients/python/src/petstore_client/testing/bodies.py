@@ -20,7 +20,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TIME = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 _MOMENT = re.compile(
-    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,3}})?(?:Z|[+-]{_TIME})"
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?(?:Z|[+-]{_TIME})"
 )
 # A media type with its parameters (RFC 9110, section 5.6.6).
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
@@ -78,7 +78,7 @@ def _integer(low: int, high: int, expected: str = "") -> Fault:
 
 
 def moment_ms(text: str) -> int | None:
-    """The Unix time of an RFC 3339 time in milliseconds; None for another text."""
+    """The Unix time of an RFC 3339 time in whole milliseconds; None for another text."""
     try:
         if _MOMENT.fullmatch(text):
             moment = datetime.fromisoformat(text).astimezone(UTC)  # OverflowError beyond its years
@@ -95,7 +95,7 @@ def iso(ms: int) -> str:
 
 
 def _moment(text: str) -> str | None:
-    expected = "a date and time with at most milliseconds and an offset, such as 2026-11-21T08:30:00Z"
+    expected = "a date and time with at most nanoseconds and an offset, such as 2026-11-21T08:30:00Z"
     return f"expected {expected}" if moment_ms(text) is None else None
 
 
