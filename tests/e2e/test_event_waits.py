@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from petstore.api.events import RETRY_SECONDS
+from petstore.core.limits.plans import FREE
 from tests.e2e.test_metrics import sample
 from tests.support.raw import RawAnswer, RawConnection
 from tests.support.server import Server, issue_key, running_server
@@ -135,17 +136,18 @@ class TestClientsThatGo:
             wait_for(lambda: sample(server, "petstore_connections") == 1, "the end of the connections")
         assert complaints(server) == ""
 
-    def test_the_next_one_may_wait(self, tmp_path: Path) -> None:
+    def test_the_next_one_may_wait(self, server: Server, folder: Path) -> None:
         """The account has one slot."""
-        with running_server(tmp_path) as server:
-            for how in ("close", "end", "reset"):
-                with RawConnection(server.port) as first:
-                    first.send(head(server.key))
-                    await_waiting(server, 1)
-                    refused = server.request("GET", WAIT)
-                    assert (refused.body, refused.headers["retry-after"]) == (b"[]", str(RETRY_SECONDS))
-                    getattr(first, how)()
-                    await_waiting(server, 0)
-            with RawConnection(server.port) as next_one:
-                next_one.send(head(server.key))
+        key = issue_key(folder / "petstore.db", "free", plan=FREE)
+        for how in ("close", "end", "reset"):
+            with RawConnection(server.port) as first:
+                first.send(head(key))
                 await_waiting(server, 1)
+                refused = server.request("GET", WAIT, key=key)
+                assert (refused.body, refused.headers["retry-after"]) == (b"[]", str(RETRY_SECONDS))
+                getattr(first, how)()
+                await_waiting(server, 0)
+        with RawConnection(server.port) as next_one:
+            next_one.send(head(key))
+            await_waiting(server, 1)
+        await_waiting(server, 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -38,15 +40,17 @@ def animals(url: str) -> list[str]:
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_older_changes_leave_only_where_it_is_set(url: str, tmp_path: Path) -> None:
-    """The journal is kept whole where the setting is not made."""
+    """The journal is kept whole until a reload with the setting, and then told of once."""
     asyncio.run(fill(url))
-    with running_server(tmp_path, database_url=url) as server:
+    settings = tmp_path / "settings.toml"
+    settings.touch()
+    with running_server(tmp_path, database_url=url, config=str(settings)) as server:
         wait_for(lambda: b"petstore_background_up 1" in server.request("GET", "/metrics").body, "a process")
-        assert server.terminate() == 0
-    assert animals(url) == [f"pet.added pet:{number}" for number in (1, 2, 3)]
-    with running_server(tmp_path, database_url=url, journal_keep="30d") as server:
+        settings.write_text("journal_keep = '30d'\n")
+        server.process.send_signal(signal.SIGHUP)
         wait_for(lambda: '"removed"' in server.log, "the removal")
         assert server.terminate() == 0
-        said = [json.loads(line) for line in server.log.splitlines() if '"removed"' in line]
+        said = [json.loads(line) for line in server.log.splitlines() if re.search('"(reload|removed)"', line)]
     assert animals(url) == ["pet.added pet:3"]
-    assert [(line["entries"], line["usage_days"]) for line in said] == [(2, 0)]
+    assert [line["event"] for line in said] == ["reload", "removed"]
+    assert (said[1]["entries"], said[1]["usage_days"]) == (2, 0)

@@ -16,7 +16,7 @@ from petstore_client import Petstore as Client
 
 from petstore.config import load
 from petstore.core.keys import Access
-from petstore.core.limits.plans import FREE, resolve_plan
+from petstore.core.limits.plans import FREE, Plan, resolve_plan
 from petstore.storage.store import Store
 from petstore.wiring.administration import backend_of
 from tests.support.backends import in_store
@@ -155,15 +155,16 @@ def issue_key(
     per_minute: int = 10**6,
     per_day: int = 10**7,
     access: Access = Access.WRITE,
+    plan: Plan | None = None,
 ) -> str:
-    """A key of a new Enterprise account, made beside the server as an operator would; creates the file.
+    """A key of a new account, made beside the server as an operator would; creates the file.
 
-    A database that is not a file is given by its URL.
+    It is on Enterprise unless a plan is given. A database that is not a file is given by its URL.
     """
     url = database if isinstance(database, str) else f"sqlite:///{database}"
 
     async def issue(store: Store) -> str:
-        await store.accounts.add(name, resolve_plan("enterprise", per_minute, per_day), ACTOR)
+        await store.accounts.add(name, plan or resolve_plan("enterprise", per_minute, per_day), ACTOR)
         return (await store.keys.issue(name, "test", ACTOR, access=access)).secret
 
     return in_store(url, issue)
