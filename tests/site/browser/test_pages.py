@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import expect
 
-from tests.site.conftest import OpenPage
+from tests.site.browser.conftest import OpenPage
 from tests.site.test_site import PAGES
 from tests.support.browser import (
     DESKTOP,

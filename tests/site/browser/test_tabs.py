@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from petstore.site import documents
-from tests.site.conftest import OpenPage
+from tests.site.browser.conftest import OpenPage
 from tests.support.server import Server
 
 _SAMPLES = """\

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from petstore.core.mails import SWITCHES
 from petstore.storage.store import Store
-from tests.site.conftest import OpenPage
+from tests.site.browser.conftest import OpenPage
 from tests.support.backends import in_store
 from tests.support.browser import LOOKS, NARROW, PHONE, fits, violations
 from tests.support.journal import ACTOR
