@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -39,7 +40,7 @@ class Command(Child):
         where = ("--data", str(data), "--port", str(self.port))
         command = [sys.executable, "-m", "tools.cluster", *where, *words]
         super().__init__("make cluster", command, data.with_name(f"output-{self.port}"), cwd=ROOT)
-        self.start()
+        self.start(os.environ | {"SSL_CERT_FILE": os.devnull})
 
     def commands(self, begin: str) -> list[str]:
         """The printed lines that begin so."""
