@@ -32,9 +32,9 @@ def _stocked_server(folder: Path) -> Iterator[Server]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all tests of a module."""
+    """One for all tests here: each lists a category of its own, or by identifiers."""
     with _stocked_server(tmp_path_factory.mktemp("server")) as started:
         yield started
 
@@ -46,7 +46,7 @@ def fresh_server(tmp_path: Path) -> Iterator[Server]:
         yield started
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def contract(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The served document as a file."""
     return save_contract(server, tmp_path_factory.mktemp("contract"))
