@@ -16,15 +16,18 @@ from typing import Any
 import pytest
 
 from petstore.core.keys import KEY_PATTERN
+from petstore.storage.store import Store
 from tests.architecture.sources import ROOT
+from tests.support.backends import in_store
 from tests.support.contract import table
+from tests.support.journal import ACTOR
 from tests.support.receiver import receiving
 from tests.support.server import Server
 from tests.support.terminal import terminal
 from tests.support.waiting import wait_for
 from tools.serve import environments
 from tools.servers.child import Child, children
-from tools.servers.petstore import environment, run
+from tools.servers.petstore import environment
 from tools.servers.ports import free_ports, is_free
 
 _LINK = re.compile(r"http://\S+/console/link/\S+")
@@ -113,11 +116,7 @@ class TestBoth:
             shop.webhooks.create(of_production.address, types=["pet.created"], description=_MARK)
             pet = shop.pets.create(name=_MARK, category_id=1)
             shop.orders.place(pet.id, reference=_MARK)
-            for words in (
-                ("categories", "name", "1", _MARK),
-                ("accounts", "contacts", "local", "a@b.example", "--add"),
-            ):
-                assert run(*words, settings=both.first.settings).returncode == 0
+            in_store(f"sqlite:///{both.first.database}", self.mark)
             added = both.second.client().pets.create(name="of staging", category_id=1)
             wait_for(lambda: bool(of_production.got and of_staging.got), "an event of each")
         for receiver, name in ((of_production, _MARK), (of_staging, "of staging")):
@@ -129,8 +128,13 @@ class TestBoth:
         }  # fmt: skip
         assert {name for name, body in seen[1].items() if _MARK in body} == set()
         assert added.id == 51
-        told = run("accounts", "contacts", "local", "--json", settings=both.second.settings)
-        assert json.loads(told.stdout) == []
+        staging = both.second.settings["database_url"]
+        assert in_store(staging, lambda store: store.contacts.of("account", 1)) == []
+
+    async def mark(self, store: Store) -> None:
+        """As commands do."""
+        await store.categories.name(1, _MARK, ACTOR)
+        await store.contacts.add("account", "local", "a@b.example", ACTOR)
 
     def walk(self, service: Server) -> dict[str, str]:
         """The answer of each GET, about the first of its kind. Staging's events from before its filling are
