@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -70,6 +71,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Stop measuring coverage for a test that does not count for it."""
     with nullcontext() if is_measured(item) else unmeasured():
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def _report() -> Generator[None, object, object]:
+    """Trace nothing of what pytest does after each part of a test."""
+    tracer = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+
+
+pytest_runtest_makereport = pytest_runtest_logreport = _report
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -14,6 +14,7 @@ from petstore.console.passwords import Passwords
 from petstore.core.people import Role
 from tests.support.console import Shown, Visitor
 from tests.support.journal import ACTOR
+from tests.support.measuring import untraced
 from tests.support.service import Shop, open_shop
 
 PASSWORD = "a dog, a cat and a bird"
@@ -69,7 +70,7 @@ def quick_hashes() -> Iterator[None]:
 def compiled_templates() -> Iterator[None]:
     """Templates are compiled once and not for each shop, which would take a fifth of a second."""
     kept: dict[tuple[object, ...], Any] = {}
-    compile_template = jinja2.Environment.compile
+    compile_template = untraced(jinja2.Environment.compile)
 
     def compile_once(environment: jinja2.Environment, source: str, *names: Any) -> Any:
         key = source, *names

@@ -14,6 +14,7 @@ import yaml
 from tests.support.answers import check_error
 from tests.support.cases import every_case
 from tests.support.clock import ManualClock
+from tests.support.measuring import untraced
 from tests.support.service import Shop, open_shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,6 +39,7 @@ def shop(lasting_shop: Shop) -> Shop:
 class _Anchors(HTMLParser):
     """The identifiers of a page, and what it refers to."""
 
+    @untraced
     def __init__(self, text: str) -> None:
         super().__init__()
         self.identifiers: list[str] = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from petstore.core.errors import BY_CODE
 from petstore.core.limits.plans import WINDOWS
 from tests.support import contract
+from tests.support.measuring import untraced
 
 if TYPE_CHECKING:
     from tests.support.service import Answer
@@ -54,6 +55,7 @@ def check_error(answer: Answer) -> None:
     assert body["message"]
 
 
+@untraced
 def check_answer(method: str, target: bytes, answer: Answer, now_ms: int | None) -> None:
     """A whole answer. None as time: the counters go by another clock."""
     names = [name for name, _ in answer.raw_headers]

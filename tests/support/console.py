@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from petstore.core.people import Role
 from tests.support.journal import ACTOR
+from tests.support.measuring import untraced
 from tests.support.service import Answer, Pairs, Shop
 
 HOST = "127.0.0.1:8080"
@@ -113,6 +114,7 @@ class Shown:
         self.body = answer.content
 
     @cached_property
+    @untraced
     def _read(self) -> _Reader:
         reader = _Reader()
         if self.headers.get("content-type", "").startswith("text/html"):

@@ -7,8 +7,11 @@ with such processes the marked ones measure: together they reach what only a pro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import pytest
 from coverage import Coverage
@@ -17,6 +20,8 @@ _UNMEASURED = ("slow", "browser", "hypothesis")
 # Folders of tests about the repository's files, and of a campaign.
 _UNMEASURED_FOLDERS = ("architecture", "deploy", "docs", "spec", "simulation")
 _FOR_CHILDREN = "COVERAGE_PROCESS_CONFIG"
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 def is_measured(item: pytest.Item) -> bool:
@@ -49,3 +54,22 @@ def unmeasured() -> Iterator[None]:
             coverage.start()
         if children is not None:
             os.environ[_FOR_CHILDREN] = children
+
+
+def untraced(check: Callable[_P, _T]) -> Callable[_P, _T]:
+    """For what runs none of our code, such as a check of each answer: traced it takes up to three times as
+    long. Other threads are traced on, as they would not be after `unmeasured`.
+
+    No context manager: of a frame the tracer has to see the call and the return, or neither.
+    """
+
+    @wraps(check)
+    def run(*given: _P.args, **named: _P.kwargs) -> _T:
+        tracer = sys.gettrace()
+        sys.settrace(None)
+        try:
+            return check(*given, **named)
+        finally:
+            sys.settrace(tracer)
+
+    return run
