@@ -74,8 +74,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def _report() -> Generator[None, object, object]:
-    """Trace nothing of what pytest does after each part of a test."""
+def _apart() -> Generator[None, object, object]:
+    """Trace nothing of what pytest does to make a module's tests, and after each part of a test."""
     tracer = sys.gettrace()
     sys.settrace(None)
     try:
@@ -84,7 +84,7 @@ def _report() -> Generator[None, object, object]:
         sys.settrace(tracer)
 
 
-pytest_runtest_makereport = pytest_runtest_logreport = _report
+pytest_pycollect_makeitem = pytest_runtest_makereport = pytest_runtest_logreport = _apart
 
 
 @pytest.fixture(autouse=True, scope="module")
