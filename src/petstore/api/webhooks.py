@@ -16,7 +16,7 @@ from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
-_AT = 3  # the index of a webhook's id in a path
+_ID_INDEX = 3  # of a webhook's id among the segments of a path
 
 
 class WebhookOperations(msgspec.Struct, kw_only=True):
@@ -96,4 +96,4 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
 
 def webhook_id_of(request: Request) -> int:
     """Raises NotFound unless the identifier in the path is canonical."""
-    return request.required_id("webhook", _AT)
+    return request.required_id("webhook", _ID_INDEX)

@@ -203,8 +203,8 @@ class Deliverer:
         """Save how far idle webhooks have come."""
         assert self._polled_to is not None
         still = [each for each in self._queues.values() if each.can_move_to(self._polled_to)]
-        for at in range(0, len(still), _MOVED_AT_A_TIME):
-            those = still[at : at + _MOVED_AT_A_TIME]
+        for start in range(0, len(still), _MOVED_AT_A_TIME):
+            those = still[start : start + _MOVED_AT_A_TIME]
             ids = [each.webhook.id for each in those]
             await self._store.deliverers.move(self._owner, ids, self._polled_to)
             for each in those:

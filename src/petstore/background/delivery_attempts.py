@@ -155,7 +155,7 @@ class AttemptRunner:
         come = takewhile(lambda each: each[1].at_ms <= now_ms, enumerate(scheduled))
         # The last one may be of a clock that was set back since.
         candidates = chain(come, enumerate(scheduled[-1:], len(scheduled) - 1))
-        return next((at for at, each in candidates if self.due_ms(each) <= now_ms), None)
+        return next((index for index, each in candidates if self.due_ms(each) <= now_ms), None)
 
     async def repeat(self, repetition: Repetition) -> Outcome:
         """Send an event again; nothing where it is not kept any more."""

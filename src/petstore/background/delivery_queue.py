@@ -292,9 +292,9 @@ class DeliveryQueue:
         for _ in over:
             self._open.popleft()
         for each in settled.new_repetitions:  # there may be very many, and this runs for each attempt
-            at = bisect_left(self._scheduled, each)
-            if self._scheduled[at : at + 1] != [each]:
-                self._scheduled.insert(at, each)
+            index = bisect_left(self._scheduled, each)
+            if self._scheduled[index : index + 1] != [each]:
+                self._scheduled.insert(index, each)
         if (reason := self._runner.disabled_reason) is not None:
             _log.warning("webhook disabled", webhook=self.webhook.id, reason=reason.value)
             self.is_lost = True

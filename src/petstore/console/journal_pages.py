@@ -79,7 +79,7 @@ async def _show_change(visit: Visit) -> Response:
 async def page_of_lines(visit: Visit, query: JournalQuery) -> JournalPage:
     """A page of as many lines as the query's limit; see `lines_with_names`. An import is one of them."""
     page = await visit.store.journal.page(query)
-    index = next((at for at, entry in enumerate(page.entries) if animals_of_list(entry)), None)
+    index = next((number for number, entry in enumerate(page.entries) if animals_of_list(entry)), None)
     if index is None or query.about is not None:
         return await _folded_page(visit, query, page)
     finished, shown = page.entries[index], page.entries[: index + 1]

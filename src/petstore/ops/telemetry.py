@@ -127,7 +127,7 @@ class ApiObserver(msgspec.Struct):
             if isinstance(decision, AddressDecision):
                 self.counts.refused(decision.binding.name, ban_began=False)
                 return
-            window = "ban" if decision.banned else WINDOWS[decision.binding_at].name
+            window = "ban" if decision.banned else WINDOWS[decision.binding_index].name
             self.counts.refused(window, ban_began=decision.ban_began)
             if decision.ban_began and caller is not None:
                 self.incidents.ban_began(caller, decision)

@@ -48,7 +48,7 @@ _OTHERS_NAME = statement("SELECT 1 FROM accounts WHERE name = $1 AND id <> $2")
 _SET_NAME = statement("UPDATE accounts SET name = $2 WHERE id = $1")
 _SET_PLAN = statement(
     "UPDATE accounts SET plan = $2,"
-    f" {select([f'{column} = ${at}' for at, column in enumerate(LIMIT_COLUMNS, 3)])} WHERE id = $1"
+    f" {select([f'{column} = ${number}' for number, column in enumerate(LIMIT_COLUMNS, 3)])} WHERE id = $1"
 )
 _REVOKE = statement("UPDATE api_keys SET revoked_at_ms = $2 WHERE id = $1")
 _NOT_REVOKED = statement(

@@ -127,10 +127,10 @@ _FORGET = statement(
 _NUMBERS = ("at_ms", "duration_ms", "status", "next_at_ms")
 _NOTE = Statement(
     f"INSERT INTO webhook_tries (webhook_id, {select(ATTEMPT)})"
-    f" SELECT ?1, {select([f'value ->> {at}' for at in range(len(ATTEMPT))])}"
+    f" SELECT ?1, {select([f'value ->> {i}' for i in range(len(ATTEMPT))])}"
     " FROM json_each(?2) ORDER BY key",
     f"INSERT INTO webhook_tries (webhook_id, {select(ATTEMPT)}) SELECT $1, "
-    + select([f"(v ->> {at}){'::bigint' if name in _NUMBERS else ''}" for at, name in enumerate(ATTEMPT)])
+    + select([f"(v ->> {index}){'::bigint' if name in _NUMBERS else ''}" for index, name in enumerate(ATTEMPT)])
     + " FROM json_array_elements($2::text::json) WITH ORDINALITY AS e (v, n) ORDER BY n",
 )
 PRUNE = statement(

@@ -52,7 +52,7 @@ from petstore.transactions.script import CATALOGUE, Script, Statement, read, rea
 _PETS = f"SELECT {select(PET)} FROM pets WHERE"
 ONE = statement(f"{_PETS} id = $1", lock=" FOR UPDATE")
 ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({placeholders(len(NEW_PET))}) RETURNING id")
-_SET = ", ".join(f"{column} = ${at}" for at, column in enumerate(NEW_PET, 2))
+_SET = ", ".join(f"{column} = ${number}" for number, column in enumerate(NEW_PET, 2))
 _CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
 _HOLDING = statement(f"SELECT id FROM orders WHERE pet_id = $1 AND {ORDER_IS_OPEN}")

@@ -40,7 +40,7 @@ class Query:
 
     def select(self, columns: str, end: str, *values: object) -> tuple[Statement, tuple[object, ...]]:
         """A SELECT of these rows, which later conditions do not change; `values` are for both texts."""
-        added = [f"${len(self.values) + at}" for at, _ in enumerate(values, start=1)]
+        added = [f"${len(self.values) + number}" for number, _ in enumerate(values, start=1)]
         sql = f"{columns} WHERE {self.text} {end}".format(*added)
         return statement(sql), (*self.values, *values)
 
@@ -85,7 +85,7 @@ def _page_by_id(
     listed: dict[str, list[str]] = {}
     first = 3
     for column, count in counts:
-        listed[column] = [f"${at}" for at in range(first, first + count)]
+        listed[column] = [f"${number}" for number in range(first, first + count)]
         first += count
     if ids is None:
         chosen = [dict(zip(listed, each, strict=True)) for each in product(*listed.values())]

@@ -26,7 +26,7 @@ _ROWS = (
     f"INSERT INTO refusals ({select(_COLUMNS)}) SELECT {{}} FROM {{}}"
     " WHERE (SELECT a.closed_at_ms IS NULL FROM accounts a WHERE a.id = {}) ORDER BY 2"
 )
-_VALUES = [f"value ->> {at}" for at, _ in enumerate(_COLUMNS)]
+_VALUES = [f"value ->> {index}" for index, _ in enumerate(_COLUMNS)]
 _TYPED = [
     f"({value})::{'bigint' if column in _NUMBERS else 'text'}"
     for column, value in zip(_COLUMNS, _VALUES, strict=True)

@@ -155,13 +155,13 @@ class Retention(Repository):
         PostgreSQL would pass by all that is gone. Up to where; None, where there is no such webhook."""
         for (webhook_id,) in (yield REMOVED_WEBHOOK, (after.webhook_id,)):
             begun = after if after.webhook_id == webhook_id else Part(webhook_id)
-            for at in range(begun.of, len(PARTS)):
-                start, (find, remove) = begun.up_to if at == begun.of else Part().up_to, PARTS[at]
+            for index in range(begun.of, len(PARTS)):
+                start, (find, remove) = begun.up_to if index == begun.of else Part().up_to, PARTS[index]
                 rows = yield find, (webhook_id, start, STEP_MAX - 1)
                 last = rows[0][0] if rows else INT64_MAX
                 yield remove, (webhook_id, start, last)
                 if rows:
-                    return Part(webhook_id, at, last)
+                    return Part(webhook_id, index, last)
             yield _EMPTY_WEBHOOK, (webhook_id,)
             return Part(webhook_id + 1)
         return None

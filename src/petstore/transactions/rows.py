@@ -139,13 +139,13 @@ SELECT_CALLER = (
 
 def placeholders(count: int, first: int = 1) -> str:
     """A list of placeholders in SQL, from `$first` on."""
-    return ", ".join(f"${at}" for at in range(first, first + count))
+    return ", ".join(f"${number}" for number in range(first, first + count))
 
 
 def new_pet_placeholders(first: int) -> str:
     """The placeholders of an animal without its identifier, with PostgreSQL's types: where SELECT has them it
     knows none."""
-    return ", ".join(f"${at}::{sql_type(field)}" for at, field in enumerate(FIELDS, first))
+    return ", ".join(f"${number}::{sql_type(field)}" for number, field in enumerate(FIELDS, first))
 
 
 def sql_type(field: Field) -> str:
@@ -186,7 +186,7 @@ def _rows(kind: str, columns: Sequence[str]) -> str:
 
 # Readers of one row of the columns PET and of many, of many of PUBLIC_PET, and of those without status.
 read_pet: Callable[[Sequence[Any]], Pet] = _function(
-    f"lambda row: {_struct('Pet', {name: f'row[{at}]' for at, name in enumerate(PET)})}"
+    f"lambda row: {_struct('Pet', {name: f'row[{index}]' for index, name in enumerate(PET)})}"
 )
 read_pets: Callable[[Iterable[Iterable[Any]]], list[Pet]] = _function(_rows("Pet", PET))
 read_public_pets: Callable[[Iterable[Iterable[Any]]], list[Pet]] = _function(_rows("PublicPet", PUBLIC_PET))

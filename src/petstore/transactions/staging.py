@@ -87,7 +87,7 @@ def _insert(table: str, columns: tuple[str, ...], rows: list[tuple[object, ...]]
     width = len(columns)
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
-        values = ", ".join(f"({placeholders(width, 1 + at * width)})" for at in range(len(some)))
+        values = ", ".join(f"({placeholders(width, 1 + index * width)})" for index in range(len(some)))
         into = f"INSERT INTO {table} ({select(columns)})"
         # PostgreSQL assigns the identifiers of animals otherwise.
         insert = Statement(

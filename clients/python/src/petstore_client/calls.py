@@ -163,7 +163,7 @@ def list_pets(
 def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
     """Calls of GET /pets?id=…, each for up to 100 different identifiers."""
     wanted = sorted(set(ids))
-    batches = [wanted[at : at + _IDS_AT_ONCE] for at in range(0, len(wanted), _IDS_AT_ONCE)]
+    batches = [wanted[start : start + _IDS_AT_ONCE] for start in range(0, len(wanted), _IDS_AT_ONCE)]
     return [call for batch in batches if (call := list_pets(ids=batch)) is not None]
 
 

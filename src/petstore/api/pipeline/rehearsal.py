@@ -180,10 +180,12 @@ def _read_day(text: str) -> date | None:
 
 def _used_up(decision: Decision) -> Decision:
     """The refusal by the window that binds, if that is used up, else by the first one."""
-    at = decision.binding_at if decision.remaining[decision.binding_at] == 0 else 0
-    remaining = tuple(0 if each == at else left for each, left in enumerate(decision.remaining))
-    seconds = max(1, ceil_seconds(decision.reset_at[at] * SECOND_MS - decision.now_ms))
-    return replace(decision, allowed=False, remaining=remaining, binding_at=at, retry_after_seconds=seconds)
+    index = decision.binding_index if decision.remaining[decision.binding_index] == 0 else 0
+    remaining = tuple(0 if each == index else left for each, left in enumerate(decision.remaining))
+    wait = max(1, ceil_seconds(decision.reset_at[index] * SECOND_MS - decision.now_ms))
+    return replace(
+        decision, allowed=False, remaining=remaining, binding_index=index, retry_after_seconds=wait
+    )
 
 
 def _banned(caller: Caller | None, decision: Decision) -> Decision:

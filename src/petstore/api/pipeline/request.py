@@ -147,14 +147,14 @@ class Request(msgspec.Struct, gc=False):
             raise InvalidHeader("If-Match: send the ETag of an answer as it stands, with its quotes, or *.")
         return tags
 
-    def path_id(self, at: int = -1) -> int | None:
-        """The identifier in a segment of the path, the last or the one after `at` slashes; None unless it is
+    def path_id(self, index: int = -1) -> int | None:
+        """The identifier in a segment of the path, the last or the one after `index` slashes; None unless it is
         canonical."""
-        return read_id(self.path.split(b"/")[at].decode("latin-1"))
+        return read_id(self.path.split(b"/")[index].decode("latin-1"))
 
-    def required_id(self, noun: str, at: int = -1) -> int:
+    def required_id(self, noun: str, index: int = -1) -> int:
         """The identifier in that segment, as `path_id` reads it. Raises NotFound where there is none."""
-        number = self.path_id(at)
+        number = self.path_id(index)
         if number is None:
             raise NotFound(f"There is no such {noun}.")
         return number

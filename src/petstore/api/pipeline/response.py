@@ -160,7 +160,7 @@ def limit_lines(decision: Decision | AddressDecision, request_id: bytes) -> byte
         window = decision.binding
         left, kinds = window.remaining, ((window.name, window.seconds),)
         return _of_a_second((window.limit,), (window.reset_at,), 0, now, kinds) % (left, left, request_id)
-    at, remaining = decision.binding_at, decision.remaining
+    at, remaining = decision.binding_index, decision.remaining
     return _of_a_second(decision.limits, decision.reset_at, at, now) % (remaining[at], *remaining, request_id)
 
 
@@ -186,7 +186,7 @@ def lines_with(response: Response, further: Iterable[Header]) -> bytes:
 def _of_a_second(
     limits: tuple[int, ...],
     reset_at: tuple[int, ...],
-    binding_at: int,
+    binding_index: int,
     now: int,
     kinds: tuple[tuple[str, int], ...] = _KINDS,
 ) -> bytes:
@@ -199,9 +199,9 @@ def _of_a_second(
     left = [f'"{name}";r=%d;t={reset - now}' for (name, _), reset in zip(kinds, reset_at, strict=True)]
     return render(
         [
-            (b"x-ratelimit-limit", b"%d" % limits[binding_at]),
+            (b"x-ratelimit-limit", b"%d" % limits[binding_index]),
             (b"x-ratelimit-remaining", b"%d"),
-            (b"x-ratelimit-reset", b"%d" % reset_at[binding_at]),
+            (b"x-ratelimit-reset", b"%d" % reset_at[binding_index]),
             (b"ratelimit-policy", ", ".join(policy).encode("ascii")),
             (b"ratelimit", ", ".join(left).encode("ascii")),
             date_header(now),

@@ -36,7 +36,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     limits: tuple[int, ...]  # the plan's, in requests
     remaining: tuple[int, ...]  # requests after this one, never below 0; 0 during a ban
     reset_at: tuple[int, ...]  # Unix time in seconds; during a ban its end
-    binding_at: int  # index of the window with the least remaining; on a tie, the latest reset
+    binding_index: int  # index of the window with the least remaining; on a tie, the latest reset
     retry_after_seconds: int = 0  # a retry then succeeds: at least 1 for a refusal, 0 when allowed
     banned: bool = False  # refused by a ban of the key, not by a used-up window
     ban_began: bool = False  # the one refusal that began the ban
@@ -54,7 +54,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     @property
     def binding(self) -> Window:
         """The window that stops the client first."""
-        return self.windows[self.binding_at]
+        return self.windows[self.binding_index]
 
 
 class AddressDecision(msgspec.Struct, frozen=True, gc=False):

@@ -27,11 +27,11 @@ _more: Callable[[_Numbers, int], _Numbers] = flat("a[{0}] + b")
 
 def _least(remaining: _Numbers, latest_first: _Numbers) -> int:
     """The window with the least left, of equal ones the first. `min` with a key takes three times as long."""
-    least_at = latest_first[0]
-    for at in latest_first:
-        if remaining[at] < remaining[least_at]:
-            least_at = at
-    return least_at
+    least_index = latest_first[0]
+    for index in latest_first:
+        if remaining[index] < remaining[least_index]:
+            least_index = index
+    return least_index
 
 
 def ban_decision(
@@ -46,7 +46,7 @@ def ban_decision(
         limits=caller.limits,
         remaining=_NONE_LEFT,
         reset_at=(reset_at,) * len(WINDOWS),
-        binding_at=0,
+        binding_index=0,
         retry_after_seconds=max(1, ceil_seconds(ban.banned_until_ms - now_ms)),
         banned=True,
         ban_began=began,
@@ -60,9 +60,9 @@ def decision_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ve
     """
     openings, limits = used.openings, caller.limits
     remaining = _left(limits, used.used)
-    binding_at = _least(remaining, openings.latest_first)
-    allowed = remaining[binding_at] >= 0
-    return Decision(allowed, now_ms, versions, limits, remaining, openings.reset_at, binding_at)
+    binding_index = _least(remaining, openings.latest_first)
+    allowed = remaining[binding_index] >= 0
+    return Decision(allowed, now_ms, versions, limits, remaining, openings.reset_at, binding_index)
 
 
 def decisions_for(
@@ -72,10 +72,10 @@ def decisions_for(
     last = decision_for(used, caller, now_ms, versions)
     if requests == 1:
         return [last]
-    limits, left, reset_at, binding_at = last.limits, last.remaining, last.reset_at, last.binding_at
+    limits, left, reset_at, binding_index = last.limits, last.remaining, last.reset_at, last.binding_index
     return [
         *(
-            Decision(True, now_ms, versions, limits, _more(left, later), reset_at, binding_at)
+            Decision(True, now_ms, versions, limits, _more(left, later), reset_at, binding_index)
             for later in range(requests - 1, 0, -1)
         ),
         last,
@@ -89,10 +89,10 @@ def refusal_for(used: AccountWindows, caller: Caller, now_ms: int, versions: Ver
     """
     openings = used.openings
     remaining = tuple(max(0, left) for left in _left(caller.limits, used.used))
-    binding_at = _least(remaining, openings.latest_first)
-    retry_after = max(1, ceil_seconds(openings.reset_at[binding_at] * SECOND_MS - now_ms))
+    binding_index = _least(remaining, openings.latest_first)
+    retry_after = max(1, ceil_seconds(openings.reset_at[binding_index] * SECOND_MS - now_ms))
     return Decision(
-        False, now_ms, versions, caller.limits, remaining, openings.reset_at, binding_at, retry_after
+        False, now_ms, versions, caller.limits, remaining, openings.reset_at, binding_index, retry_after
     )
 
 

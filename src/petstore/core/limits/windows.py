@@ -31,7 +31,7 @@ def openings(*opened_ms: int) -> Openings:
     """The Openings at these Unix times."""
     ends_ms = [opened + window.length_ms for opened, window in zip(opened_ms, WINDOWS, strict=True)]
     resets = tuple(end_ms // SECOND_MS for end_ms in ends_ms)
-    latest_first = tuple(sorted(EACH_WINDOW, key=lambda at: (resets[at], at), reverse=True))
+    latest_first = tuple(sorted(EACH_WINDOW, key=lambda index: (resets[index], index), reverse=True))
     return Openings(opened_ms, max(opened_ms), min(ends_ms), resets, latest_first)
 
 
@@ -46,7 +46,7 @@ def flat(expression: str) -> Any:
 
     Written out as dataclasses write `__init__`: a loop takes three times as long, for every request.
     """
-    return eval(f"lambda a, b: ({' '.join(expression.format(at) + ',' for at in EACH_WINDOW)})")
+    return eval(f"lambda a, b: ({' '.join(expression.format(index) + ',' for index in EACH_WINDOW)})")
 
 
 _NEVER = openings(*(0 for _ in WINDOWS))
@@ -94,9 +94,9 @@ def follow_clock(used: AccountWindows, now_ms: int) -> None:
 def roll(used: AccountWindows, now_ms: int) -> None:
     """Open new windows in place of those that have ended."""
     opened, counts = list(used.openings.opened_ms), list(used.used)
-    for at, window in enumerate(WINDOWS):
-        if now_ms - opened[at] >= window.length_ms:
-            opened[at], counts[at] = now_ms - now_ms % window.opens_ms, 0
+    for index, window in enumerate(WINDOWS):
+        if now_ms - opened[index] >= window.length_ms:
+            opened[index], counts[index] = now_ms - now_ms % window.opens_ms, 0
     used.openings, used.used = openings(*opened), tuple(counts)
 
 

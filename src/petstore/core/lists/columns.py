@@ -49,8 +49,8 @@ class ColumnsUnclear(OperatorError):
 
 
 class Columns:
-    """The columns of a list by its headings: `at` has the index of each member that is there, and
-    `key_at` is the source key's. `left_out` are the headings without a meaning, `names` what they are
+    """The columns of a list by its headings: `indexes` has that of each member that is there, and
+    `key_index` is the source key's. `left_out` are the headings without a meaning, `names` what they are
     remembered by."""
 
     def __init__(
@@ -59,14 +59,14 @@ class Columns:
         self.headings = list(headings)
         self.skipped = int(list(headings[:1]) == [FAULTS])
         self.key_name = key_name
-        self.at: dict[str, int] = {}
+        self.indexes: dict[str, int] = {}
         self.unclear: dict[str, list[str]] = {}
         self.names = distinct(headings[self.skipped : self.skipped + COLUMNS_CHOSEN_MAX + 1])
         self.chosen = (remembered or {}).get(together(self.names))
-        self.key_at = self._recognise() if self.chosen is None else self._take(self.chosen)
-        self.missing = [self.key_name] if self.key_name is not None and self.key_at is None else []
-        self.missing += [member for member in REQUIRED if member not in self.at]
-        self.used = [*self.at.values()] + ([self.key_at] if self.key_at is not None else [])
+        self.key_index = self._recognise() if self.chosen is None else self._take(self.chosen)
+        self.missing = [self.key_name] if self.key_name is not None and self.key_index is None else []
+        self.missing += [member for member in REQUIRED if member not in self.indexes]
+        self.used = [*self.indexes.values()] + ([self.key_index] if self.key_index is not None else [])
         self.left_out = [
             heading
             for index, heading in enumerate(self.headings)
@@ -76,7 +76,7 @@ class Columns:
     def _take(self, chosen: Mapping[str, str]) -> int | None:
         """The columns that staff have chosen; the index of the source key."""
         indexes = {chosen.get(name, ""): index for index, name in enumerate(self.names, self.skipped)}
-        self.at = {member: indexes[member] for member in MEMBERS if member in indexes}
+        self.indexes = {member: indexes[member] for member in MEMBERS if member in indexes}
         if KEY in indexes:
             self.key_name = self.key_name or KEY
         return indexes.get(KEY)
@@ -84,22 +84,22 @@ class Columns:
     def _recognise(self) -> int | None:
         """What the headings say; the index of the source key."""
         plain = [""] * self.skipped + [plain_heading(heading) for heading in self.headings[self.skipped :]]
-        key_at = None
+        key_index = None
         if self.key_name is not None:
-            key_at = self._find(self.key_name, plain, [(plain_heading(self.key_name),)])
-            if key_at is not None:
-                plain[key_at] = ""
+            key_index = self._find(self.key_name, plain, [(plain_heading(self.key_name),)])
+            if key_index is not None:
+                plain[key_index] = ""
         for member in MEMBERS:
-            at = self._find(member, plain, [(plain_heading(member),), *_NAMES.get(member, ())])
-            if at is not None:
-                self.at[member] = at
-        return key_at
+            index = self._find(member, plain, [(plain_heading(member),), *_NAMES.get(member, ())])
+            if index is not None:
+                self.indexes[member] = index
+        return key_index
 
     def meanings(self) -> list[str]:
         """The meaning of each column after the column of faults; empty for one without a meaning."""
-        by_index = {index: member for member, index in self.at.items()}
-        if self.key_at is not None:
-            by_index[self.key_at] = KEY
+        by_index = {index: member for member, index in self.indexes.items()}
+        if self.key_index is not None:
+            by_index[self.key_index] = KEY
         return [by_index.get(index, "") for index in range(self.skipped, len(self.headings))]
 
     @property
@@ -108,7 +108,7 @@ class Columns:
 
     @property
     def count_known(self) -> int:
-        return len(self.at) + (self.key_at is not None)
+        return len(self.indexes) + (self.key_index is not None)
 
     def _find(self, member: str, plain: list[str], names: Sequence[tuple[str, ...]]) -> int | None:
         for alike in names:

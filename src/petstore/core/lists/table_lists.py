@@ -55,9 +55,9 @@ class TableList:
         self._schema = row_schema(self.key_name)
         self._heading_line = first[used - 1][0]
         self._rows = chain(first[used:], rows)
-        at = self._columns.at
-        self._at = [(at.get(field.member), field, self._cells.certain(field)) for field in FIELDS]
-        self._key = self._columns.key_at
+        indexes = self._columns.indexes
+        self._fields = [(indexes.get(field.member), field, self._cells.certain(field)) for field in FIELDS]
+        self._key = self._columns.key_index
 
     def records(self) -> Iterator[Record]:
         width = len(self._columns.headings)
@@ -67,13 +67,13 @@ class TableList:
             if len(cells) != width:
                 fault = f"Expected {width} cells as in the first line, got {len(cells)}."
                 yield Record(line, None, fault, self._text(cells))
-            elif bad and (faults := [bad[at] for at in self._columns.used if at in bad]):
+            elif bad and (faults := [bad[index] for index in self._columns.used if index in bad]):
                 yield Record(line, None, " ".join(faults), self._text(cells))
             else:
                 yield self._record(line, cells)
 
     def _record(self, line: int, cells: list[str]) -> Record:
-        values = [read(cells[at]) if at is not None else None for at, _, read in self._at]
+        values = [read(cells[index]) if index is not None else None for index, _, read in self._fields]
         key = cells[self._key] if self._key is not None else None
         if UNSURE not in values and (key is None or NAME.fullmatch(key)):
             return Record(line, StockRow(line, key, tuple(values)))
@@ -81,9 +81,9 @@ class TableList:
             row = row_of(line, self._schema.read_members(self._members(cells)))
         except InvalidBody as error:
             faults = " ".join(
-                self._cells.words(field, cells[at])
-                for value, (at, field, _) in zip(values, self._at, strict=True)
-                if value is UNSURE and at is not None
+                self._cells.words(field, cells[index])
+                for value, (index, field, _) in zip(values, self._fields, strict=True)
+                if value is UNSURE and index is not None
             ).strip()
             fault = f"{faults} ({error.message})" if faults else error.message
             return Record(line, None, fault, self._text(cells))
@@ -92,9 +92,9 @@ class TableList:
     def _members(self, cells: list[str]) -> list[tuple[str, Any]]:
         """What the schema reads of a row. An empty cell is an absent member, unless a text is required."""
         members: list[tuple[str, Any]] = [
-            (field.member, self._cells.member(field, cells[at]))
-            for at, field, _ in self._at
-            if at is not None and (cells[at].strip() or (field.kind is str and field.is_required))
+            (field.member, self._cells.member(field, cells[index]))
+            for index, field, _ in self._fields
+            if index is not None and (cells[index].strip() or (field.kind is str and field.is_required))
         ]
         if self._key is not None and self.key_name is not None and cells[self._key]:
             members.append((self.key_name, cells[self._key]))
@@ -125,8 +125,8 @@ class TableList:
     def raw(self, row: StockRow) -> bytes:
         cells = [""] * len(self._columns.headings)
         for member, value in members_of(row, None).items():
-            if member in self._columns.at:
-                cells[self._columns.at[member]] = str(value)
+            if member in self._columns.indexes:
+                cells[self._columns.indexes[member]] = str(value)
         if self._key is not None:
             cells[self._key] = row.source_key or ""
         return self._text(cells)

@@ -26,7 +26,7 @@ from petstore.limiter.memory import MemoryLimiter
 # More accounts than this have no pending counts: each then has less than a request on average.
 _PENDING_MAX = 100_000
 # Windows that open with a request may have opened at any time: the last requests count, whenever they were.
-_SLIDING = {at: kind.length_ms for at, kind in enumerate(WINDOWS) if kind.opens_ms < kind.length_ms}
+_SLIDING = {index: kind.length_ms for index, kind in enumerate(WINDOWS) if kind.opens_ms < kind.length_ms}
 
 
 class _Recent:
@@ -98,12 +98,12 @@ class FallbackLimiter:
         parts = tuple(max(1, limit // self._processes) for limit in caller.limits)
         recent = self._recent.get(caller.account_id)
         if recent is None:
-            recent = {at: _Recent(length_ms) for at, length_ms in _SLIDING.items()}
+            recent = {index: _Recent(length_ms) for index, length_ms in _SLIDING.items()}
             self._recent[caller.account_id] = recent
         used = self._windows.setdefault(caller.account_id, AccountWindows())
         opened, counts = list(used.openings.opened_ms), list(used.used)
-        for at, requests in recent.items():
-            opened[at], counts[at] = requests.window(now_ms)
+        for index, requests in recent.items():
+            opened[index], counts[index] = requests.window(now_ms)
         used.openings, used.used = openings(*opened), tuple(counts)
         return msgspec.structs.replace(caller, limits=parts), recent
 
@@ -114,10 +114,10 @@ class FallbackLimiter:
                 return
             pending = self.pending[account_id] = AccountWindows()
         opened, counts = list(pending.openings.opened_ms), list(pending.used)
-        for at, kind in enumerate(WINDOWS):
-            if not 0 <= now_ms - opened[at] < kind.length_ms:
-                opened[at], counts[at] = now_ms - now_ms % kind.opens_ms, 0
-            counts[at] += 1
+        for index, kind in enumerate(WINDOWS):
+            if not 0 <= now_ms - opened[index] < kind.length_ms:
+                opened[index], counts[index] = now_ms - now_ms % kind.opens_ms, 0
+            counts[index] += 1
         pending.openings, pending.used = openings(*opened), tuple(counts)
 
     def restore_pending(self, account_id: int, pending: AccountWindows) -> None:
@@ -126,10 +126,10 @@ class FallbackLimiter:
         if later is pending:
             return
         opened, counts = list(later.openings.opened_ms), list(later.used)
-        for at, opened_ms in enumerate(pending.openings.opened_ms):
-            if abs(opened[at] - opened_ms) < WINDOWS[at].length_ms:
-                opened[at] = min(opened[at], opened_ms)
-                counts[at] += pending.used[at]
+        for index, opened_ms in enumerate(pending.openings.opened_ms):
+            if abs(opened[index] - opened_ms) < WINDOWS[index].length_ms:
+                opened[index] = min(opened[index], opened_ms)
+                counts[index] += pending.used[index]
         later.openings, later.used = openings(*opened), tuple(counts)
 
     def sweep(self) -> None:

@@ -100,8 +100,8 @@ class Joints:
         caller, version, callbacks = joint.caller, joint.version, joint.callbacks
         if reply[0] == TOO_MANY:  # nobody knows which of them, so each is asked for alone
             alone = [_Joint(caller, version, [one]) for one in callbacks]
-            for at in range(0, len(alone), _KEYS_MAX):
-                self._send(dict(enumerate(alone[at : at + _KEYS_MAX])))
+            for start in range(0, len(alone), _KEYS_MAX):
+                self._send(dict(enumerate(alone[start : start + _KEYS_MAX])))
         else:
             _tell(joint, self._read(caller, reply, version, len(callbacks)) or [None] * len(callbacks))
 

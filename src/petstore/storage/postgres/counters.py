@@ -29,7 +29,7 @@ _WIDTHS = (1 + len(ACCOUNT_WINDOWS), 1 + len(BAN_STATE), 1 + len(DAILY_USAGE), 2
 def _unnest(table: int) -> str:
     """The columns of the table at this index of `batch_rows`, as arguments of a statement."""
     first = 1 + sum(_WIDTHS[:table])
-    arrays = select([f"${at}::bigint[]" for at in range(first, first + _WIDTHS[table])])
+    arrays = select([f"${number}::bigint[]" for number in range(first, first + _WIDTHS[table])])
     return f"SELECT * FROM unnest({arrays})"
 
 

@@ -15,7 +15,7 @@ from petstore.transactions.usage import load_counters
 
 def _all(table: str, *columns: str) -> str:
     """The rows of a JSON array of arrays, for an INSERT. Migrations add columns after the others."""
-    values = ", ".join(f"value ->> {at}" for at, _ in enumerate(columns))
+    values = ", ".join(f"value ->> {index}" for index, _ in enumerate(columns))
     return f"INTO {table} ({select(columns)}) SELECT {values} FROM json_each(?)"
 
 
