@@ -77,13 +77,13 @@ _COPIED = (
     " WHERE subject = 'store' AND subject_id = 0 AND action = 'restored'), 0)"
 )
 # A deliverer that stood still may take one back that another one had meanwhile: what it knows is old.
-_HAVE = (
+_TAKE_FREE = (
     "UPDATE webhooks SET owner = $1, revision = revision + 1,"
     f" data_set = CASE WHEN {_COPIED} THEN (SELECT identity FROM data_set) ELSE data_set END"
     f" WHERE id IN ({_FREE}"
 )
 _TAKE = Statement(
-    f"{_HAVE.replace('$', '?')}) RETURNING id", f"{_HAVE} FOR UPDATE OF w SKIP LOCKED) RETURNING id"
+    f"{_TAKE_FREE.replace('$', '?')}) RETURNING id", f"{_TAKE_FREE} FOR UPDATE OF w SKIP LOCKED) RETURNING id"
 )
 _END = statement("DELETE FROM deliverers WHERE owner = $1")
 
@@ -103,21 +103,21 @@ NEXT_REPETITIONS = Statement(
     f" WHERE l.webhook_id = w.id ORDER BY at_ms LIMIT {REPETITIONS_READ}) AS r WHERE w.owner = $1",
 )
 # A bookmark of the data before a restore is none in what was restored.
-_IS_OF_THESE = "$3 = (SELECT identity FROM data_set)"
+_IS_SAME_DATA = "$3 = (SELECT identity FROM data_set)"
 _SET_BOOKMARK = "data_set = $3, after_transaction = $4, after_id = $5"
-_STILL = f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE owner = $2 AND {_IS_OF_THESE} AND id IN (SELECT value"
-_MOVE = Statement(
-    f"{_STILL.replace('$', '?')} FROM json_each(?1))",
-    f"{_STILL}::bigint FROM json_array_elements_text($1::text::json))",
+_ADVANCE = f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE owner = $2 AND {_IS_SAME_DATA} AND id IN (SELECT value"
+_ADVANCE_ALL = Statement(
+    f"{_ADVANCE.replace('$', '?')} FROM json_each(?1))",
+    f"{_ADVANCE}::bigint FROM json_array_elements_text($1::text::json))",
 )
-_GO_ON = statement(f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE id = $1 AND owner = $2 AND revision = $6")
+_RESUME = statement(f"UPDATE webhooks SET {_SET_BOOKMARK} WHERE id = $1 AND owner = $2 AND revision = $6")
 _SETTLE = statement(
     f"UPDATE webhooks SET {_SET_BOOKMARK}, failures = $6, failing_since_ms = $7, paused_until_ms = $8"
-    f" WHERE id = $1 AND owner = $2 AND revision = $9 AND ({_IS_OF_THESE}"
+    f" WHERE id = $1 AND owner = $2 AND revision = $9 AND ({_IS_SAME_DATA}"
     " OR (data_set, after_transaction, after_id) = ($3, $4, $5)) RETURNING id"
 )
 # None where one was asked for since.
-_REPEAT = statement(
+_SCHEDULE = statement(
     f"INSERT INTO webhook_repetitions (webhook_id, {select(REPETITION)}) VALUES ($1, $2, $3, $4, $5)"
     " ON CONFLICT (webhook_id, data_set, entry_id) DO NOTHING"
 )
@@ -241,7 +241,7 @@ class Deliverers(Repository):
         for ended in settled.ended_repetitions:  # a later one was asked for meanwhile
             yield _FORGET, (webhook_id, ended.data_set, ended.entry_id, ended.at_ms)
         for new in settled.new_repetitions:
-            yield _REPEAT, (webhook_id, *astuple(new))
+            yield _SCHEDULE, (webhook_id, *astuple(new))
         if settled.attempts:
             noted = [astuple(each) for each in settled.attempts]
             yield _NOTE, (webhook_id, json_text(noted))
@@ -253,13 +253,13 @@ class Deliverers(Repository):
     @write(NO_EFFECT)
     def move(self, _now_ms: int, owner: str, webhook_ids: Sequence[int], after: Bookmark) -> Script[None]:
         """Save that they got everything up to a bookmark."""
-        yield _MOVE, (json_text(webhook_ids), owner, *bookmark_values(after))
+        yield _ADVANCE_ALL, (json_text(webhook_ids), owner, *bookmark_values(after))
 
     @write(NO_EFFECT)
     def go_on(self, now_ms: int, owner: str, webhook: OwnedWebhook, after: Bookmark) -> Script[Bookmark]:
         """Move a webhook from a bookmark that the store can't continue to the nearest one, the result."""
         bookmark = yield from nearest_bookmark(now_ms, after)
-        yield _GO_ON, (webhook.id, owner, *bookmark_values(bookmark), webhook.revision)
+        yield _RESUME, (webhook.id, owner, *bookmark_values(bookmark), webhook.revision)
         return bookmark
 
     @read

@@ -32,8 +32,8 @@ from petstore.transactions.script import NO_EFFECT, Repository, Script, Statemen
 # Entries that a request reads at most.
 ENTRIES_SCANNED_MAX = 2_000
 
-# The journal's place; a copy's is another. A cluster that was restored to a moment has a new timeline.
-_HERE = (
+# Identifies the journal among its copies. A cluster that was restored to a moment has a new timeline.
+_STAMP = (
     "(SELECT system_identifier FROM pg_control_system())::text"
     " || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)"
     " || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -47,7 +47,7 @@ _FIRST = "(SELECT base_transaction FROM data_set)"
 OLDEST = "pg_snapshot_xmin(pg_current_snapshot())"
 _SETTLED = f"id > {BASE} AND transaction < {OLDEST}"
 _IN_SQLITE = "FROM journal WHERE id > ?2"
-_CAME = f"FROM journal WHERE id > $2 AND id <= {BASE}"
+_UP_TO_BASE = f"FROM journal WHERE id > $2 AND id <= {BASE}"
 ADDED = f"FROM journal WHERE (transaction, id) > (greatest($1::text::xid8, {_FIRST}), $2) AND {_SETTLED}"
 IN_ORDER = "ORDER BY journal.transaction, id"
 
@@ -57,15 +57,15 @@ _NEXT = Statement(
     sqlite="SELECT d.identity, true, ?2 > (SELECT coalesce(max(id), 0) FROM journal), d.is_whole, 0,"
     " d.gone_id, 0, 0, e.id, e.count FROM data_set d, (SELECT"
     f" max(id) AS id, count(*) AS count FROM (SELECT id {_IN_SQLITE} ORDER BY id LIMIT ?3)) e",
-    postgres=f"SELECT d.identity, d.stamp = {_HERE}, $1::text::xid8 >= {OLDEST}, d.is_whole,"
+    postgres=f"SELECT d.identity, d.stamp = {_STAMP}, $1::text::xid8 >= {OLDEST}, d.is_whole,"
     " d.gone_transaction::text, d.gone_id, d.base_id, e.transaction::text, e.id, coalesce(e.count, 0)"
     " FROM data_set d LEFT JOIN (SELECT *, count(*) OVER ()"
     f" FROM (SELECT transaction, id {ADDED} {IN_ORDER} LIMIT $3) AS next"
     " ORDER BY transaction DESC, id DESC LIMIT 1) AS e ON true",
 )
-_NEXT_THAT_CAME = Statement(
+_NEXT_UP_TO_BASE = Statement(
     sqlite="SELECT NULL, 0",
-    postgres=f"SELECT max(id), count(*) FROM (SELECT id {_CAME} AND $1::text = '0' ORDER BY id"
+    postgres=f"SELECT max(id), count(*) FROM (SELECT id {_UP_TO_BASE} AND $1::text = '0' ORDER BY id"
     " LIMIT $3) AS n",
 )
 
@@ -88,9 +88,9 @@ _EVENTS = Statement(
     postgres=f"SELECT {select(ENTRY)}, transaction::text {ADDED}"
     f" AND (transaction, id) <= ($3::text::xid8, $4) AND {_IS_ASKED_FOR} {IN_ORDER} LIMIT $7",
 )
-_EVENTS_THAT_CAME = Statement(
+_EVENTS_UP_TO_BASE = Statement(
     sqlite="SELECT 1 WHERE false",
-    postgres=f"SELECT {select(ENTRY)}, '0' {_CAME} AND $1 = $3::text AND id <= $4 AND {_IS_ASKED_FOR}"
+    postgres=f"SELECT {select(ENTRY)}, '0' {_UP_TO_BASE} AND $1 = $3::text AND id <= $4 AND {_IS_ASKED_FOR}"
     " ORDER BY id LIMIT $7",
 )
 
@@ -115,12 +115,12 @@ _BEFORE = Statement(
 _LOCK = Statement("SELECT 1", "LOCK TABLE journal IN SHARE ROW EXCLUSIVE MODE")
 # Whether a journal that is not where its data set got its identity had a stamp at all. It has none
 # before the first bookmark, and a copy of that time may come back later.
-_IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_HERE}")
+_IS_MOVED = Statement("SELECT true WHERE false", f"SELECT stamp <> '' FROM data_set WHERE stamp <> {_STAMP}")
 RENEW = Statement(
     "UPDATE data_set SET identity = lower(hex(randomblob(6)))",
     "UPDATE data_set SET identity = left(replace(gen_random_uuid()::text, '-', ''), 12),"
-    f" stamp = {_HERE}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
-    " gone_transaction = '0'",  # what came is in the order of its identifiers
+    f" stamp = {_STAMP}, base_id = (SELECT coalesce(max(id), 0) FROM journal), base_transaction = {OLDEST},"
+    " gone_transaction = '0'",  # entries up to the base are in the order of their ids
 )
 
 
@@ -220,9 +220,9 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     _check(query.after, found)
     end, count, events = found.end, found.entries, _EVENTS
     if start.transaction == 0 and start.id < found.base_id:
-        ((last_id, came),) = yield _NEXT_THAT_CAME, (str(start.transaction), start.id, ENTRIES_SCANNED_MAX)
+        ((last_id, came),) = yield _NEXT_UP_TO_BASE, (str(start.transaction), start.id, ENTRIES_SCANNED_MAX)
         if came:
-            end, events = Position(0, last_id), _EVENTS_THAT_CAME
+            end, events = Position(0, last_id), _EVENTS_UP_TO_BASE
             count = ENTRIES_SCANNED_MAX if found.entries else came  # then those that were added here
     if not count:
         return EntryPage([], Bookmark(found.identity, start), is_behind=False)

@@ -98,7 +98,7 @@ _NEXT = statement(
 )
 _TAKE = statement("UPDATE mails SET begun = begun + 1, due_ms = $2 WHERE id = $1")
 _FORGET = statement("DELETE FROM mails WHERE id = $1")
-_REPEAT = statement("UPDATE mails SET begun = 0, tries = $3, due_ms = $4 WHERE id = $1 AND due_ms = $2")
+_RESCHEDULE = statement("UPDATE mails SET begun = 0, tries = $3, due_ms = $4 WHERE id = $1 AND due_ms = $2")
 _NOTE_FAULT = statement("UPDATE contacts SET fault = $2, fault_at_ms = $3 WHERE id = $1")
 _NOTE_ARRIVAL = statement(
     "UPDATE contacts SET fault = NULL, fault_at_ms = NULL WHERE id = $1 AND fault IS NOT NULL"
@@ -293,4 +293,4 @@ def _note(now_ms: int, ended: Ended) -> Script[None]:
     if ended.again_ms is None:
         yield _FORGET, (mail.id,)
     else:
-        yield _REPEAT, (mail.id, mail.due_ms, mail.tries + ended.is_try, ended.again_ms)
+        yield _RESCHEDULE, (mail.id, mail.due_ms, mail.tries + ended.is_try, ended.again_ms)

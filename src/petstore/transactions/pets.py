@@ -55,7 +55,7 @@ ADD = statement(f"INSERT INTO pets ({select(NEW_PET)}) VALUES ({placeholders(len
 _SET = ", ".join(f"{column} = ${number}" for number, column in enumerate(NEW_PET, 2))
 _CHANGE = statement(f"UPDATE pets SET {_SET} WHERE id = $1")
 _REMOVE = statement("DELETE FROM pets WHERE id = $1")
-_HOLDING = statement(f"SELECT id FROM orders WHERE pet_id = $1 AND {ORDER_IS_OPEN}")
+_OPEN_ORDERS = statement(f"SELECT id FROM orders WHERE pet_id = $1 AND {ORDER_IS_OPEN}")
 
 
 def lock_pet(pet_id: int) -> Script[Pet | None]:
@@ -102,7 +102,7 @@ def _check_no_open_order(pet_id: int, prevented: str) -> Script[None]:
 
 def _open_order(pet_id: int) -> Script[int | None]:
     """The placed or approved order that holds an animal; None when none does."""
-    rows = yield _HOLDING, (pet_id,)
+    rows = yield _OPEN_ORDERS, (pet_id,)
     return rows[0][0] if rows else None
 
 

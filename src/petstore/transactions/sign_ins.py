@@ -72,12 +72,12 @@ _END = statement("DELETE FROM sessions WHERE digest = $1 AND person_id = $2")
 _END_BY_TOKEN = statement("DELETE FROM sessions WHERE digest = $1")
 # A link of a clock that was far ahead counts as expired. Here and below the sum is on the column's side:
 # PostgreSQL takes a parameter beside a number for an integer of 32 bits.
-_LASTS = f"expires_at_ms > $2 AND expires_at_ms - {2 * LINK_VALID_MS} < $2"
+_IS_VALID = f"expires_at_ms > $2 AND expires_at_ms - {2 * LINK_VALID_MS} < $2"
 _LINK = statement(
     f"SELECT {PERSON_COLUMNS}, l.expires_at_ms FROM sign_in_links l JOIN people p ON p.id = l.person_id"
-    f" WHERE l.digest = $1 AND {_LASTS} AND p.disabled_at_ms IS NULL"
+    f" WHERE l.digest = $1 AND {_IS_VALID} AND p.disabled_at_ms IS NULL"
 )
-_USE_LINK = statement(f"DELETE FROM sign_in_links WHERE digest = $1 AND {_LASTS} RETURNING person_id")
+_USE_LINK = statement(f"DELETE FROM sign_in_links WHERE digest = $1 AND {_IS_VALID} RETURNING person_id")
 _END_ALL = tuple(
     statement(f"DELETE FROM {table}") for table in ("sessions", "sign_in_links", "sign_in_tries")
 )

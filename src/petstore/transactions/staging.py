@@ -31,7 +31,7 @@ _ACCOUNT = statement(
 )
 # An identifier is never given out again: SQLite remembers the greatest one by itself. First, so that nobody
 # takes one of these meanwhile.
-_GO_ON = Statement(
+_ADVANCE_SEQUENCE = Statement(
     "SELECT ?1",
     "SELECT setval(sequence, greatest(1, $1::bigint, pg_sequence_last_value(sequence)))"
     " FROM (SELECT pg_get_serial_sequence('pets', 'id')::regclass AS sequence) AS of_pets",
@@ -67,7 +67,7 @@ class Staging(Repository):
 
 
 def _fill(now_ms: int, content: Content, actor: str) -> Script[None]:
-    yield _GO_ON, (content.pets[-1][0] if content.pets else 0,)
+    yield _ADVANCE_SEQUENCE, (content.pets[-1][0] if content.pets else 0,)
     for empty in _EMPTY:
         yield empty, ()
     yield from _insert("pets", PETS, content.pets)

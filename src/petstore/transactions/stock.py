@@ -128,7 +128,7 @@ _REJECTED = statement(
 )
 
 # An animal may be as it was, and in an order by now.
-_MOVED = statement(
+_CHANGED_SINCE = statement(
     "SELECT 1 FROM stock_changes c JOIN stock_rows r ON r.position = c.position"
     " LEFT JOIN pets p ON p.id = c.pet_id WHERE p.id IS NULL"
     f" OR {' OR '.join(_differ(each, f'p.{each.name}', f'c.{each.name}') for each in FIELDS)}"
@@ -254,7 +254,7 @@ class Import:
         """
         if isinstance(self._purpose, Entry):
             return (yield from revert_list(now_ms, self._purpose, self._actor))
-        if (yield _MOVED, ()):
+        if (yield _CHANGED_SINCE, ()):
             return False
         yield _NUMBER, ()
         ((base,),) = yield _BASE, ()

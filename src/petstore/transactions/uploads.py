@@ -76,7 +76,7 @@ _CHUNK = statement(
     "SELECT content FROM stock_upload_parts WHERE upload_id = $1 AND kind = $2 AND number = $3"
 )
 _CLEAR = statement("DELETE FROM stock_upload_parts WHERE upload_id = $1 AND kind = $2")
-_ASK = statement("UPDATE stock_uploads SET state = $2, message = '', worked_by = $3 WHERE id = $1")
+_QUEUE = statement("UPDATE stock_uploads SET state = $2, message = '', worked_by = $3 WHERE id = $1")
 _BEGIN = statement(
     "UPDATE stock_uploads SET state = CASE state WHEN 'storing' THEN state ELSE 'checking' END, run = $2,"
     " beat_at_ms = $3"
@@ -90,7 +90,7 @@ _END = statement(
 _REPORT = statement("UPDATE stock_uploads SET counts = $2, faults = $3 WHERE id = $1")
 _READING = statement("UPDATE stock_uploads SET reading = $2 WHERE id = $1")
 _COLUMNS = statement(f"SELECT headings, meanings FROM stock_columns ORDER BY at_ms DESC LIMIT {_REMEMBERED}")
-_SAY_COLUMNS = statement(
+_SAVE_MEANINGS = statement(
     "INSERT INTO stock_columns (headings, meanings, at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (headings) DO UPDATE SET meanings = excluded.meanings, at_ms = excluded.at_ms"
 )
@@ -103,8 +103,8 @@ _FORGET_JOBS = statement(
     "DELETE FROM jobs WHERE kind = $1"
     " AND NOT EXISTS (SELECT 1 FROM stock_uploads u WHERE u.id = jobs.subject)"
 )
-# Work that nobody does: of a program of 1.1.0 that has ended. A living one moves beat_at_ms every 2 s.
-_LEFT = statement(
+# Work that no process does: of a program of 1.1.0 that has ended. A living one moves beat_at_ms every 2 s.
+_ABANDONED = statement(
     f"SELECT id FROM stock_uploads u WHERE (state IN ({_RUNNING}) OR (state = 'waiting' AND message = ''))"
     " AND beat_at_ms <= $1 AND NOT EXISTS"
     f" (SELECT 1 FROM jobs j WHERE j.kind = '{IMPORT}' AND j.subject = u.id)"
@@ -198,7 +198,7 @@ class Uploads(Repository):
         upload = yield from _get(upload_id)
         upload.check_step(step, expected_run)
         queued = UploadState.WAITING if step is UploadState.CHECKING else step
-        yield _ASK, (upload_id, queued.value, actor)
+        yield _QUEUE, (upload_id, queued.value, actor)
         yield ADD_JOB, (IMPORT, upload_id)
 
     @write(NO_EFFECT)
@@ -246,7 +246,7 @@ class Uploads(Repository):
         self, now_ms: int, headings: str, meanings: Mapping[str, str], actor: str
     ) -> Script[None]:
         """Remember what the columns of these headings mean; the last word counts."""
-        yield _SAY_COLUMNS, (headings, encode(meanings), now_ms)
+        yield _SAVE_MEANINGS, (headings, encode(meanings), now_ms)
         chosen = {name: meaning for name, meaning in meanings.items() if meaning}
         yield from record(now_ms, actor, STORE, 0, "columns_said", None, chosen)
 
@@ -265,7 +265,7 @@ class Uploads(Repository):
 
     async def adopt(self) -> None:
         """Make jobs for the work that programs of 1.1.0 have left for a minute."""
-        if left := await self._database.read(rows_of(_LEFT, self._clock.now_ms() - MINUTE_MS)):
+        if left := await self._database.read(rows_of(_ABANDONED, self._clock.now_ms() - MINUTE_MS)):
             await self._adopt(left)
 
     @write(NO_EFFECT)
