@@ -24,7 +24,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import BY_CODE, HeadersTooLarge, UriTooLong
 from petstore.core.events import PATTERNS, TYPES
 from petstore.core.keys import Access, Caller
-from petstore.core.limits.plans import WINDOWS
+from petstore.core.limits.plans import WEBHOOKS_MAX, WINDOWS
 from petstore.core.orders import QUANTITY, OrderStatus
 from petstore.core.pets import PetStatus
 from petstore.core.targets import URL_MAX
@@ -34,7 +34,6 @@ from petstore.core.webhooks import (
     ANSWER_KEPT_CHARACTERS,
     DOWN_AFTER,
     GIVEN_UP_AFTER_MS,
-    MOST,
     REPETITIONS_MS,
     RETRY_AFTER_MAX_MS,
     SPREAD,
@@ -189,7 +188,7 @@ class TestRouter:
     def test_what_is_promised_of_webhooks(self) -> None:
         """The document's numbers are those of the code."""
         said = " ".join(documented()["/webhooks", "POST"]["description"].split())
-        plans = ", ".join(f"{plan.capitalize()} {most}" for plan, most in MOST.items())
+        plans = ", ".join(f"{plan.capitalize()} {limit}" for plan, limit in WEBHOOKS_MAX.items())
         pauses = [ms // 1_000 for ms in REPETITIONS_MS]
         assert plans in said
         assert pauses == [5, 30, 5 * 60, 30 * 60, *(hours * 3_600 for hours in (2, 5, 10, 14, 20, 24))]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from petstore.core.events import Bookmark
+from petstore.core.limits.plans import WEBHOOKS_MAX
 from petstore.core.moments import iso_moment
-from petstore.core.webhooks import MOST
 from tests.api.test_events import after
 from tests.api.world import EVENTS, URL, WEBHOOKS
 from tests.ops.test_access_log import Log, log
@@ -90,7 +90,7 @@ class TestCreateWebhook:
         """One more than the plan has; a repeated request is none, and a removed webhook makes room."""
         key, _ = await shop.open_account("small")
         named = [("idempotency-key", "k")]
-        for number in range(MOST["free"]):
+        for number in range(WEBHOOKS_MAX["free"]):
             assert (await add(shop, named if number == 0 else (), key)).status == 201
         refused = await add(shop, key=key)
         assert (refused.status, refused.code) == (409, "conflict")

@@ -14,8 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from petstore.core.errors import StoreUnavailable
-from petstore.core.events import RESTORED, WAITS, EventPage, EventQuery, Position
+from petstore.core.events import RESTORED, EventPage, EventQuery, Position
 from petstore.core.keys import Caller
+from petstore.core.limits.plans import WAITS_MAX
 from petstore.transactions.events import Events
 
 POLL_SECONDS = 0.1
@@ -58,7 +59,7 @@ class Waits:
 
     def can_wait(self, caller: Caller) -> bool:
         """Whether the account has fewer waiting requests than its plan allows; not after `end`."""
-        return not self.has_ended and self._by_account[caller.account_id] < WAITS.get(caller.plan, 1)
+        return not self.has_ended and self._by_account[caller.account_id] < WAITS_MAX.get(caller.plan, 1)
 
     async def wait(
         self, caller: Caller, query: EventQuery, page: EventPage, seconds: float, gone: Awaitable[None]

@@ -26,8 +26,6 @@ WAIT_MAX_SECONDS = 120
 NOW = "now"
 # The type of the entry that ends all earlier bookmarks.
 RESTORED = f"{STORE}.restored"
-# Waiting requests that an account may have, by its plan.
-WAITS = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
 
 # The members of each subject that clients see; entries have others too. But for the store's, an entry without
 # any is not an event.

@@ -25,8 +25,6 @@ from petstore.core.moments import iso_moment, iso_moment_or_none
 from petstore.core.targets import URL_MAX
 from petstore.core.values import NAME_MAX_CHARACTERS, characters_fault
 
-# Webhooks that an account may have, by its plan.
-MOST = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
 ALL = "*"
 TYPES_MAX = 50
 TESTS_A_MINUTE = 10

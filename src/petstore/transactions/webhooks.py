@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from petstore.core.errors import Conflict, Unauthorized, WebhookNotFound
 from petstore.core.events import NOW, read_bookmark
 from petstore.core.idempotency import Creation, IdempotencyKey, fingerprint
+from petstore.core.limits.plans import WEBHOOKS_MAX
 from petstore.core.preconditions import Tags, check_match
-from petstore.core.webhooks import MOST, DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
+from petstore.core.webhooks import DisabledReason, NewWebhook, Webhook, WebhookChange, members_of
 from petstore.transactions.accounts import IS_IN_USE, get_account
 from petstore.transactions.events import check_bookmark, newest_bookmark
 from petstore.transactions.idempotency import IdempotentRepository, create_once
@@ -251,10 +252,10 @@ def _create(
 ) -> Script[int]:
     account = yield from get_account(account_id)
     yield from _check_key(key_id)
-    most = MOST.get(account.plan.name, MOST["free"])
-    if (yield _COUNT, (account_id,))[0][0] >= most:
+    limit = WEBHOOKS_MAX.get(account.plan.name, WEBHOOKS_MAX["free"])
+    if (yield _COUNT, (account_id,))[0][0] >= limit:
         raise Conflict(
-            f"The account has {most} webhooks, which is all that the plan {account.plan.name} has."
+            f"The account has {limit} webhooks, which is all that the plan {account.plan.name} has."
             " Remove one, or ask for a larger plan."
         )
     after = yield from newest_bookmark(now_ms)
@@ -277,8 +278,7 @@ def _enable(now_ms: int, before: Webhook, actor: str) -> Script[None]:
     """Raises EventsGone where its bookmark can't be continued."""
     yield from check_bookmark(read_bookmark_row((yield _BOOKMARK, (before.id,))[0]))
     yield _ENABLE, (before.id,)
-    states = _states(before.disabled, None)
-    yield from record(now_ms, actor, "webhook", before.id, "enabled", *states)
+    yield from record(now_ms, actor, "webhook", before.id, "enabled", *_states(before.disabled, None))
 
 
 def _go_on(now_ms: int, webhook_id: int, after: str, actor: str) -> Script[None]:

@@ -86,6 +86,9 @@ ENTERPRISE = "enterprise"
 
 STANDARD_PLANS = {plan.name: plan for plan in (FREE, PRO, BUSINESS)}
 PLAN_NAMES = (*STANDARD_PLANS, ENTERPRISE)
+# What an account may have, by its plan: webhooks, and requests that wait for an event.
+WEBHOOKS_MAX = {"free": 3, "pro": 10, "business": 50, "enterprise": 100}
+WAITS_MAX = {"free": 1, "pro": 5, "business": 20, "enterprise": 100}
 
 
 def limit_members(limits: Sequence[int]) -> dict[str, int]:
