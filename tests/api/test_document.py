@@ -469,7 +469,7 @@ class TestNumbers:
     def test_sizes_in_prose_are_those_of_the_code(self) -> None:
         """In the descriptions and in the example messages."""
         text = json.dumps(contract.document())
-        for number in (body.BODY_MAX_BYTES, HeadersTooLarge.MOST_BYTES, UriTooLong.MOST_BYTES):
+        for number in (body.BODY_MAX_BYTES, HeadersTooLarge.MAX_BYTES, UriTooLong.MAX_BYTES):
             assert f"{number} bytes" in text
             assert f"{number // 1024} KiB" in text
 

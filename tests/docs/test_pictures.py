@@ -11,7 +11,7 @@ from tests.support.postgres import apart
 from tools.pictures.manifest import FOLDER, MANIFEST, describe
 from tools.pictures.scenes import SCENES, served_store
 
-_MOST_BYTES = 80_000
+_MAX_BYTES = 80_000
 
 
 def test_each_picture_is_used_and_small() -> None:
@@ -20,7 +20,7 @@ def test_each_picture_is_used_and_small() -> None:
     for document in FOLDER.parent.glob("*.md"):
         used |= set(re.findall(r"!\[[^\]]{10,}\]\(pictures/([a-z]+)\.webp\)", text_of(document)))
     assert used == {scene.name for scene in SCENES} == {path.stem for path in FOLDER.glob("*.webp")}
-    assert all(path.stat().st_size < _MOST_BYTES for path in FOLDER.glob("*.webp"))
+    assert all(path.stat().st_size < _MAX_BYTES for path in FOLDER.glob("*.webp"))
 
 
 @pytest.mark.e2e

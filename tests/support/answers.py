@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WINDOW = re.compile(r'"([a-z]+)";q=([0-9]+);w=([0-9]+)')
 _STANDING = re.compile(r'"([a-z]+)";r=([0-9]+);t=([0-9]+)')
-_LONGEST_BAN_SECONDS = 3_601  # an hour, up to the whole second
+_BAN_MAX_SECONDS = 3_601  # an hour, up to the whole second
 LIMIT_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
@@ -40,7 +40,7 @@ def check_limits(answer: Answer, now_ms: int) -> None:
     ]
     for r, _, q, w, t in windows:
         assert 0 <= r <= q
-        assert 0 < t <= w or (answer.status == 429 and t <= _LONGEST_BAN_SECONDS)
+        assert 0 < t <= w or (answer.status == 429 and t <= _BAN_MAX_SECONDS)
     binding = min(windows)
     assert (limit, remaining) == (binding[2], binding[0])
     assert 0 <= reset * 1_000 - now_ms - (binding[4] - 1) * 1_000 <= 1_000

@@ -32,7 +32,7 @@ _SOONER = (
     "from petstore.transactions import notifications as taken",
     "taken.LEASE_MS = 15_000",
     "from petstore.background import notifier",
-    "notifier._FIRST_PAUSE_SECONDS, notifier._LONGEST_PAUSE_SECONDS = 0.05, 0.5",
+    "notifier._FIRST_PAUSE_SECONDS, notifier._PAUSE_MAX_SECONDS = 0.05, 0.5",
 )
 _ORDER = re.compile(r"^Order ([0-9]+) for ", re.M)
 

@@ -22,9 +22,9 @@ from tests.support.waiting import pause, wait_for
 
 _CLIENTS_MAX = 40
 _WRITERS = 2
-_LONGEST_PAUSE_SECONDS = 6.0  # of the service, a replaced worker or a new start among it
-_LONGEST_STOP_SECONDS = 8.0  # with a deadline for bodies of a second
-_LONGEST_ANSWER_SECONDS = 4.0  # twice the longest deadline for answers, from when a worker serves
+_PAUSE_MAX_SECONDS = 6.0  # of the service, a replaced worker or a new start among it
+_STOP_MAX_SECONDS = 8.0  # with a deadline for bodies of a second
+_ANSWER_MAX_SECONDS = 4.0  # twice the longest deadline for answers, from when a worker serves
 _HALF_HEAD = b"GET /v1/pets HTTP/1.1\r\nHost: lo"
 _HALF_BODY = (
     b"POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"
@@ -103,7 +103,7 @@ def disturb(server: Server, folder: Path, way: str, settings: dict[str, str]) ->
             server.process.wait(5)
         server = start_server(folder, port=server.port, **settings)
         wait_for(lambda: bool(server.workers()), "the new worker")  # the first answer may be the orphan's
-    if time.monotonic() - began > _LONGEST_STOP_SECONDS:
+    if time.monotonic() - began > _STOP_MAX_SECONDS:
         faults.append(f"{way} took {time.monotonic() - began:.1f} s")
     return server, faults
 
@@ -130,7 +130,7 @@ def _play(report: Report, seed: int, folder: Path) -> None:
             newcomers, deaf = hold(server.port, key, chance)
             clients += newcomers
             readers = [client for client in clients if client not in deaf]
-            ends = time.monotonic() + _LONGEST_PAUSE_SECONDS + _LONGEST_ANSWER_SECONDS
+            ends = time.monotonic() + _PAUSE_MAX_SECONDS + _ANSWER_MAX_SECONDS
             sip(readers, chance, 2)  # until all are accepted
             while time.monotonic() < ends and _held(server, deaf):
                 sip(readers, chance, 0.5)
@@ -143,7 +143,7 @@ def _play(report: Report, seed: int, folder: Path) -> None:
     finally:
         server.kill()
     faults += _lost(folder / "petstore.db", adders.acknowledged)
-    if adders.longest_pause > _LONGEST_PAUSE_SECONDS:
+    if adders.longest_pause > _PAUSE_MAX_SECONDS:
         faults.append(f"nobody was served for {adders.longest_pause:.1f} s")
     report.counts["acknowledged"] += len(adders.acknowledged)
     report.took("a wait", adders.longest_pause)

@@ -47,10 +47,10 @@ Outcome = tuple[DeliveryAttempt | None, Repetition | None]
 
 
 class AttemptSlots:
-    """Bounds the attempts that are under way at once: `most` of all, and `each` of one account."""
+    """Bounds the attempts that are under way at once: `limit` of all, and `each` of one account."""
 
-    def __init__(self, most: int, each: int) -> None:
-        self._all = asyncio.Semaphore(most)
+    def __init__(self, limit: int, each: int) -> None:
+        self._all = asyncio.Semaphore(limit)
         self._of_account: defaultdict[int, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(each))
 
     @asynccontextmanager

@@ -27,7 +27,7 @@ _GATHER_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 # After trouble of the server; twice as long each time.
 _FIRST_PAUSE_SECONDS = 5.0
-_LONGEST_PAUSE_SECONDS = 300.0
+_PAUSE_MAX_SECONDS = 300.0
 
 # What a trouble is of: the store, or the mail server.
 _STORE, _SERVER = "store", "server"
@@ -151,7 +151,7 @@ class Notifier:
 
     def _pause(self, mail: Mail, fault: str) -> Ended:
         """The mail is due at once: another process may reach the server."""
-        self._pause_seconds = min(self._pause_seconds * 2 or _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        self._pause_seconds = min(self._pause_seconds * 2 or _FIRST_PAUSE_SECONDS, _PAUSE_MAX_SECONDS)
         self._paused_until = self._clock.monotonic() + self._pause_seconds
         self._mailed("failed")
         self._complain(_SERVER, f"{self._mailer.where}: {fault}")

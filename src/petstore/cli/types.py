@@ -27,7 +27,7 @@ from petstore.core.values import (
 )
 
 _SHOWN_MAX = 24  # longer than any number, shorter than a key that was given by mistake
-_LONGEST_MS = 36_500 * DAY_MS
+_DURATION_MAX_MS = 36_500 * DAY_MS
 _LIST_MAX = 10_000
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -71,8 +71,8 @@ class Duration(click.ParamType[int]):
             parsed = parse_duration(str(value))
         except ValueError as error:
             self.fail(f"{error}.", param, ctx)
-        if parsed > _LONGEST_MS:
-            self.fail(f"{value} is longer than 100 years ({format_duration(_LONGEST_MS)}).", param, ctx)
+        if parsed > _DURATION_MAX_MS:
+            self.fail(f"{value} is longer than 100 years ({format_duration(_DURATION_MAX_MS)}).", param, ctx)
         return parsed
 
 

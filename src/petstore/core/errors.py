@@ -203,9 +203,9 @@ class PayloadTooLarge(PetstoreError, code="payload_too_large", status=413):
 class UriTooLong(PetstoreError, code="uri_too_long", status=414):
     """The request target is longer than the service reads, under /v1 and of any page."""
 
-    MOST_BYTES = 8 * 1024
+    MAX_BYTES = 8 * 1024
 
-    def __init__(self, message: str = f"The request target is longer than {MOST_BYTES} bytes.") -> None:
+    def __init__(self, message: str = f"The request target is longer than {MAX_BYTES} bytes.") -> None:
         super().__init__(message)
 
 
@@ -241,9 +241,9 @@ class KeyBanned(PetstoreError, code="key_banned", status=429):
 class HeadersTooLarge(PetstoreError, code="headers_too_large", status=431):
     """The request head is larger than the service reads."""
 
-    MOST_BYTES = 16 * 1024
+    MAX_BYTES = 16 * 1024
 
-    def __init__(self, message: str = f"The request head is larger than {MOST_BYTES} bytes.") -> None:
+    def __init__(self, message: str = f"The request head is larger than {MAX_BYTES} bytes.") -> None:
         super().__init__(message)
 
 

@@ -13,6 +13,6 @@ def printable(text: str) -> str:
     )
 
 
-def shortened(text: str, most: int = NAME_MAX_CHARACTERS) -> str:
-    """Text of at most `most` characters, with a sign where some are left out."""
-    return text if len(text) <= most else f"{text[:most]}…"
+def shortened(text: str, limit: int = NAME_MAX_CHARACTERS) -> str:
+    """Text of at most `limit` characters, with a sign where some are left out."""
+    return text if len(text) <= limit else f"{text[:limit]}…"

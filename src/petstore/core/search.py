@@ -140,7 +140,7 @@ class SearchIndex(Protocol):
         `before`. An `after` that is a begin empties the index."""
 
     async def find(
-        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, limit: int
     ) -> list[int]:
-        """At most `most` identifiers, in their order, after `beyond`: of all texts that have the grams, and
+        """At most `limit` identifiers, in their order, after `beyond`: of all texts that have the grams, and
         of some that do not. A shorter list is the last."""

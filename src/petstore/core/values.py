@@ -33,10 +33,10 @@ _ID = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
-def name_fault(name: str, most: int = NAME_MAX_CHARACTERS) -> str | None:
-    """The fault of a name of at most `most` characters, as a phrase for a message; None for a valid name."""
-    if not 1 <= len(name) <= most:
-        return f"expected 1 to {most} characters, got {len(name)}"
+def name_fault(name: str, limit: int = NAME_MAX_CHARACTERS) -> str | None:
+    """The fault of a name of at most `limit` characters, as a phrase for a message; None for a valid name."""
+    if not 1 <= len(name) <= limit:
+        return f"expected 1 to {limit} characters, got {len(name)}"
     if name.isspace():
         return "expected at least one character that is not white space"
     return characters_fault(name)

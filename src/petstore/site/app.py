@@ -47,7 +47,7 @@ class _Bounded:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if len(scope["raw_path"]) + len(scope["query_string"]) <= UriTooLong.MOST_BYTES:
+        if len(scope["raw_path"]) + len(scope["query_string"]) <= UriTooLong.MAX_BYTES:
             await self._app(scope, receive, send)
         else:
             await _as_json(UriTooLong())(scope, receive, send)

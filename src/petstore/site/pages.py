@@ -38,7 +38,7 @@ _HEADERS = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer"
 # The contract is public, and tools in browsers read it from other origins.
 _SHARED = {"access-control-allow-origin": "*"}
 _ICON = "icon.svg"
-_QUERY_LONGEST = 100
+_QUERY_MAX_CHARACTERS = 100
 _FOLDER = packaged.files("petstore.site")
 _STATIC = StaticFiles(_FOLDER.joinpath("static"))
 _CLIENTS = _FOLDER.joinpath("clients")
@@ -136,8 +136,8 @@ class Pages:
     async def _search(self, request: Request) -> Response:
         asked = request.query_params.get("q", "")
         query = " ".join("".join(each if each.isprintable() else " " for each in asked).split())
-        if len(query) > _QUERY_LONGEST:
-            raise InvalidParameter(f"A search takes at most {_QUERY_LONGEST} characters.")
+        if len(query) > _QUERY_MAX_CHARACTERS:
+            raise InvalidParameter(f"A search takes at most {_QUERY_MAX_CHARACTERS} characters.")
         return (await self._rendered.search(query, self._address(request))).answer(request)
 
     def _address(self, request: Request) -> str:

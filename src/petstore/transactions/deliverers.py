@@ -212,9 +212,9 @@ class Deliverers(Repository):
             yield _RELEASE, (webhook_id, owner)
 
     @write(NO_EFFECT)
-    def _take(self, _now_ms: int, owner: str, most: int, after_id: int) -> Script[list[int]]:
+    def _take(self, _now_ms: int, owner: str, limit: int, after_id: int) -> Script[list[int]]:
         """The ids of free ones that it has now, of those after an id."""
-        return [webhook_id for (webhook_id,) in (yield _TAKE, (owner, most, after_id))]
+        return [webhook_id for (webhook_id,) in (yield _TAKE, (owner, limit, after_id))]
 
     @read
     def owned(self, owner: str) -> Script[Owned]:

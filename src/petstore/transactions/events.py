@@ -237,8 +237,8 @@ def entries_after(query: EventQuery) -> Script[EntryPage | None]:
     return EntryPage(entries, Bookmark(found.identity, last), last < end or count == ENTRIES_SCANNED_MAX)
 
 
-def _next(start: Position, most: int) -> Script[_Next]:
-    (row,) = yield _NEXT, (str(start.transaction), start.id, most)
+def _next(start: Position, limit: int) -> Script[_Next]:
+    (row,) = yield _NEXT, (str(start.transaction), start.id, limit)
     identity, is_unmoved, is_ahead, is_whole, *gone_to, base_id, transaction, last_id, count = row
     end = Position(int(transaction), last_id) if count else start
     gone = Position(int(gone_to[0]), gone_to[1])

@@ -127,8 +127,8 @@ class Keys(Repository, ABC):
     ) -> Script[list[ApiKey]]:
         """The keys of an account, by id; of those before the key `before_id`, at most the `newest` ones."""
         account = yield from find_account(reference)
-        most = INT64_MAX if newest is None else newest
-        return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, most, before_id))][::-1]
+        limit = INT64_MAX if newest is None else newest
+        return [read_key(row) for row in (yield _KEYS_OF_ACCOUNT, (account.id, limit, before_id))][::-1]
 
     get = reads(get_key)
 

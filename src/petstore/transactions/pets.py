@@ -142,8 +142,8 @@ PAGE_BY_STATUS, _ = page_of(PetQuery(status=PetStatus.AVAILABLE), PUBLIC_BUT_STA
 _FOLDED = 'lower(name COLLATE "C")'  # as in the index: the letters of ASCII alone
 
 
-def by_name(most: int) -> Statement:
-    """At most `most` animals in the order of their folded names: beyond a name ($1) and an identifier ($2),
+def by_name(limit: int) -> Statement:
+    """At most `limit` animals in the order of their folded names: beyond a name ($1) and an identifier ($2),
     below a name ($3).
 
     PostgreSQL knows nothing of a SELECT's result: it plans for a large part of all animals whatever the
@@ -154,9 +154,9 @@ def by_name(most: int) -> Statement:
     return Statement(
         f"{begin} name = ?1 COLLATE NOCASE AND id > ?2 AND ?1 < ?3"
         f" UNION ALL {begin} name > ?1 COLLATE NOCASE AND name < ?3 COLLATE NOCASE"
-        f" ORDER BY name COLLATE NOCASE, id LIMIT {most}",
+        f" ORDER BY name COLLATE NOCASE, id LIMIT {limit}",
         f"{begin} ({_FOLDED}, id) > ((SELECT $1::text), (SELECT $2::bigint))"
-        f" AND {_FOLDED} < (SELECT $3::text) ORDER BY {_FOLDED}, id LIMIT {most}",
+        f" AND {_FOLDED} < (SELECT $3::text) ORDER BY {_FOLDED}, id LIMIT {limit}",
     )
 
 
@@ -226,9 +226,9 @@ class Pets(IdempotentRepository, ABC):
         """The animals whose names begin so, by one walk along the index by name. With a filter it reads all
         that it may read, and leaves out the others."""
         is_filtered = query.status is not None or query.category_id is not None
-        most = PETS_SCANNED_MAX if is_filtered else query.limit
+        limit = PETS_SCANNED_MAX if is_filtered else query.limit
         prefix = lower_ascii(query.prefix)
-        rows = yield by_name(most), (prefix, 0, after_every_name(prefix))
+        rows = yield by_name(limit), (prefix, 0, after_every_name(prefix))
         found = [
             pet
             for pet in read_pets(rows)

@@ -102,11 +102,11 @@ class Search(Repository):
         newer, is_late = {entry.subject_id for entry, _ in page.entries}, page.is_behind
         at_id = query.after_id or (INT64_MAX if query.newest_first else 0)
         matches: list[int] = []
-        for most in (IDS_MAX, TEXTS_SCANNED_MAX - IDS_MAX) if words else ():
+        for limit in (IDS_MAX, TEXTS_SCANNED_MAX - IDS_MAX) if words else ():
             ids = await self.index.find(
-                query.kind, words.keys, at_id, newest_first=query.newest_first, most=most
+                query.kind, words.keys, at_id, newest_first=query.newest_first, limit=limit
             )
-            is_last = len(ids) < most
+            is_last = len(ids) < limit
             end = (0 if query.newest_first else INT64_MAX) if is_last else ids[-1]
             near = {id_ for id_ in newer if min(at_id, end) <= id_ <= max(at_id, end) and id_ != at_id}
             candidates = sorted({*ids, *near}, reverse=query.newest_first)

@@ -41,8 +41,8 @@ KNOW_NETWORK = statement(
     "INSERT INTO known_addresses (person_id, network, used_at_ms) VALUES ($1, $2, $3)"
     " ON CONFLICT (person_id, network) DO UPDATE SET used_at_ms = $3"
 )
-_LONGEST_WINDOW_MS = max(PAIR.window_ms, NEW_NETWORKS.window_ms)
-OLD_ATTEMPTS = removal("sign_in_tries", "subject", f"opened_ms + {_LONGEST_WINDOW_MS} < $1")
+_WINDOW_MAX_MS = max(PAIR.window_ms, NEW_NETWORKS.window_ms)
+OLD_ATTEMPTS = removal("sign_in_tries", "subject", f"opened_ms + {_WINDOW_MAX_MS} < $1")
 # Only 1.1.0 fills and reads known_devices; the release after this one drops the table.
 OLD_NETWORKS = tuple(
     statement(f"DELETE FROM {table} WHERE used_at_ms + {NETWORK_KNOWN_MS} < $1")

@@ -38,7 +38,7 @@ pytestmark = [
 ]  # fmt: skip
 
 _DAYS = 3
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 _A4: ViewportSize = {"width": 680, "height": 1_000}  # within its margins
 _PAPER = {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 23, 31)"}
 _SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -120,7 +120,7 @@ def test_a_page_is_light_and_accessible_everywhere(
             watched.complaints.clear()
         page = watched.page
         page.set_viewport_size(NARROW)
-        assert weigh(page, watched.base_url + place, first=True).size_bytes < _MOST_BYTES
+        assert weigh(page, watched.base_url + place, first=True).size_bytes < _MAX_BYTES
         assert page.locator("h1").count() == 1
         unfold(page)
         for size in (NARROW, ENLARGED):

@@ -100,7 +100,7 @@ async def test_the_index_follows_changes_and_removals(backend: SharedData, store
         assert await found(store_, "bella") == (pets[0].id,)
         await index(other)
     assert (
-        await store.search.index.find(SearchKind.PETS, Words("rexa").keys, 2**62, newest_first=True, most=9)
+        await store.search.index.find(SearchKind.PETS, Words("rexa").keys, 2**62, newest_first=True, limit=9)
         == []
     )
 

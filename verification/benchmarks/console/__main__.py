@@ -45,7 +45,7 @@ def main() -> None:
             rows = beside.measure(size, arguments.stores, plan)
             publish(rows, "Beside pages", command, keep=not arguments.dry)
     if over:
-        sys.exit(f"{over} pages are over {pages.MOST_MS:.0f} ms (p99) or {pages.MOST_KB:.0f} kB.")
+        sys.exit(f"{over} pages are over {pages.MAX_MS:.0f} ms (p99) or {pages.MAX_KB:.0f} kB.")
 
 
 if __name__ == "__main__":

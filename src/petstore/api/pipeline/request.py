@@ -26,7 +26,7 @@ from petstore.core.values import read_id
 
 Parameters = list[tuple[str, str, str]]
 
-_HEAD_MAX_BYTES = HeadersTooLarge.MOST_BYTES
+_HEAD_MAX_BYTES = HeadersTooLarge.MAX_BYTES
 
 # RFC 9110, 7.2 and RFC 3986, 3.2.2: a name, an IPv4 address or an IPv6 literal, and a port.
 _HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
@@ -170,7 +170,7 @@ class Request(msgspec.Struct, gc=False):
         Raises UriTooLong, HeadersTooLarge and InvalidHeader.
         """
         target_size = len(self.path) + len(self.query)
-        if target_size > UriTooLong.MOST_BYTES:
+        if target_size > UriTooLong.MAX_BYTES:
             raise UriTooLong()
         if target_size + self.head.size > _HEAD_MAX_BYTES:
             raise HeadersTooLarge()

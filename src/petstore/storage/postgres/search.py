@@ -38,16 +38,16 @@ class PostgresSearch:
         await self._database.write(lambda: _put(texts, before, after))
 
     async def find(
-        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, limit: int
     ) -> list[int]:
         sign, order = ("<", "DESC") if newest_first else (">", "ASC")
         table, by_id = f"search_{kind}", f"id {sign} $2 ORDER BY id {order}"
-        near = f"SELECT id, grams FROM {table} WHERE {by_id} LIMIT {_NEAR * most}"
-        arguments = keys, beyond, most
+        near = f"SELECT id, grams FROM {table} WHERE {by_id} LIMIT {_NEAR * limit}"
+        arguments = keys, beyond, limit
         rows = await self._database.fetch(
             f"SELECT id FROM ({near}) AS near WHERE grams @> $1 ORDER BY id {order} LIMIT $3", *arguments
         )
-        if len(rows) < most:
+        if len(rows) < limit:
             # The planner would walk by the id for a LIMIT, past millions of rows.
             rows = await self._database.fetch(
                 f"WITH found AS MATERIALIZED (SELECT id FROM {table} WHERE grams @> $1)"

@@ -59,13 +59,13 @@ class SqliteSearch:
         await self._run(write)
 
     async def find(
-        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, most: int
+        self, kind: SearchKind, keys: Sequence[int], beyond: int, *, newest_first: bool, limit: int
     ) -> list[int]:
         sign, order = ("<", "DESC") if newest_first else (">", "ASC")
         sql = (
             f"SELECT rowid FROM {kind} WHERE {kind} MATCH ? AND rowid {sign} ? ORDER BY rowid {order} LIMIT ?"
         )
-        arguments = " ".join(map(_token, keys)), beyond, most
+        arguments = " ".join(map(_token, keys)), beyond, limit
         return await self._run(lambda connection: [row[0] for row in connection.execute(sql, arguments)])
 
     async def close(self) -> None:
