@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 from petstore_client import NoAnswer, Unavailable, UnexpectedAnswer
-from petstore_client.connection import LARGEST_ANSWER, Silence, watch
+from petstore_client.connection import ANSWER_MAX_BYTES, Silence, watch
 
 from tests.client.kit import KEY, Pace, Scripted, answer, client_of
 from tests.support.clock import ManualClock
@@ -215,4 +215,4 @@ def test_a_small_answer_does_not_fill_the_memory(kind: str) -> None:
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert peak < 3 * LARGEST_ANSWER
+    assert peak < 3 * ANSWER_MAX_BYTES

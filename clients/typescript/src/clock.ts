@@ -1,6 +1,6 @@
 // The time, pauses and chance.
 
-const LONGEST_MS = 3_600_000; // a timer takes no more than 24 days; who sleeps looks at the clock again
+const SLEEP_MAX_MS = 3_600_000; // a timer takes no more than 24 days; who sleeps looks at the clock again
 
 /** An object, so that a test can steer it. */
 export const clock = {
@@ -18,7 +18,7 @@ export const clock = {
         wakes.removeEventListener("abort", end);
         resolve();
       };
-      const timer = setTimeout(end, Math.min(ms, LONGEST_MS));
+      const timer = setTimeout(end, Math.min(ms, SLEEP_MAX_MS));
       wakes.addEventListener("abort", end);
     }),
 };

@@ -9,7 +9,7 @@ import { failure, type Failure } from "./verdict.js";
 const NOT_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
 /** Bytes of an answer, after decompression. A page of 100 animals is below 200 KB. */
-const LARGEST_ANSWER = 16 * 2 ** 20;
+const ANSWER_MAX_BYTES = 16 * 2 ** 20;
 
 export interface ConnectionOptions extends Omit<CallOptions, "signal"> {
   /** The service's address, with or without `/v1`. */
@@ -116,7 +116,7 @@ async function textOf({ body }: Response): Promise<string> {
   for (let size = 0; reader !== undefined; ) {
     const { done, value } = await reader.read();
     if (done) break;
-    if ((size += value.length) > LARGEST_ANSWER) {
+    if ((size += value.length) > ANSWER_MAX_BYTES) {
       reader.cancel().catch(() => undefined); // of a clone it ends with the other one's
       return "";
     }

@@ -9,7 +9,7 @@ import { next, PAGE_SIZE } from "./pages.js";
 import { Resource } from "./resource.js";
 import { retryAfterSeconds } from "./verdict.js";
 
-const LEAST_MS = 1_000; // between requests of a follower whose wait ended early, as at a restart of the service
+const PAUSE_MIN_MS = 1_000; // between requests of a follower whose wait ended early, as at a restart of the service
 
 export type EventType = NonNullable<Query<"listEvents">["type"]>[number];
 
@@ -121,7 +121,7 @@ export class Follow implements AsyncIterableIterator<Event> {
     if (page.items.length > 0) return;
     this.#after = page.after;
     if (pauseMs !== undefined) this.#asksAt = clock.now() + pauseMs;
-    else if (!page.isBehind && !isNow) this.#asksAt = askedAt + LEAST_MS;
+    else if (!page.isBehind && !isNow) this.#asksAt = askedAt + PAUSE_MIN_MS;
   }
 }
 

@@ -7,7 +7,7 @@ import { type Answer, type Call, ROUTES } from "./operations.js";
 import { type Failure, judge } from "./verdict.js";
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+const PAUSE_MAX_MS = 30_000;
 const DOUBLINGS = 10;
 // The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 const REPEATABLE_MS = 23 * 3_600_000;
@@ -132,7 +132,7 @@ export class Exchange {
 
   /** Exponential, with full jitter. */
   #backoff(): number {
-    return clock.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#sent - 1, DOUBLINGS));
+    return clock.random() * Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#sent - 1, DOUBLINGS));
   }
 
   /** Whether the service may have forgotten the key of a creation that may have taken place. */

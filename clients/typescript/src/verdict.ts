@@ -3,7 +3,7 @@ import { type ErrorCode, PetstoreError } from "./errors.js";
 import { serviceTime } from "./limits.js";
 import { type Answer, type Operation, ROUTES } from "./operations.js";
 
-const LONGEST_WAIT_SECONDS = 86_400;
+const WAIT_MAX_SECONDS = 86_400;
 const CHANGED_NOTHING: readonly ErrorCode[] = ["request_timeout", "internal_error", "unavailable"];
 const TRANSIENT = [408, 429, 500, 502, 503, 504];
 // These do not show the outcome of an earlier try: they come before the operation, or (412) our own first try may
@@ -73,7 +73,7 @@ export function retryAfterSeconds(headers: Headers): number | undefined {
   const isDate = /^[A-Z].* GMT$/.test(text); // Date.parse takes "2, 3" for the second of March
   const given = isDate ? [(Date.parse(text) - serviceTime(headers)) / 1_000] : text.split(",").map(secondsOf);
   const seconds = Math.max(...given);
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_WAIT_SECONDS);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), WAIT_MAX_SECONDS);
 }
 
 function secondsOf(text: string): number {

@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from petstore_client.documents import read_array
 from petstore_client.errors import ApiError, NotFound, UnexpectedAnswer, api_error
-from petstore_client.limits import LONGEST_WAIT_SECONDS, service_time
+from petstore_client.limits import WAIT_MAX_SECONDS, service_time
 from petstore_client.models import Order, Pet, Webhook, WebhookWithSecret
 
 T = TypeVar("T")
 _Tagged = TypeVar("_Tagged", Pet, Order, Webhook, WebhookWithSecret)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
-_LONGEST_ADDRESS = 16_384  # bytes; the service takes 8,192
+_ADDRESS_MAX_CHARACTERS = 16_384  # the service takes 8,192
 _REMOVED = {204, 404}  # 404 after a repetition
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^,;"]+(?:"[^"]*")?)*)')
 _NEXT = re.compile(r';\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next\s*(?:;|$))', re.IGNORECASE)
@@ -54,12 +54,12 @@ def retry_after_seconds(answer: Answer, wall: float) -> float | None:
     text = answer.headers.get("retry-after", "").strip()
     parts = [part.strip() for part in text.split(",")]  # a proxy may have added a header of its own
     if all(_SECONDS.fullmatch(part) for part in parts):
-        return min(max(float(part) for part in parts), LONGEST_WAIT_SECONDS)
+        return min(max(float(part) for part in parts), WAIT_MAX_SECONDS)
     try:
         seconds = parsedate_to_datetime(text).timestamp() - service_time(answer.headers, wall)
     except (ValueError, TypeError, OverflowError):
         return None
-    return min(max(seconds, 0.0), LONGEST_WAIT_SECONDS)
+    return min(max(seconds, 0.0), WAIT_MAX_SECONDS)
 
 
 def error_of(answer: Answer, wall: float) -> ApiError:
@@ -116,7 +116,7 @@ def bookmark_of(answer: Answer) -> str:
 def _parameter_of_next(answer: Answer, name: str) -> str:
     reference = _next_reference(answer) or ""
     try:
-        return parse_qs(urlsplit(reference[:_LONGEST_ADDRESS]).query)[name][0]
+        return parse_qs(urlsplit(reference[:_ADDRESS_MAX_CHARACTERS]).query)[name][0]
     except (ValueError, KeyError):
         raise UnexpectedAnswer(
             f"{_host(answer.url)} sent no `{name}` in the link to what comes next."

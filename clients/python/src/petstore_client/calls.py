@@ -26,7 +26,7 @@ from petstore_client.errors import UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
 T = TypeVar("T")
-LARGEST_PAGE = 100
+PAGE_SIZE_MAX = 100
 _IDS_AT_ONCE = 100
 
 # Method and path by the contract's operationId.
@@ -148,7 +148,7 @@ def list_pets(
     category_id: int | None = None,
     order: PetOrder | None = None,
     ids: Iterable[int] | None = None,
-    limit: int = LARGEST_PAGE,
+    limit: int = PAGE_SIZE_MAX,
     cursor: str | None = None,
 ) -> Call[Page[Pet]] | None:
     """GET /pets; None when `ids` is empty: without the filter it would list all animals."""

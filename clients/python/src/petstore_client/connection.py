@@ -31,7 +31,7 @@ logger = logging.getLogger("petstore_client")
 __version__ = "1.1.0"
 USER_AGENT = f"petstore-client/{__version__}"
 # Bytes after decompression. A page of 100 animals is below 200 KB. httpx2 decodes at most 1 MiB at once.
-LARGEST_ANSWER = 16 * 2**20
+ANSWER_MAX_BYTES = 16 * 2**20
 # The errors of httpx2 before the first byte was sent.
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -208,5 +208,5 @@ class Connection:
 
 def answer_of(response: httpx2.Response, content: bytearray) -> Answer:
     """A response whose body was read, up to its bound."""
-    whole = bytes(content) if len(content) <= LARGEST_ANSWER else None
+    whole = bytes(content) if len(content) <= ANSWER_MAX_BYTES else None
     return Answer(response.status_code, response.headers, whole, str(response.url))

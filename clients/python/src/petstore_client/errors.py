@@ -7,14 +7,14 @@ service explains the codes. The others say why there was no usable answer.
 from __future__ import annotations
 
 BY_CODE: dict[str, type[ApiError]] = {}
-_LONGEST_TEXT = 1_000  # characters
+_TEXT_MAX_CHARACTERS = 1_000
 
 
 def shown(text: str) -> str:
     """A text from the network for logs and terminals: what is not printable escaped, the length bounded."""
-    begin = text[: _LONGEST_TEXT + 1]
+    begin = text[: _TEXT_MAX_CHARACTERS + 1]
     escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in begin)
-    return escaped if len(escaped) <= _LONGEST_TEXT else escaped[: _LONGEST_TEXT - 1] + "…"
+    return escaped if len(escaped) <= _TEXT_MAX_CHARACTERS else escaped[: _TEXT_MAX_CHARACTERS - 1] + "…"
 
 
 class PetstoreError(Exception):

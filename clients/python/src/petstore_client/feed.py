@@ -8,7 +8,7 @@ from math import inf
 
 from petstore_client import models
 from petstore_client.answers import Answer, bookmark_of, reads, retry_after_seconds
-from petstore_client.calls import LARGEST_PAGE, Call
+from petstore_client.calls import PAGE_SIZE_MAX, Call
 from petstore_client.documents import read_array
 from petstore_client.models import Event, EventPage
 
@@ -72,7 +72,7 @@ class Feed:
         """
         self._asked_at = now
         wait = 0 if self.after == NOW else self._wait
-        size = 1 if self.after is None else LARGEST_PAGE
+        size = 1 if self.after is None else PAGE_SIZE_MAX
         return list_events(self.after, self._types, size, wait, max(now, self._asks_at))
 
     def answered(self, page: EventPage, now: float) -> None:

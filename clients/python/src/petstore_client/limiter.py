@@ -21,7 +21,7 @@ _JITTER_SECONDS = 0.5  # after a reset, where other processes wait for it too
 _OPTIMISM = 0.3  # share of the limit that others may have left: a few refusals cost less than idle calls
 _REMEMBERED = 1_000  # calls without an answer, for a service that never sends its limits
 _LOSSES_BEFORE_PAUSE = 3
-_LONGEST_PAUSE_SECONDS = 60.0
+_PAUSE_MAX_SECONDS = 60.0
 _DOUBLINGS = 10  # more reach the longest pause, and in the end no number can hold them
 NEVER = float("inf")
 
@@ -233,7 +233,7 @@ class Limiter:
             self._losses_in_a_row += 1
         self._unanswered(permit, now)
         if self._losses_in_a_row >= _LOSSES_BEFORE_PAUSE:
-            pause = min(_LONGEST_PAUSE_SECONDS, 0.5 * 2.0 ** min(self._losses_in_a_row - 1, _DOUBLINGS))
+            pause = min(_PAUSE_MAX_SECONDS, 0.5 * 2.0 ** min(self._losses_in_a_row - 1, _DOUBLINGS))
             self.hold(now + self._random() * pause, None)
 
     def _learn(self, seen: Window, permit: Permit, now: float) -> bool:

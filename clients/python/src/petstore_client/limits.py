@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-LONGEST_WAIT_SECONDS = 86_400  # the day's window; a longer one is a mistake
+WAIT_MAX_SECONDS = 86_400  # the day's window; a longer one is a mistake
 _ITEM = re.compile(r'"([^"]{1,64})"((?:\s*;\s*[a-z]+\s*=\s*\d{1,9})*)')
 _LATEST_UNIX = 10**11  # a datetime holds more than twice as much
 _PARAMETER = re.compile(r"([a-z]+)\s*=\s*(\d+)")
@@ -68,7 +68,7 @@ def read_limits(headers: Mapping[str, str], wall: float) -> Limits | None:
     if not items and binding is not None:
         limit, remaining, reset = binding
         items = [("limit", limit, remaining, max(0, round(reset - service_time(headers, wall))), 0)]
-    items = [(name, q, r, min(t, LONGEST_WAIT_SECONDS), w) for name, q, r, t, w in items]
+    items = [(name, q, r, min(t, WAIT_MAX_SECONDS), w) for name, q, r, t, w in items]
     now = _reset_time(items, binding) or round(service_time(headers, wall))
     return Limits(
         tuple(Window(name, q, r, t, datetime.fromtimestamp(now + t, UTC), w) for name, q, r, t, w in items)

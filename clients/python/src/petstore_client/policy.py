@@ -24,9 +24,9 @@ from petstore_client.verdicts import Failure, judge
 T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 30.0
+_PAUSE_MAX_SECONDS = 30.0
 _DOUBLINGS = 10
-_LONGEST_WAIT_SECONDS = 3600.0  # then the limiter is asked again
+_WAIT_MAX_SECONDS = 3600.0  # then the limiter is asked again
 _LEAST_SECONDS_OF_A_TRY = 1.0  # or a tenth of the call's seconds
 _ADVICE = "Raise `seconds`, or call again later."
 _LOGGED_SECONDS = 1.0  # the least wait with a line, and the least time between lines: waits end together
@@ -48,7 +48,7 @@ class Options:
     timeout: float = 30.0
 
     def __post_init__(self) -> None:
-        if self.tries < 1 or not self.seconds >= 0 or not 0 < self.timeout <= _LONGEST_WAIT_SECONDS:
+        if self.tries < 1 or not self.seconds >= 0 or not 0 < self.timeout <= _WAIT_MAX_SECONDS:
             raise ConfigurationError(
                 "Give at least 1 for tries, 0 for seconds, and for timeout more than 0, at most 3,600."
             )
@@ -150,7 +150,7 @@ class Exchange(Generic[T]):
             now := self._runtime.monotonic()
         ):
             reason = reason or ("half of the limit is for others" if ample_at > now else "")
-            yield Wait(min(opens_at - now, _LONGEST_WAIT_SECONDS))
+            yield Wait(min(opens_at - now, _WAIT_MAX_SECONDS))
         return reason
 
     def _slot(self, permit: Permit) -> Generator[Step, Outcome, Send]:
@@ -164,7 +164,7 @@ class Exchange(Generic[T]):
             held_until = limiter.held_until(now)
             if held_until > self._begins_by or now >= self._begins_by:
                 raise self._ended(self._too_long(held_until, now))
-            seconds = min(opens_at - now, self._begins_by - now, _LONGEST_WAIT_SECONDS)
+            seconds = min(opens_at - now, self._begins_by - now, _WAIT_MAX_SECONDS)
             reason = "the limit" if held_until > now else reason or "other calls of the key"
             yield Wait(seconds)
         if self._error is not None and self._forgotten(0):
@@ -238,7 +238,7 @@ class Exchange(Generic[T]):
         if not may_repeat or spent or self._forgotten(pause):
             raise self._ended(failure.error)
         while (now := self._runtime.monotonic()) < resumes_at:
-            yield Wait(min(resumes_at - now, _LONGEST_WAIT_SECONDS))
+            yield Wait(min(resumes_at - now, _WAIT_MAX_SECONDS))
 
     def _pause_seconds(self, failure: Failure) -> float:
         """`Retry-After`, else exponential back-off with full jitter. After a 429 the limiter waits."""
@@ -246,7 +246,7 @@ class Exchange(Generic[T]):
         return asked if _is_refusal(failure) else max(asked, self._backoff())
 
     def _backoff(self) -> float:
-        longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(self._sent - 1, _DOUBLINGS))
+        longest = min(_PAUSE_MAX_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** min(self._sent - 1, _DOUBLINGS))
         return self._runtime.random() * longest
 
     def _forgotten(self, pause: float) -> bool:

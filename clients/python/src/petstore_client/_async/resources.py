@@ -26,7 +26,7 @@ class AsyncPets:
         category_id: int | None = None,
         order: PetOrder | None = None,
         ids: Iterable[int] | None = None,
-        page_size: int = calls.LARGEST_PAGE,
+        page_size: int = calls.PAGE_SIZE_MAX,
     ) -> AsyncGenerator[Pet]:
         """All animals of the filters, by pages of `page_size` (1 to 100), a call each. Needs level read."""
         return self._runner.walk(calls.list_pets(status, category_id, order, ids, page_size))
@@ -34,7 +34,7 @@ class AsyncPets:
     async def page(
         self,
         *,
-        limit: int = calls.LARGEST_PAGE,
+        limit: int = calls.PAGE_SIZE_MAX,
         cursor: str | None = None,
         status: PetStatus | None = None,
         category_id: int | None = None,
@@ -105,7 +105,7 @@ class AsyncOrders:
         *,
         status: OrderStatus | None = None,
         scope: OrderScope | None = None,
-        page_size: int = calls.LARGEST_PAGE,
+        page_size: int = calls.PAGE_SIZE_MAX,
     ) -> AsyncGenerator[Order]:
         """The account's orders, page by page. Needs level read; `scope="all"`, for the orders of all
         accounts, needs level manage."""
@@ -114,7 +114,7 @@ class AsyncOrders:
     async def page(
         self,
         *,
-        limit: int = calls.LARGEST_PAGE,
+        limit: int = calls.PAGE_SIZE_MAX,
         cursor: str | None = None,
         status: OrderStatus | None = None,
         scope: OrderScope | None = None,

@@ -10,7 +10,7 @@ import httpx2
 
 from petstore_client.answers import Answer, Fault, Page
 from petstore_client.calls import Call
-from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch_async
+from petstore_client.connection import ANSWER_MAX_BYTES, Connection, answer_of, watch_async
 from petstore_client.policy import Exchange, Outcome, Send, Steps
 from petstore_client.pool import AsyncPool
 from petstore_client.waiters import AsyncWaiter
@@ -78,7 +78,7 @@ class AsyncRunner:
                 async with http.stream(**request) as response:
                     async for piece in response.aiter_bytes():
                         content += piece
-                        if len(content) > LARGEST_ANSWER:
+                        if len(content) > ANSWER_MAX_BYTES:
                             break
                     return answer_of(response, content)
             except httpx2.RequestError as error:

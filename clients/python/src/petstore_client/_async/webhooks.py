@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable
 from petstore_client import webhook_calls
 from petstore_client._async.runner import AsyncRunner
 from petstore_client.answers import Page
-from petstore_client.calls import LARGEST_PAGE
+from petstore_client.calls import PAGE_SIZE_MAX
 from petstore_client.models import Delivery, Webhook, WebhookWithSecret
 
 
@@ -87,12 +87,12 @@ class AsyncWebhooks:
         """
         return await self._runner.run(webhook_calls.rehearse(type))
 
-    def deliveries(self, webhook_id: int, *, page_size: int = LARGEST_PAGE) -> AsyncGenerator[Delivery]:
+    def deliveries(self, webhook_id: int, *, page_size: int = PAGE_SIZE_MAX) -> AsyncGenerator[Delivery]:
         """The newest 100 tries that succeeded, and all of 30 days that failed, newest first, page by page."""
         return self._runner.walk(webhook_calls.list_deliveries(webhook_id, page_size))
 
     async def deliveries_page(
-        self, webhook_id: int, *, limit: int = LARGEST_PAGE, cursor: str | None = None
+        self, webhook_id: int, *, limit: int = PAGE_SIZE_MAX, cursor: str | None = None
     ) -> Page[Delivery]:
         """One page of `deliveries`; the arguments are as for animals."""
         return await self._runner.run(webhook_calls.list_deliveries(webhook_id, limit, cursor))

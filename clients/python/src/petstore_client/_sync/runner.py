@@ -11,7 +11,7 @@ import httpx2
 
 from petstore_client.answers import Answer, Fault, Page
 from petstore_client.calls import Call
-from petstore_client.connection import LARGEST_ANSWER, Connection, answer_of, watch
+from petstore_client.connection import ANSWER_MAX_BYTES, Connection, answer_of, watch
 from petstore_client.policy import Exchange, Outcome, Send, Steps
 from petstore_client.pool import Pool
 from petstore_client.waiters import Waiter
@@ -79,7 +79,7 @@ class Runner:
                 with http.stream(**request) as response:
                     for piece in response.iter_bytes():
                         content += piece
-                        if len(content) > LARGEST_ANSWER:
+                        if len(content) > ANSWER_MAX_BYTES:
                             break
                     return answer_of(response, content)
             except httpx2.RequestError as error:

@@ -14,7 +14,7 @@ MAX = 2**63 - 1
 PET_STATUSES = ("available", "pending", "sold")
 ORDER_STATUSES = ("placed", "approved", "delivered", "cancelled")
 PATCH_TYPES = ("application/json", "application/merge-patch+json")
-_LARGEST = 65_536
+_BODY_MAX_BYTES = 65_536
 _FAULTS_MAX = 10
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -139,8 +139,8 @@ def check_type(headers: Mapping[str, str], *, patch: bool) -> None:
 
 def read(content: bytes, operation: str) -> dict[str, Any]:
     """The members of a body. Raises Refusal."""
-    if len(content) > _LARGEST:
-        raise Refusal("payload_too_large", f"The body is larger than {_LARGEST} bytes.")
+    if len(content) > _BODY_MAX_BYTES:
+        raise Refusal("payload_too_large", f"The body is larger than {_BODY_MAX_BYTES} bytes.")
     try:
         document = json.loads(
             content.decode(),
