@@ -157,7 +157,7 @@ async def test_the_loop_survives_an_outage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each call to the store fails once, before its work or after it: all arrives, first tries in order."""
-    monkeypatch.setattr(delivery_queue, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(delivery_queue, "_WAIT_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "_IDLE_SECONDS", 0.0)
     monkeypatch.setattr(deliverer, "POLL_SECONDS", 0.0)
     parts = Flaky(store.deliverers), Flaky(store.events)

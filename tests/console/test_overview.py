@@ -29,7 +29,7 @@ FRAGMENT = [("hx-request", "true")]
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages wait until the store is counted."""
-    monkeypatch.setattr("petstore.console.statistics._PATIENCE_SECONDS", 30)
+    monkeypatch.setattr("petstore.console.statistics._WAIT_SECONDS", 30)
 
 
 @pytest.mark.usefixtures("counted")

@@ -14,7 +14,7 @@ from tools.pictures.structure import structure
 FOLDER = Path(__file__).parents[2] / "docs" / "console" / "pictures"
 MANIFEST = FOLDER / "manifest.txt"
 _COUNTING = "The store is being counted."
-_PATIENCE_SECONDS = 20.0
+_TIMEOUT_SECONDS = 20.0
 _LOOK_AGAIN_SECONDS = 0.1
 
 
@@ -35,7 +35,7 @@ def describe(port: int, tokens: Mapping[Role, str]) -> str:
 def wait_until_counted(port: int, token: str) -> None:
     """Wait until the overview has the sums, which a server counts beside its requests. Raises
     TimeoutError."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while _COUNTING in _page(port, "/console", token):
         if time.monotonic() > deadline:
             raise TimeoutError("The overview has no sums.")

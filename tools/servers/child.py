@@ -91,14 +91,14 @@ class Child:
                 raise Unusable(f"{self.name} did not start. Its log, {self.log}, ends with:\n{end}")
             time.sleep(_LOOK_AGAIN_SECONDS)
 
-    def stop(self, number: signal.Signals = signal.SIGTERM, patience_seconds: float = 30) -> None:
+    def stop(self, number: signal.Signals = signal.SIGTERM, timeout_seconds: float = 30) -> None:
         """Send a signal and wait; kill it, and its session, when it is still there after that time."""
         if self._process is None:
             return
         if self._process.poll() is None:
             self._process.send_signal(number)
         try:
-            self._process.wait(patience_seconds)
+            self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             self.kill()
 

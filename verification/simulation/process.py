@@ -41,7 +41,7 @@ from verification.simulation.network import Delays
 from verification.simulation.store import SimulatedStore
 from verification.simulation.virtual import EPOCH_MS, VirtualClock, VirtualLoop
 
-PATIENCE_SECONDS = config.load({}).valkey_timeout_ms / 1_000
+TIMEOUT_SECONDS = config.load({}).valkey_timeout_ms / 1_000
 _REMOVAL_MS = 1_922_400_000_000
 
 
@@ -77,7 +77,7 @@ class Process:
         self._store = store
         self.clock = VirtualClock(loop, random.Random(number).uniform(-0.02, 0.02))
         self._observer = _Observer()
-        self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer, PATIENCE_SECONDS)
+        self.client = ValkeyClient(ValkeyUrl(host=self.host), Scripts(), self._observer, TIMEOUT_SECONDS)
         self.publisher = ValkeyPublisher(self.client)
         self.limiter = ValkeyLimiter(
             self.client,

@@ -15,7 +15,7 @@ from typing import Any
 # 10 seconds before a UTC midnight: windows of two days are seen in every run.
 EPOCH_MS = 1_798_761_590_000
 
-_PATIENCE_SECONDS = 1.0  # of real time: a thread wakes the loop long before
+_WAIT_SECONDS = 1.0  # of real time: a thread wakes the loop long before
 
 # Connects a client's protocol, by the name of the host that the client wants to reach.
 Connect = Callable[[Callable[[], asyncio.Protocol], str], tuple[asyncio.Transport, asyncio.Protocol]]
@@ -31,9 +31,9 @@ class _Leap(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if self.stands:
-            return super().select(0 if timeout == 0 else _PATIENCE_SECONDS)
+            return super().select(0 if timeout == 0 else _WAIT_SECONDS)
         if timeout is None:
-            if events := super().select(_PATIENCE_SECONDS):
+            if events := super().select(_WAIT_SECONDS):
                 return events
             raise RuntimeError("Nothing is left to happen, and somebody still waits.")
         self.now += max(timeout, 0.0)

@@ -21,7 +21,7 @@ from petstore.limiter.valkey.url import ValkeyUrl
 from verification.benchmarks.capacity.model import hits, zipf
 from verification.simulation.network import Delays
 from verification.simulation.omissions import UNDIVIDED, Parts, left_out
-from verification.simulation.process import PATIENCE_SECONDS, Notes, Process
+from verification.simulation.process import TIMEOUT_SECONDS, Notes, Process
 from verification.simulation.store import COSTS, SimulatedStore
 from verification.simulation.valkey import SimulatedValkey
 from verification.simulation.virtual import VirtualLoop
@@ -210,7 +210,7 @@ class World:
 
     async def _command(self, place: int) -> None:
         """A process of its own, on the command line."""
-        client = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver(), PATIENCE_SECONDS)
+        client = ValkeyClient(ValkeyUrl(host=_COMMAND_LINE), Scripts(), NoObserver(), TIMEOUT_SECONDS)
         publisher = CommandPublisher(client, lambda _reason: asyncio.sleep(LEASE_SECONDS))
         await self._store.change_key(publisher, place)
         await publisher.close()

@@ -24,7 +24,7 @@ _PAGE = 50
 # Outcomes of attempts are saved when this many have ended, or after this long.
 _NOTED_AT = 50
 _NOTED_SECONDS = 1.0
-_PATIENCE_SECONDS = 1.0
+_WAIT_SECONDS = 1.0
 
 _log = structlog.get_logger("petstore.webhooks")
 
@@ -131,16 +131,16 @@ class DeliveryQueue:
         self.is_lost = self._runner.is_over = True
 
     @staticmethod
-    async def close(those: Sequence[DeliveryQueue], patience_seconds: float) -> None:
-        """Begin no more attempts of all these; wait for those under way for `patience_seconds`, together."""
+    async def close(those: Sequence[DeliveryQueue], timeout_seconds: float) -> None:
+        """Begin no more attempts of all these; wait for those under way for `timeout_seconds`, together."""
         for each in those:
             each.leave()
         busy = {each._task: each for each in those if each._task is not None}
         if busy:
-            await asyncio.wait(busy, timeout=patience_seconds)
+            await asyncio.wait(busy, timeout=timeout_seconds)
             for attempt in [attempt for each in busy.values() for attempt in each._under_way]:
                 attempt.cancel()
-            await asyncio.wait(busy, timeout=_PATIENCE_SECONDS)
+            await asyncio.wait(busy, timeout=_WAIT_SECONDS)
             for task in busy:
                 task.cancel()
             await asyncio.wait(busy)
@@ -174,7 +174,7 @@ class DeliveryQueue:
             if self._is_time_to_note():
                 await self._note()
         except StoreUnavailable:
-            await asyncio.sleep(_PATIENCE_SECONDS)
+            await asyncio.sleep(_WAIT_SECONDS)
             return not self.is_lost
         return bool(self._under_way or self._ended or (not self.is_lost and self._can_begin()))
 

@@ -21,7 +21,7 @@ from petstore.core.totals import Totals, TotalsRepository
 _PAUSE_MIN_SECONDS = 5.0
 _PAUSE_RATIO = 20
 # Enough to count a small store, so that its first page has all numbers.
-_PATIENCE_SECONDS = 0.025
+_WAIT_SECONDS = 0.025
 
 _log = structlog.get_logger("petstore.console")
 
@@ -53,7 +53,7 @@ class Statistics:
         if self._counting is None and self._clock.monotonic() >= self._due_at:
             self._counting = asyncio.create_task(self._count())
         if self._counting is not None and not self._is_recent():
-            await asyncio.wait([self._counting], timeout=_PATIENCE_SECONDS)
+            await asyncio.wait([self._counting], timeout=_WAIT_SECONDS)
         return self._latest
 
     async def close(self) -> None:

@@ -155,9 +155,9 @@ async def store_for_command(
         if settings.valkey_url:
             from petstore.limiter.valkey.publisher import open_publisher
 
-            patience_seconds = settings.valkey_timeout_ms / 1_000
+            timeout_seconds = settings.valkey_timeout_ms / 1_000
             notifying = open_publisher(
-                settings.valkey_url, patience_seconds, lambda why: wait(f"Valkey can't be reached ({why})")
+                settings.valkey_url, timeout_seconds, lambda why: wait(f"Valkey can't be reached ({why})")
             )
             opened.push_async_callback(notifying.close)
             publisher = notifying

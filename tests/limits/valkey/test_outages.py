@@ -369,16 +369,16 @@ class TestNoOutage:
         assert len(replica.watch.reasons) == 1
 
 
-class TestPatience:
+class TestTimeout:
     """What is overdue, and what is only a pause of our own."""
 
-    def test_the_ticks_add_up_to_the_patience(self) -> None:
+    def test_the_ticks_add_up_to_the_timeout(self) -> None:
         """No answer within it is overdue: that takes all ticks that are remembered, and the last one."""
         whole = (connection._TICKS + 1) * connection._TICK
         assert whole == pytest.approx(1.0)
 
     async def test_a_pause_of_this_process_is_no_outage(self, server: ValkeyServer) -> None:
-        """The event loop stood still for longer than the patience, twice, while answers lay in the
+        """The event loop stood still for longer than the timeout, twice, while answers lay in the
         socket: they are read, and nothing is given up."""
         watch = Watch()
         client = await open_client(server.url, 0.5, watch)

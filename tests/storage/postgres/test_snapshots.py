@@ -117,7 +117,7 @@ class TestSharing:
                 await asyncio.Event().wait()
             return sum(wanted)
 
-        shared = Shared(ask, patience_seconds=0.01)
+        shared = Shared(ask, wait_seconds=0.01)
         silent = asyncio.create_task(shared.answer(1))
         await until(lambda: asked == [{1}])
         assert await asyncio.gather(*(shared.answer(number) for number in (2, 3, 3))) == [5, 5, 5]

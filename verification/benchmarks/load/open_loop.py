@@ -24,7 +24,7 @@ _STALL_SECONDS = 0.005
 _LATE_SECONDS = 0.002
 _NAP_SECONDS_MAX = 0.001
 _AWAKE_SECONDS = 0.0001  # before a request is due
-_PATIENCE_SECONDS = 60.0
+_WAIT_SECONDS = 60.0
 
 Interval = tuple[float, float]
 
@@ -58,7 +58,7 @@ def open_loop(port: int, seconds: float, rate: float, load: Load, beside: Load |
         check=True,
         cwd=ROOT,
         preexec_fn=pin,
-        timeout=seconds + _PATIENCE_SECONDS,
+        timeout=seconds + _WAIT_SECONDS,
     )
     return msgspec.json.decode(done.stdout, type=Latency)
 

@@ -24,11 +24,11 @@ _NEW_DATA_SET = 1  # a reply of arrive.lua
 
 
 async def open_client(
-    url: str, patience_seconds: float, observer: LimiterObserver | None = None, scripts: Scripts | None = None
+    url: str, timeout_seconds: float, observer: LimiterObserver | None = None, scripts: Scripts | None = None
 ) -> ValkeyClient:
     """Connect, in one second at most. A failure begins an outage, and so does a reply that takes longer than
-    `patience_seconds`. Raises ConfigurationError for the URL."""
-    client = ValkeyClient(usable(url), scripts or Scripts(), observer or NoObserver(), patience_seconds)
+    `timeout_seconds`. Raises ConfigurationError for the URL."""
+    client = ValkeyClient(usable(url), scripts or Scripts(), observer or NoObserver(), timeout_seconds)
     await client.open()
     await client.check_persistence()
     return client
@@ -38,14 +38,14 @@ class ValkeyClient:
     """`outages` is the number of outages so far; `on_return` is called at the end of each."""
 
     def __init__(
-        self, url: ValkeyUrl, scripts: Scripts, observer: LimiterObserver, patience_seconds: float
+        self, url: ValkeyUrl, scripts: Scripts, observer: LimiterObserver, timeout_seconds: float
     ) -> None:
         self.scripts = scripts
         self.outages = 0
         self.on_return: list[Callable[[], Any]] = []
         self._url = url
         self.observer = observer
-        self._patience_seconds = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._connection: Connection | None = None
         self._opening = asyncio.Lock()
         self._probing: asyncio.Task[None] | None = None
@@ -73,7 +73,7 @@ class ValkeyClient:
 
     async def _connect(self) -> Connection:
         load = (self.scripts.take.load, self.scripts.publish.load)
-        connection = await connect(self._url, CAN_WRITE, *load, patience_seconds=self._patience_seconds)
+        connection = await connect(self._url, CAN_WRITE, *load, timeout_seconds=self._timeout_seconds)
         try:
             data_set = await connection.call(self.scripts.arrive)
             raise_for(data_set)

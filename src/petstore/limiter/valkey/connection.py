@@ -20,9 +20,9 @@ from petstore.limiter.valkey.scripts import command
 from petstore.limiter.valkey.url import ValkeyUrl
 
 # Calls carry no timestamp: a watchdog ticks, and remembers how many calls had been sent. A call that is
-# unanswered for 19 to 20 ticks and a last one is an outage: after the whole patience, and a twentieth more.
+# unanswered for 19 to 20 ticks and a last one is an outage: after the whole timeout, and a twentieth more.
 _TICKS = 19
-_TICK = 0.05  # a part of the patience
+_TICK = 0.05  # a part of the timeout
 CONNECT_SECONDS = 1.0
 
 
@@ -33,8 +33,8 @@ class Unreachable(Exception):
 class Connection(asyncio.Protocol):
     """Writes all commands of one turn of the event loop together; replies come in the order of commands."""
 
-    def __init__(self, patience_seconds: float) -> None:
-        self._tick_seconds = patience_seconds * _TICK
+    def __init__(self, timeout_seconds: float) -> None:
+        self._tick_seconds = timeout_seconds * _TICK
         self._loop = asyncio.get_running_loop()
         self._reader = libvalkey.Reader()
         self._waiting: deque[Callable[[Any], None]] = deque()
@@ -144,7 +144,7 @@ def _settle(future: asyncio.Future[Any], reply: Any) -> None:
         future.set_result(reply)
 
 
-async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float) -> Connection:
+async def connect(url: ValkeyUrl, *greeting: bytes, timeout_seconds: float) -> Connection:
     """Connect, authenticate, select the database and send the commands of `greeting`, in one second at most.
 
     Raises Unreachable.
@@ -158,7 +158,7 @@ async def connect(url: ValkeyUrl, *greeting: bytes, patience_seconds: float) -> 
     connection: Connection | None = None
 
     def make() -> Connection:
-        return Connection(patience_seconds)
+        return Connection(timeout_seconds)
 
     try:
         async with asyncio.timeout(CONNECT_SECONDS):

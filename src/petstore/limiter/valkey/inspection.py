@@ -17,7 +17,7 @@ from petstore.limiter.valkey.url import usable
 # Clocks set by NTP differ by far less.
 AGREE_MS = 2_000
 SNAPSHOTS = "snapshots"
-_PATIENCE_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 
 
 class CountersReport(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ async def inspect(url: str, clock: Clock) -> CountersReport:
     """Connect as the service does and ask. Raises Unavailable, and ConfigurationError for the URL."""
     server = usable(url)
     try:
-        connection = await connect(server, CAN_WRITE, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(server, CAN_WRITE, timeout_seconds=_TIMEOUT_SECONDS)
         try:
             persists = await persistence(connection)
             info = await connection.call(command(b"INFO", b"server"))
@@ -68,7 +68,7 @@ async def claim(url: str, stage: str) -> str:
     """
     server = usable(url)
     with contextlib.suppress(Unreachable):
-        connection = await connect(server, patience_seconds=_PATIENCE_SECONDS)
+        connection = await connect(server, timeout_seconds=_TIMEOUT_SECONDS)
         try:
             if stage:
                 raise_for(await connection.call(command(b"SET", STAGE, stage.encode(), b"NX")))

@@ -123,8 +123,8 @@ class CommandPublisher(ValkeyPublisher):
 
 
 def open_publisher(
-    url: str, patience_seconds: float, wait: Callable[[str], Awaitable[None]]
+    url: str, timeout_seconds: float, wait: Callable[[str], Awaitable[None]]
 ) -> CommandPublisher:
     """The publisher of a command. During an outage it calls `wait` with the reason, which has to take
     LEASE_SECONDS (see core/versions.py). Raises ConfigurationError for the URL."""
-    return CommandPublisher(ValkeyClient(usable(url), Scripts(), NoObserver(), patience_seconds), wait)
+    return CommandPublisher(ValkeyClient(usable(url), Scripts(), NoObserver(), timeout_seconds), wait)

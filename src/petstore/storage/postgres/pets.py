@@ -44,7 +44,7 @@ from petstore.transactions.script import CATALOGUE, moment_ms
 
 _PAGE, _PAGE_BY_STATUS, _ONE = PAGE.postgres, PAGE_BY_STATUS.postgres, ONE.postgres
 _PAGES_MAX = 64  # in one statement, so that decoding its rows holds up nobody for long
-_PATIENCE_SECONDS = 0.01
+_WAIT_SECONDS = 0.01
 
 
 def _pages(page: str, columns: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ class PostgresPets(Pets):
         listed = query.limit, query.status
         reading = self._reading.get(listed)
         if reading is None:
-            reading = self._reading[listed] = Shared(partial(self._read_pages, *listed), _PATIENCE_SECONDS)
+            reading = self._reading[listed] = Shared(partial(self._read_pages, *listed), _WAIT_SECONDS)
         return (await reading.answer(query.after_id))[query.after_id]
 
     async def _read_pages(self, limit: int, status: PetStatus | None, wanted: set[int]) -> dict[int, PetPage]:

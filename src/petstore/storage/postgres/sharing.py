@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 K = TypeVar("K")
 T = TypeVar("T")
-_PATIENCE_SECONDS = 1.0
+_WAIT_SECONDS = 1.0
 
 
 class Shared(Generic[K, T]):
@@ -18,11 +18,9 @@ class Shared(Generic[K, T]):
     number of waiters is bounded by the listener's connections. A failed query fails for those that shared it.
     """
 
-    def __init__(
-        self, ask: Callable[[set[K]], Awaitable[T]], patience_seconds: float = _PATIENCE_SECONDS
-    ) -> None:
+    def __init__(self, ask: Callable[[set[K]], Awaitable[T]], wait_seconds: float = _WAIT_SECONDS) -> None:
         self._ask = ask
-        self._patience = patience_seconds
+        self._wait_seconds = wait_seconds
         self._wanted: set[K] = set()
         self._under_way: asyncio.Future[None] | None = None
         self._next: asyncio.Task[T] | None = None
@@ -39,7 +37,7 @@ class Shared(Generic[K, T]):
         return await asyncio.shield(self._next)  # other requests wait for it too
 
     async def _send_next(self, before: asyncio.Future[None]) -> T:
-        await asyncio.wait([before], timeout=self._patience)
+        await asyncio.wait([before], timeout=self._wait_seconds)
         wanted, self._wanted = self._wanted, set()
         self._next = None
         return await self._send(wanted)

@@ -73,13 +73,13 @@ def open_writer(path: str, busy_timeout_ms: int) -> apsw.Connection:
 def _use_log(connection: apsw.Connection, busy_timeout_ms: int) -> None:
     """Switch the file to a write-ahead log, which stays so."""
     monotonic = SystemClock().monotonic
-    waits_until = monotonic() + busy_timeout_ms / 1_000
+    deadline = monotonic() + busy_timeout_ms / 1_000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except apsw.BusyError:
-            if monotonic() >= waits_until:  # the pragma has waited for a reader
+            if monotonic() >= deadline:  # the pragma has waited for a reader
                 raise
             # Another process is switching. The pragma does not wait for a writer, BEGIN does.
             connection.execute("BEGIN IMMEDIATE; ROLLBACK")
