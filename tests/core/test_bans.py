@@ -36,7 +36,7 @@ class Client:
     def earn_a_ban(self, at: float) -> Decision:
         """Use up a fresh minute window, then go on until the ban begins: 3 s after `at`."""
         self.knock(at, self.caller.limits[0] + 1)  # the window, and its first 429
-        counted = max(self.policy.minimum_rejections, self.caller.limits[0]) + 1
+        counted = max(self.policy.strikes_allowed, self.caller.limits[0]) + 1
         decision = self.knock(at + 3, counted)
         assert decision.ban_began
         return decision
@@ -75,7 +75,7 @@ def test_each_ban_is_a_step_longer_and_the_last_step_repeats() -> None:
         at += 60
 
 
-_STRICT = BanPolicy(minimum_rejections=1)
+_STRICT = BanPolicy(strikes_allowed=1)
 
 
 class TestObedience:

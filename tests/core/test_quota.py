@@ -148,7 +148,7 @@ def test_it_shows_what_the_next_request_finds(
     before: list[int], then: int, per_minute: int, per_day: int
 ) -> None:
     """The next Decision has the same resets, and one less in each window when it passes."""
-    key = Key(per_minute, per_day, BanPolicy(minimum_rejections=10**6))
+    key = Key(per_minute, per_day, BanPolicy(strikes_allowed=10**6))
     moment = 0.0
     for gap in before:
         moment += gap / 1_000

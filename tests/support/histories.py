@@ -21,7 +21,7 @@ from tests.support.windows import limits_of
 
 # Small numbers, so that short histories reach every limit, ban and step of the ladder.
 POLICY = BanPolicy(
-    minimum_rejections=3,
+    strikes_allowed=3,
     window_ms=300_000,
     grace_ms=2_000,
     durations_ms=(60_000, 300_000, 900_000),
@@ -252,7 +252,7 @@ class Model:
         if counted and not counted[0] <= now < counted[0] + self.policy.window_ms:
             counted.clear()
         counted.append(min(counted[0], now) if counted else now)
-        if len(counted) <= max(self.policy.minimum_rejections, account.per_minute):
+        if len(counted) <= max(self.policy.strikes_allowed, account.per_minute):
             return False
         if now >= record.ban_ends + self.policy.forgiven_after_ms:
             record.level = 0

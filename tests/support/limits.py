@@ -29,7 +29,7 @@ from tests.support.windows import limits_of
 
 CONCURRENCY = 16
 _ROOT = Path(__file__).resolve().parents[2]
-_NO_BANS = BanPolicy(minimum_rejections=10**9)
+_NO_BANS = BanPolicy(strikes_allowed=10**9)
 
 
 class Worker:

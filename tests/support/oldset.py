@@ -23,7 +23,7 @@ from tests.support.windows import limits_of
 _PROCESSES = 3
 _STEPS = 14
 _A_MINUTE = 1_000_000
-_POLICY = BanPolicy(minimum_rejections=2, grace_ms=0)
+_POLICY = BanPolicy(strikes_allowed=2, grace_ms=0)
 
 
 class Round:

@@ -28,7 +28,7 @@ from verification.simulation.network import Delays
 from verification.simulation.valkey import SimulatedValkey
 from verification.simulation.virtual import VirtualLoop
 
-_POLICY = BanPolicy(minimum_rejections=3, grace_ms=500, durations_ms=(2_000, 5_000))
+_POLICY = BanPolicy(strikes_allowed=3, grace_ms=500, durations_ms=(2_000, 5_000))
 _KEYS = (CATALOGUE, CATALOGUE_WRITERS, KEYRING, KEYRING_WRITERS)
 
 

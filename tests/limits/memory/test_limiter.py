@@ -136,7 +136,7 @@ class TestVersions:
     async def test_every_decision_brings_the_versions(self, clock: ManualClock) -> None:
         """Whether it admits, refuses or bans."""
         versions = SteeredVersions()
-        limiter = MemoryLimiter(clock, BanPolicy(minimum_rejections=1, grace_ms=0), versions)
+        limiter = MemoryLimiter(clock, BanPolicy(strikes_allowed=1, grace_ms=0), versions)
         caller = Caller(1, 1, limits_of(1, 10))
         for milliseconds in (0, 0, 1, 1, 1):
             clock.ms += milliseconds

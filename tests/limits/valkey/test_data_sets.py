@@ -35,7 +35,7 @@ from tests.support.windows import limits_of, used_of
 from tools.servers.ports import free_port
 
 CALLER = Caller(1, 1, limits_of(500, 500))
-BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
+BUSY = BanPolicy(strikes_allowed=2, grace_ms=0)
 ONE_A_MINUTE = Caller(1, 1, limits_of(1, 1_000))
 ANOTHER = Caller(9, 9, limits_of(100, 1_000))
 

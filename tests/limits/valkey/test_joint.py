@@ -25,7 +25,7 @@ from tests.support.valkey import Client, ValkeyServer, emptied_url
 from tests.support.windows import limits_of
 
 CALLER = Caller(1, 1, limits_of(60, 1_000))
-POLICY = BanPolicy(minimum_rejections=3, grace_ms=500, durations_ms=(2_000, 5_000))
+POLICY = BanPolicy(strikes_allowed=3, grace_ms=500, durations_ms=(2_000, 5_000))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.support.valkey import Client
 from tests.support.windows import limits_of, used_of
 
 FREE = Caller(1, 1, limits_of(60, 1_000))
-BUSY = BanPolicy(minimum_rejections=2, grace_ms=0)
+BUSY = BanPolicy(strikes_allowed=2, grace_ms=0)
 
 
 def empty(replicas: Replicas) -> None:

@@ -39,7 +39,7 @@ from tests.support.windows import limits_of, used_of
 PROCESSES = 4
 CALLER, ANOTHER = Caller(1, 1, limits_of(100, 1_000)), Caller(2, 2, limits_of(100, 1_000))
 SHARE = 25
-NO_BANS = BanPolicy(minimum_rejections=10**9)
+NO_BANS = BanPolicy(strikes_allowed=10**9)
 
 
 class NowClock(ManualClock):

@@ -28,7 +28,7 @@ class BanState(msgspec.Struct, gc=False):
 class BanPolicy(msgspec.Struct, frozen=True):
     """The numbers of the ban rule."""
 
-    minimum_rejections: int = 60  # more strikes than this, and than the account's first limit, begin a ban
+    strikes_allowed: int = 60  # more strikes than this, and than the account's first limit, begin a ban
     window_ms: int = 300_000  # strikes older than this are forgotten
     grace_ms: int = 2_000  # refusals until then after a window's first 429 were in flight: no strikes
     durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # by the number of the ban
@@ -61,7 +61,7 @@ def count_refusal(ban: BanState, caller: Caller, policy: BanPolicy, reset_at: in
         ban.strikes_opened_ms = now_ms
         ban.strikes = 0
     ban.strikes += 1
-    if ban.strikes <= max(policy.minimum_rejections, caller.limits[0]):
+    if ban.strikes <= max(policy.strikes_allowed, caller.limits[0]):
         return False
     if now_ms - ban.banned_until_ms >= policy.forgiven_after_ms:
         ban.level = 0

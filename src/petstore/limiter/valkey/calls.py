@@ -35,7 +35,7 @@ class Calls:
     """Encodes calls of take.lua, whose constant parts are made once."""
 
     def __init__(self, script: Script, policy: BanPolicy) -> None:
-        numbers = (policy.minimum_rejections, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
+        numbers = (policy.strikes_allowed, policy.window_ms, policy.grace_ms, policy.forgiven_after_ms)
         rule = " ".join(map(str, (*numbers, *policy.durations_ms))).encode("ascii")
         keys = (CATALOGUE, KEYRING, CATALOGUE_WRITERS, KEYRING_WRITERS, EPOCH)
         self._head = b"$7\r\nEVALSHA\r\n$40\r\n%b\r\n" % script.digest

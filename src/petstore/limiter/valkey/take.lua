@@ -7,7 +7,7 @@
 --
 -- KEYS  versions of catalogue and keyring, sets of their writers, epoch; of each key the windows of its account and
 --       its ban; all in one slot
--- ARGV  1  "minimum_rejections window grace forgiven_after duration ..."
+-- ARGV  1  "strikes_allowed window grace forgiven_after duration ..."
 --       of each key "limit ... pardoned_ms cached_version cached_until_ms requests", 0 0 for an uncached Caller;
 --       0 requests: what is left, and nothing of the account is written
 --       then, of a single key, where they are needed:
