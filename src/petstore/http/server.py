@@ -29,6 +29,9 @@ class HttpServer:
     counts the connections that were reset for that, or by `end_all`.
     """
 
+    time: Callable[[], float]  # this and the next one are the loop's, from `serve` on
+    call_soon: Callable[[Callable[[], object]], object]
+
     def __init__(
         self,
         application: Callable[[Exchange], None],
@@ -46,6 +49,7 @@ class HttpServer:
         self._connections_max = connections
         self._answer_timeout_seconds = answer_timeout_seconds
         self._acceptor: asyncio.Server | None = None
+        self._accepting: asyncio.Task[None] | None = None
         self._is_full = False
         self._is_stopping = False
         self._is_idle = asyncio.Event()
