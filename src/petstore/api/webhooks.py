@@ -22,11 +22,11 @@ _ID_INDEX = 3  # of a webhook's id among the segments of a path
 class WebhookOperations(msgspec.Struct, kw_only=True):
     """One handler for each operationId. Another account's webhook is not found.
 
-    `also`: further rules of its members.
+    `checks`: further rules of its members.
     """
 
     webhooks: Webhooks
-    also: Mapping[str, Fault]
+    checks: Mapping[str, Fault]
     cipher: SecretsCipher
     reference_base: str
     body_timeout_seconds: float
@@ -40,7 +40,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
         """POST /webhooks: 201 with the secret, once the webhook is durable."""
         check_body_headers(request)
         idempotency_key = request.idempotency_key(caller.account_id)
-        new = NEW_WEBHOOK.read(await read_body(request, self.body_timeout_seconds), self.also)
+        new = NEW_WEBHOOK.read(await read_body(request, self.body_timeout_seconds), self.checks)
         webhook, secrets, replayed = await self.webhooks.create(
             caller.account_id,
             caller.key_id,
@@ -61,7 +61,7 @@ class WebhookOperations(msgspec.Struct, kw_only=True):
         """PATCH /webhooks/{webhookId}: also ends, begins and repeats its deliveries."""
         check_body_headers(request, patch=True)
         match = request.match()
-        change = WEBHOOK_CHANGE.read(await read_body(request, self.body_timeout_seconds), self.also)
+        change = WEBHOOK_CHANGE.read(await read_body(request, self.body_timeout_seconds), self.checks)
         webhook = await self.webhooks.change(
             webhook_id_of(request),
             change,

@@ -67,13 +67,13 @@ class Schema(Generic[_T]):
         decode = msgspec.json.Decoder(known).decode
         self._decode = decode if known is struct else lambda body: struct(**asdict(decode(body)))
 
-    def read(self, body: bytes, also: Mapping[str, Fault] = _NONE) -> _T:
+    def read(self, body: bytes, checks: Mapping[str, Fault] = _NONE) -> _T:
         """The struct in a body. Raises InvalidJson, and InvalidBody that names every member at fault.
 
-        `also`: further checks of members, of values that keep their fields' rules.
+        `checks`: further checks of members, of values that keep their fields' rules.
         """
-        if self._has_arrays or also:
-            return self._read_naming_faults(body, also)
+        if self._has_arrays or checks:
+            return self._read_naming_faults(body, checks)
         try:
             value = self._decode(body)
             if self._is_faultless(body, value):
@@ -84,7 +84,7 @@ class Schema(Generic[_T]):
             # An escaped lone surrogate is well-formed JSON: the slow path names its member.
             if b"\\u" not in body:
                 raise _not_json(body, error) from None
-        return self._read_naming_faults(body, also)
+        return self._read_naming_faults(body, checks)
 
     def _is_faultless(self, body: bytes, value: _T) -> bool:
         """Whether a decoded value keeps every rule, and its body surely repeats no member: the usual case.
@@ -101,7 +101,7 @@ class Schema(Generic[_T]):
                 return False
         return True
 
-    def _read_naming_faults(self, body: bytes, also: Mapping[str, Fault]) -> _T:
+    def _read_naming_faults(self, body: bytes, checks: Mapping[str, Fault]) -> _T:
         """The slow path: first that the whole is well-formed, then every fault of every member."""
         try:
             document = json.loads(
@@ -111,9 +111,9 @@ class Schema(Generic[_T]):
             raise _not_json(body, error) from None
         if not isinstance(document, _Members):
             raise InvalidBody(f"Expected an object, got {_kind(document)}.")
-        return self.read_members(document, also)
+        return self.read_members(document, checks)
 
-    def read_members(self, members: Sequence[tuple[str, Any]], also: Mapping[str, Fault] = _NONE) -> _T:
+    def read_members(self, members: Sequence[tuple[str, Any]], checks: Mapping[str, Fault] = _NONE) -> _T:
         """The struct of members by their JSON names, such as those of a row of CSV.
 
         A value is of a type that json.loads makes. Raises InvalidBody that names every member at fault.
@@ -123,7 +123,7 @@ class Schema(Generic[_T]):
         for name, fault_of in self._faults.items():
             value = values.get(name, _MISSING)
             if value is not _MISSING:
-                fault = fault_of(value) or (also[name](value) if name in also else None)
+                fault = fault_of(value) or (checks[name](value) if name in checks else None)
             else:
                 fault = "required" if name in self._required else None
             if fault is not None:

@@ -92,7 +92,7 @@ def build_handlers(
         ),
         webhooks=WebhookOperations(
             webhooks=store.webhooks,
-            also={"url": guard_of(settings).fault_of_url},
+            checks={"url": guard_of(settings).fault_of_url},
             cipher=SecretsCipher(settings.secrets_key),
             reference_base=base,
             body_timeout_seconds=seconds,
