@@ -14,7 +14,7 @@ from tests.support.clock import ManualClock
 from tests.support.disk import mounted_disk
 from tests.support.service import Answer, Shop, open_shop, outsider, settle
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 REX = {"name": "Rex", "categoryId": 1}
 
@@ -42,7 +42,7 @@ NOTHING_STORED = "The service can't use its store at the moment; nothing was sto
 NOT_READ = "The service can't use its store at the moment. Try again shortly."
 
 
-async def with_log(shop: Shop, path: Path, request: Awaitable[T]) -> tuple[T, str]:
+async def with_log(shop: Shop, path: Path, request: Awaitable[_T]) -> tuple[_T, str]:
     """The answer of a request, and what it left in the log, which is closed after it."""
     writer = shop.application.service.log_writer
     with path.open("w+b") as file:

@@ -18,7 +18,7 @@ from tests.support.clock import ManualClock
 from tests.support.service import Shop, open_shop
 from tools.exchanges import send
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 KEY = "pets_test_" + "k" * 38
 KINDS = ["sync", "async"]
@@ -188,7 +188,7 @@ class Served(httpx2.BaseTransport):
             AsyncPetstore(ADDRESS, key or self.shop.key, transport=transport, **options), self._loop
         )
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Carry out a coroutine where the service runs."""
         return self._loop.run_until_complete(work)
 

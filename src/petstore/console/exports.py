@@ -27,7 +27,7 @@ from petstore.core.values import INT64_MAX
 
 # A few milliseconds of work, and then others have their turn.
 _AT_A_TIME = 250
-T = TypeVar("T", bound=Row)
+_T = TypeVar("_T", bound=Row)
 Cells = Sequence[str | int | None]
 # Reads the rows after a position, None for the first ones; the position of the next ones, None at the end.
 Read = Callable[[Any], Awaitable[tuple[list[Cells], Any]]]
@@ -70,7 +70,7 @@ async def _pets(visit: Visit) -> tuple[Cells, Read]:
     return ("id", *MEMBERS, "category"), read
 
 
-def _found(found: RowPage[T]) -> tuple[list[T], Any]:
+def _found(found: RowPage[_T]) -> tuple[list[_T], Any]:
     """Raises Invalid for a search that finds beginnings of names alone."""
     if not found.is_built:
         raise Invalid("q", "The index of names is being made.")

@@ -23,13 +23,13 @@ class Row(Protocol):
     def id(self) -> int: ...
 
 
-T = TypeVar("T", bound=Row)
+_T = TypeVar("_T", bound=Row)
 Q = TypeVar("Q", PetQuery, OrderQuery)
 # The rows of these identifiers, in any order, that match the other filters.
-ReadIds = Callable[[tuple[int, ...]], Awaitable[list[T]]]
+ReadIds = Callable[[tuple[int, ...]], Awaitable[list[_T]]]
 
 
-class RowPage(msgspec.Struct, Generic[T], frozen=True):
+class RowPage(msgspec.Struct, Generic[_T], frozen=True):
     """A page. `previous` is its first identifier, `next_start` its last or a name; 0 or empty if there is
     no such page.
 
@@ -37,7 +37,7 @@ class RowPage(msgspec.Struct, Generic[T], frozen=True):
     with the words.
     """
 
-    rows: list[T] = []
+    rows: list[_T] = []
     is_first: bool = True
     previous: int = 0
     next_start: int | str = 0
@@ -47,8 +47,8 @@ class RowPage(msgspec.Struct, Generic[T], frozen=True):
 
 
 async def find_page(
-    visit: Visit, query: Q, find: Callable[[Q], Awaitable[RowPage[T]]], count: Callable[[Q], Awaitable[int]]
-) -> tuple[RowPage[T], str]:
+    visit: Visit, query: Q, find: Callable[[Q], Awaitable[RowPage[_T]]], count: Callable[[Q], Awaitable[int]]
+) -> tuple[RowPage[_T], str]:
     """The page that the address asks for by `after` or `before`, and the number of all rows; see `written`.
 
     Raises InvalidParameter.
@@ -67,7 +67,9 @@ async def find_page(
     return replace(page, previous=previous), written(await count(query))
 
 
-def links(page: str, asked: Mapping[str, str], found: RowPage[T], parameter: str = "after") -> dict[str, Any]:
+def links(
+    page: str, asked: Mapping[str, str], found: RowPage[_T], parameter: str = "after"
+) -> dict[str, Any]:
     """The addresses for the macro `pager`. `parameter` is the one that says where the next page begins."""
     return {
         "first": "" if found.is_first else address(page, asked),
@@ -85,9 +87,9 @@ def written(count: int) -> str:
 async def find_matches(
     visit: Visit,
     query: SearchQuery,
-    read: ReadIds[T],
-    beginning: Callable[[], Awaitable[list[T]]] | None = None,
-) -> RowPage[T]:
+    read: ReadIds[_T],
+    beginning: Callable[[], Awaitable[list[_T]]] | None = None,
+) -> RowPage[_T]:
     """The page of a query; the row whose number is its text is the first of all. `beginning` has those that
     are found before the index is made."""
     number = id_in(query.text)

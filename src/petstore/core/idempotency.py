@@ -13,7 +13,7 @@ from petstore.core.durations import DAY_MS
 from petstore.core.errors import IdempotencyKeyInUse, IdempotencyKeyReused
 
 KEPT_MS = DAY_MS
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class IdempotencyKey(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class InFlight:
         self._waited_for: set[IdempotencyKey] = set()
         self._abandoned: dict[IdempotencyKey, asyncio.Future[Any]] = {}
 
-    async def carry_out(self, idempotency_key: IdempotencyKey, start: Callable[[], asyncio.Future[T]]) -> T:
+    async def carry_out(self, idempotency_key: IdempotencyKey, start: Callable[[], asyncio.Future[_T]]) -> _T:
         """The result of the write that `start` begins. Raises IdempotencyKeyInUse, and what the write raises.
 
         A client that goes away leaves its write running; its retry waits for that before it begins another.

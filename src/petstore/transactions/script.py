@@ -19,7 +19,7 @@ from petstore.transactions.rows import placeholders
 
 P = ParamSpec("P")
 R = TypeVar("R", bound="Repository")
-T = TypeVar("T")
+_T = TypeVar("_T")
 REMOVED_AT_A_TIME = 1_000
 
 
@@ -72,7 +72,7 @@ def timed(sql: str) -> Statement:
     return Statement(sql.format(now=sqlite_moment_ms(1)).replace("$", "?"), sql.format(now=moment_ms(1)))
 
 
-Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], T]
+Script = Generator[tuple[Statement, tuple[object, ...]], list[Any], _T]
 
 
 def rows_of(statement: Statement, *arguments: object) -> Script[list[Any]]:
@@ -124,20 +124,20 @@ REVOCATION = Effect(keyring=True, ends_access=True)
 class Database(Protocol):
     """Runs scripts. Raises the script's errors, and StoreUnavailable."""
 
-    async def read(self, script: Script[T]) -> T:
+    async def read(self, script: Script[_T]) -> _T:
         """Run a script that changes nothing, outside a transaction: each statement may see later data."""
 
-    def start(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> asyncio.Future[T]:
+    def start(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> asyncio.Future[_T]:
         """Begin a transaction of its own. Await it through a shield: a cancelled request must not cancel it.
 
         `script` makes a new generator for each attempt.
         """
 
-    async def write(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> T:
+    async def write(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> _T:
         """The result of a transaction, which is durable when this returns."""
         return await asyncio.shield(self.start(script, effect))
 
-    async def write_long(self, script: Callable[[], Script[T]], effect: Effect) -> T:
+    async def write_long(self, script: Callable[[], Script[_T]], effect: Effect) -> _T:
         """The result of a transaction that no bound on a statement's time suits."""
         return await self.write(script, effect)
 
@@ -153,24 +153,24 @@ class Repository:
 
 
 def read(
-    script: Callable[Concatenate[R, P], Script[T]],
-) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+    script: Callable[Concatenate[R, P], Script[_T]],
+) -> Callable[Concatenate[R, P], Coroutine[Any, Any, _T]]:
     """Make a script that changes nothing a coroutine method: `await` runs it by `Database.read`."""
 
     @wraps(script)
-    async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> _T:
         return await self._database.read(script(self, *args, **kwargs))
 
     return method
 
 
 def reads(
-    script: Callable[P, Script[T]],
-) -> Callable[Concatenate[Repository, P], Coroutine[Any, Any, T]]:
+    script: Callable[P, Script[_T]],
+) -> Callable[Concatenate[Repository, P], Coroutine[Any, Any, _T]]:
     """Make a script that needs no repository, such as one that others call, a method as `read` does."""
 
     @wraps(script)
-    async def method(self: Repository, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: Repository, /, *args: P.args, **kwargs: P.kwargs) -> _T:
         return await self._database.read(script(*args, **kwargs))
 
     return method
@@ -179,7 +179,7 @@ def reads(
 def write(
     effect: Effect, *, checks: bool = False
 ) -> Callable[
-    [Callable[Concatenate[R, int, P], Script[T]]], Callable[Concatenate[R, P], Coroutine[Any, Any, T]]
+    [Callable[Concatenate[R, int, P], Script[_T]]], Callable[Concatenate[R, P], Coroutine[Any, Any, _T]]
 ]:
     """Make a script a coroutine method: `await` runs it by `Database.write`, with this effect.
 
@@ -188,13 +188,13 @@ def write(
     """
 
     def decorate(
-        script: Callable[Concatenate[R, int, P], Script[T]],
-    ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, T]]:
+        script: Callable[Concatenate[R, int, P], Script[_T]],
+    ) -> Callable[Concatenate[R, P], Coroutine[Any, Any, _T]]:
         @wraps(script)
-        async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def method(self: R, /, *args: P.args, **kwargs: P.kwargs) -> _T:
             now_ms = self._clock.now_ms()
 
-            def make() -> Script[T]:
+            def make() -> Script[_T]:
                 return script(self, now_ms, *args, **kwargs)
 
             if checks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from petstore.core.clock import Clock
 from petstore.core.fields import Field
@@ -19,9 +19,10 @@ from petstore.core.uploads import Upload
 from petstore.transactions.journal import RECORD_PETS, encode
 from petstore.transactions.list_reverts import plan, revert_list
 from petstore.transactions.rows import NEW_PET, ORDER_IS_OPEN, PET, placeholders, select
-from petstore.transactions.script import Repository, Script, Statement, T, read, rows_of, statement
+from petstore.transactions.script import Repository, Script, Statement, read, rows_of, statement
 from petstore.transactions.uploads import mark_stored
 
+_T = TypeVar("_T")
 # The columns of a row and, for an animal that it adds, the JSON of its entry in the journal.
 _ROW = ("position", "line", "source_key", *NEW_PET)
 STAGED = (*_ROW, "entry")
@@ -219,7 +220,7 @@ class Import:
         self._count = 0
         self._has_work = purpose is not None
 
-    async def _run(self, script: Script[T]) -> T:
+    async def _run(self, script: Script[_T]) -> _T:
         """Step a script on the connection of the import. Raises StoreUnavailable: nothing was stored."""
         raise NotImplementedError
 

@@ -27,7 +27,7 @@ from tests.support.jobs import keep_list
 from tests.support.journal import ACTOR
 from tests.support.postgres import outside, run, waiting
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Process = Callable[[Store], Coroutine[Any, Any, object]]
 
 
@@ -38,7 +38,7 @@ async def store(store: Store) -> Store:
     return store
 
 
-async def beside(database: str, sql: str, act: Coroutine[Any, Any, T]) -> tuple[bool, asyncio.Task[T]]:
+async def beside(database: str, sql: str, act: Coroutine[Any, Any, _T]) -> tuple[bool, asyncio.Task[_T]]:
     """An act beside a transaction of somebody else, which then commits: whether it waited for that."""
     async with outside(database, f"BEGIN; {sql}") as other:
         acting = asyncio.create_task(act)

@@ -15,7 +15,7 @@ from petstore_client.errors import ApiError, NotFound, UnexpectedAnswer, api_err
 from petstore_client.limits import WAIT_MAX_SECONDS, service_time
 from petstore_client.models import Order, Pet, Webhook, WebhookWithSecret
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _Tagged = TypeVar("_Tagged", Pet, Order, Webhook, WebhookWithSecret)
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _ADDRESS_MAX_CHARACTERS = 16_384  # the service takes 8,192
@@ -133,30 +133,30 @@ def _host(url: str) -> str:
 
 
 @dataclass(frozen=True)
-class Page(Generic[T]):
+class Page(Generic[_T]):
     """A page of a list. `next_cursor` asks for the next one, with the same filters; it is None on the last.
 
     It is opaque text that does not expire: put it into the address of your own next page.
     """
 
-    items: tuple[T, ...]
+    items: tuple[_T, ...]
     next_cursor: str | None
 
 
 @dataclass(frozen=True)
-class Answered(Generic[T]):
+class Answered(Generic[_T]):
     """The result of a call, with what came beside it. `headers` finds names in any case."""
 
-    value: T
+    value: _T
     status: int
     headers: Mapping[str, str]
     request_id: str | None
 
 
-def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
+def reads(read: Callable[[Any], _T]) -> Callable[[Answer], _T]:
     """Reads the document of an answer; raises UnexpectedAnswer when it is not the contract's."""
 
-    def read_answer(answer: Answer) -> T:
+    def read_answer(answer: Answer) -> _T:
         try:
             return read(document_of(answer))
         except (ValueError, TypeError, AttributeError) as error:
@@ -165,7 +165,7 @@ def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
     return read_answer
 
 
-def page_of(read: Callable[[Any], T]) -> Callable[[Answer], Page[T]]:
+def page_of(read: Callable[[Any], _T]) -> Callable[[Answer], Page[_T]]:
     """Reads a page, each of whose items `read` reads."""
     read_items = reads(read_array(read))
     return lambda answer: Page(read_items(answer), next_cursor(answer))

@@ -25,7 +25,7 @@ from petstore_client.documents import read_array
 from petstore_client.errors import UnexpectedAnswer
 from petstore_client.models import Category, Order, OrderScope, OrderStatus, Pet, PetOrder, PetStatus, Usage
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 PAGE_SIZE_MAX = 100
 _IDS_AT_ONCE = 100
 
@@ -57,11 +57,11 @@ OPERATIONS = {
 
 
 @dataclass(frozen=True)
-class Call(Generic[T]):
+class Call(Generic[_T]):
     """One operation with its arguments. `read` makes the result of an answer of success."""
 
     operation: str
-    read: Callable[[Answer], T]
+    read: Callable[[Answer], _T]
     id: int | None = None
     event_id: str = ""
     query: Query = ()
@@ -130,7 +130,7 @@ class Call(Generic[T]):
     def content(self) -> bytes | None:
         return None if self.document is None else json.dumps(self.document).encode()
 
-    def after(self, page: Page[Any]) -> Call[T] | None:
+    def after(self, page: Page[Any]) -> Call[_T] | None:
         """The call for the next page."""
         cursor = page.next_cursor
         if cursor is None:

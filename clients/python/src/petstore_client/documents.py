@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def member(document: Any, name: str, kind: type[T]) -> T:
+def member(document: Any, name: str, kind: type[_T]) -> _T:
     """A member of a JSON object; raises ValueError when it is missing or of another type."""
     value = document.get(name) if isinstance(document, dict) else None
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -17,7 +17,7 @@ def member(document: Any, name: str, kind: type[T]) -> T:
     return value
 
 
-def optional_member(document: Any, name: str, kind: type[T]) -> T | None:
+def optional_member(document: Any, name: str, kind: type[_T]) -> _T | None:
     """A member that may be null or absent."""
     return None if document.get(name) is None else member(document, name, kind)
 
@@ -32,10 +32,10 @@ def optional_moment(document: Any, name: str) -> datetime | None:
     return None if document.get(name) is None else moment(document, name)
 
 
-def read_array(read: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...]]:
+def read_array(read: Callable[[Any], _T]) -> Callable[[Any], tuple[_T, ...]]:
     """Reads a JSON array of such members."""
 
-    def read_all(document: Any) -> tuple[T, ...]:
+    def read_all(document: Any) -> tuple[_T, ...]:
         if not isinstance(document, list):
             raise ValueError("not an array")
         return tuple(read(each) for each in document)

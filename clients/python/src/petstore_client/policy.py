@@ -21,7 +21,7 @@ from petstore_client.limits import read_limits
 from petstore_client.runtime import Runtime
 from petstore_client.verdicts import Failure, judge
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _PAUSE_MAX_SECONDS = 30.0
@@ -83,11 +83,11 @@ Outcome = Answer | Fault | None  # None after a Wait
 Steps = Generator[Step, Outcome, Answer]
 
 
-class Exchange(Generic[T]):
+class Exchange(Generic[_T]):
     """One call. The limiter is shared: its lock is held during each step, not between steps."""
 
     def __init__(
-        self, call: Call[T], options: Options, limiter: Limiter, runtime: Runtime, waiter: Waiter
+        self, call: Call[_T], options: Options, limiter: Limiter, runtime: Runtime, waiter: Waiter
     ) -> None:
         if call.follows_at is not None:
             options = replace(options, tries=sys.maxsize, seconds=math.inf)
@@ -135,7 +135,7 @@ class Exchange(Generic[T]):
         if self._answer is not None:
             _warn_once(self._call.operation, self._answer, self._runtime, stacklevel + 1)
 
-    def result(self, answer: Answer) -> T:
+    def result(self, answer: Answer) -> _T:
         """The result of an answer of success; raises UnexpectedAnswer, or NotFound for an empty list."""
         try:
             return self._call.read(answer)

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import httpx2
 
 C = TypeVar("C")
-T = TypeVar("T")
-Calls = Callable[[C], T]  # what makes calls of a client
-AsyncCalls = Callable[[C], Awaitable[T]]
+_T = TypeVar("_T")
+Calls = Callable[[C], _T]  # what makes calls of a client
+AsyncCalls = Callable[[C], Awaitable[_T]]
 
 
 class Ended(Exception):

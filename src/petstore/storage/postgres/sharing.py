@@ -6,26 +6,26 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-K = TypeVar("K")
-T = TypeVar("T")
+_K = TypeVar("_K")
+_T = TypeVar("_T")
 _WAIT_SECONDS = 1.0
 
 
-class Shared(Generic[K, T]):
+class Shared(Generic[_K, _T]):
     """Requests that come while a query runs share the next one, so each answer is newer than its requests.
 
     Together they take one connection, and one more for each second in which the server does not answer. The
     number of waiters is bounded by the listener's connections. A failed query fails for those that shared it.
     """
 
-    def __init__(self, ask: Callable[[set[K]], Awaitable[T]], wait_seconds: float = _WAIT_SECONDS) -> None:
+    def __init__(self, ask: Callable[[set[_K]], Awaitable[_T]], wait_seconds: float = _WAIT_SECONDS) -> None:
         self._ask = ask
         self._wait_seconds = wait_seconds
-        self._wanted: set[K] = set()
+        self._wanted: set[_K] = set()
         self._under_way: asyncio.Future[None] | None = None
-        self._next: asyncio.Task[T] | None = None
+        self._next: asyncio.Task[_T] | None = None
 
-    async def answer(self, wanted: K) -> T:
+    async def answer(self, wanted: _K) -> _T:
         """The result of an `ask` whose set contains `wanted`."""
         before = self._under_way
         if self._next is None:
@@ -36,13 +36,13 @@ class Shared(Generic[K, T]):
         self._wanted.add(wanted)
         return await asyncio.shield(self._next)  # other requests wait for it too
 
-    async def _send_next(self, before: asyncio.Future[None]) -> T:
+    async def _send_next(self, before: asyncio.Future[None]) -> _T:
         await asyncio.wait([before], timeout=self._wait_seconds)
         wanted, self._wanted = self._wanted, set()
         self._next = None
         return await self._send(wanted)
 
-    async def _send(self, wanted: set[K]) -> T:
+    async def _send(self, wanted: set[_K]) -> _T:
         answered = self._under_way = asyncio.get_running_loop().create_future()
         try:
             return await self._ask(wanted)

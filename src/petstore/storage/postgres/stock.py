@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import asyncpg
 
@@ -20,9 +21,10 @@ from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import translated
 from petstore.storage.postgres.transaction import Announce, commit, run_locking, run_script
 from petstore.transactions import stock
-from petstore.transactions.script import CATALOGUE, Script, T
+from petstore.transactions.script import CATALOGUE, Script
 from petstore.transactions.stock import STAGED, Import, Stock
 
+_T = TypeVar("_T")
 # Imports store one after the other, so that none adds what another is adding, and nobody changes their plans'
 # animals.
 _LOCK = (
@@ -100,13 +102,13 @@ class PostgresStockImport(Import):
         await self._connection.execute(f"{begin}; {_LOCK}")
         return undo
 
-    async def _run(self, script: Script[T]) -> T:
+    async def _run(self, script: Script[_T]) -> _T:
         fetch = self._connection.fetch
         return await self._known(
             run_script(script, lambda statement, arguments: fetch(statement.postgres, *arguments))
         )
 
-    async def _known(self, work: Awaitable[T]) -> T:
+    async def _known(self, work: Awaitable[_T]) -> _T:
         """Await what comes before the commit: after a failure nothing is stored."""
         with translated(NOTHING_STORED):
             return await work

@@ -13,10 +13,10 @@ from petstore.storage.sqlite.writer import Writer
 from petstore.transactions import script as scripts
 from petstore.transactions.script import NO_EFFECT, Effect, Script
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def run(connection: apsw.Connection, script: Script[T]) -> T:
+def run(connection: apsw.Connection, script: Script[_T]) -> _T:
     """The script's result. Raises the script's errors and the driver's."""
     execute, send = connection.execute, script.send
     try:
@@ -24,7 +24,7 @@ def run(connection: apsw.Connection, script: Script[T]) -> T:
         while True:
             statement, arguments = send(execute(statement.sqlite, arguments).fetchall())
     except StopIteration as end:
-        result: T = end.value
+        result: _T = end.value
         return result
 
 
@@ -35,11 +35,11 @@ class Database(scripts.Database):
         self._reader = reader
         self._writer = writer
 
-    async def read(self, script: Script[T]) -> T:
+    async def read(self, script: Script[_T]) -> _T:
         with translated():
             return run(self._reader, script)
 
-    def start(self, script: Callable[[], Script[T]], effect: Effect = NO_EFFECT) -> asyncio.Future[T]:
+    def start(self, script: Callable[[], Script[_T]], effect: Effect = NO_EFFECT) -> asyncio.Future[_T]:
         return self._writer.start(
             lambda connection: run(connection, script()), ends_access=effect.ends_access
         )

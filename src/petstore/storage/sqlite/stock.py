@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeVar
 
 import apsw
 
@@ -19,9 +20,10 @@ from petstore.storage.sqlite.connection import open_writer, translate
 from petstore.storage.sqlite.database import Database, run
 from petstore.transactions import stock
 from petstore.transactions.rows import placeholders
-from petstore.transactions.script import Script, T
+from petstore.transactions.script import Script
 from petstore.transactions.stock import STAGED, Import, Stock
 
+_T = TypeVar("_T")
 # Together with Python less than 150 MiB. With a quarter of it the lock is held for twice as long.
 _CACHE_KIB = 80 << 10
 _STAGE_CACHE_KIB = 16 << 10
@@ -127,10 +129,10 @@ class SqliteStockImport(Import):
         self._connection.execute("BEGIN IMMEDIATE")
         self._locked_at = self._clock.monotonic()
 
-    async def _run(self, script: Script[T]) -> T:
+    async def _run(self, script: Script[_T]) -> _T:
         return await self._in_thread(lambda: run(self._connection, script))
 
-    async def _in_thread(self, work: Callable[[], T], *, keeps_result: bool = False) -> T:
+    async def _in_thread(self, work: Callable[[], _T], *, keeps_result: bool = False) -> _T:
         try:
             return await in_thread(self._connection, work, keeps_result=keeps_result)
         except apsw.Error as error:

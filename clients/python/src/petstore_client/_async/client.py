@@ -23,7 +23,7 @@ from petstore_client.pool import AsyncPool
 from petstore_client.runtime import PROCESS, Runtime
 from petstore_client.waiters import AsyncCalls
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class AsyncPetstore:
@@ -96,7 +96,7 @@ class AsyncPetstore:
         connection = runner.connection.with_options(tries, seconds, timeout, headers, request_id)
         return self._sharing(AsyncRunner(connection, runner.pool, runner.answers))
 
-    async def with_response(self, call: AsyncCalls[AsyncPetstore, T]) -> Answered[T]:
+    async def with_response(self, call: AsyncCalls[AsyncPetstore, _T]) -> Answered[_T]:
         """What `call` returns, with status, headers and request id of its last answer.
 
         `call` gets this client: `with_response(lambda petstore: petstore.pets.get(7))`. Raises ValueError if

@@ -15,7 +15,7 @@ from petstore_client.policy import Exchange, Outcome, Send, Steps
 from petstore_client.pool import AsyncPool
 from petstore_client.waiters import AsyncWaiter
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class AsyncRunner:
@@ -26,7 +26,7 @@ class AsyncRunner:
         self.pool = pool
         self.answers = answers  # successful ones, for with_response
 
-    async def run(self, call: Call[T], waiter: AsyncWaiter | None = None) -> T:
+    async def run(self, call: Call[_T], waiter: AsyncWaiter | None = None) -> _T:
         """The result of a call, or its error. `waiter` ends it from outside."""
         connection = self.connection
         waiter = waiter or AsyncWaiter()
@@ -40,7 +40,7 @@ class AsyncRunner:
             self.answers.append(answer)
         return exchange.result(answer)
 
-    async def walk(self, call: Call[Page[T]] | None) -> AsyncGenerator[T]:
+    async def walk(self, call: Call[Page[_T]] | None) -> AsyncGenerator[_T]:
         """The items of all pages."""
         while call is not None:
             page = await self.run(call)
@@ -48,7 +48,7 @@ class AsyncRunner:
                 yield item
             call = call.after(page)
 
-    async def _carry_out(self, steps: Steps, call: Call[T], waiter: AsyncWaiter) -> Answer:
+    async def _carry_out(self, steps: Steps, call: Call[_T], waiter: AsyncWaiter) -> Answer:
         connection = self.connection
         outcome: Outcome = None
         try:
@@ -70,7 +70,7 @@ class AsyncRunner:
             with connection.limiter.lock:
                 steps.close()
 
-    async def _send(self, call: Call[T], step: Send, waiter: AsyncWaiter) -> Answer | Fault:
+    async def _send(self, call: Call[_T], step: Send, waiter: AsyncWaiter) -> Answer | Fault:
         content = bytearray()
         request = self.connection.request(call, step, watch_async, waiter.reading)
         async with self.pool.lease() as http:

@@ -24,7 +24,7 @@ from petstore_client.pool import Pool
 from petstore_client.runtime import PROCESS, Runtime
 from petstore_client.waiters import Calls
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Petstore:
@@ -97,7 +97,7 @@ class Petstore:
         connection = runner.connection.with_options(tries, seconds, timeout, headers, request_id)
         return self._sharing(Runner(connection, runner.pool, runner.answers))
 
-    def with_response(self, call: Calls[Petstore, T]) -> Answered[T]:
+    def with_response(self, call: Calls[Petstore, _T]) -> Answered[_T]:
         """What `call` returns, with status, headers and request id of its last answer.
 
         `call` gets this client: `with_response(lambda petstore: petstore.pets.get(7))`. Raises ValueError if

@@ -16,7 +16,7 @@ from petstore_client.policy import Exchange, Outcome, Send, Steps
 from petstore_client.pool import Pool
 from petstore_client.waiters import Waiter
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class Runner:
@@ -27,7 +27,7 @@ class Runner:
         self.pool = pool
         self.answers = answers  # successful ones, for with_response
 
-    def run(self, call: Call[T], waiter: Waiter | None = None) -> T:
+    def run(self, call: Call[_T], waiter: Waiter | None = None) -> _T:
         """The result of a call, or its error. `waiter` ends it from outside."""
         connection = self.connection
         waiter = waiter or Waiter()
@@ -41,7 +41,7 @@ class Runner:
             self.answers.append(answer)
         return exchange.result(answer)
 
-    def walk(self, call: Call[Page[T]] | None) -> Generator[T]:
+    def walk(self, call: Call[Page[_T]] | None) -> Generator[_T]:
         """The items of all pages."""
         while call is not None:
             page = self.run(call)
@@ -49,7 +49,7 @@ class Runner:
                 yield item
             call = call.after(page)
 
-    def _carry_out(self, steps: Steps, call: Call[T], waiter: Waiter) -> Answer:
+    def _carry_out(self, steps: Steps, call: Call[_T], waiter: Waiter) -> Answer:
         connection = self.connection
         outcome: Outcome = None
         try:
@@ -71,7 +71,7 @@ class Runner:
             with connection.limiter.lock:
                 steps.close()
 
-    def _send(self, call: Call[T], step: Send, waiter: Waiter) -> Answer | Fault:
+    def _send(self, call: Call[_T], step: Send, waiter: Waiter) -> Answer | Fault:
         content = bytearray()
         request = self.connection.request(call, step, watch, waiter.reading)
         with self.pool.lease() as http:
