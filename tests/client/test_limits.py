@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 from petstore_client import AsyncPetstore, KeyBanned, Petstore, PetstoreError, RateLimited
-from petstore_client.caution import Caution
+from petstore_client.ban_guard import BanGuard
 
 from tests.client.kit import ADDRESS, KEY, Pace, Script, Scripted, Served, answer, failure, scripted
 from tests.support.clock import ManualClock
@@ -202,13 +202,13 @@ def test_refusals_one_after_another_are_few(scripted: Scripted) -> None:
 @pytest.mark.parametrize("lost", [0, 1])
 def test_any_number_of_calls_may_be_refused_at_once(lost: int) -> None:
     """More than sixty that were under way together: silence for five minutes."""
-    caution = Caution()
+    guard = BanGuard()
     for _ in range(lost):
-        caution.unanswered(9.0)
+        guard.unanswered(9.0)
     for _ in range(70):
-        caution.refused(10.0)
-    assert caution.resumes_at(10.0) == 310
-    assert caution.resumes_at(310.0) <= 310
+        guard.refused(10.0)
+    assert guard.resumes_at(10.0) == 310
+    assert guard.resumes_at(310.0) <= 310
 
 
 def test_answers_that_get_lost_are_few(scripted: Scripted) -> None:

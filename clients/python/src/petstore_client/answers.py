@@ -176,7 +176,7 @@ def tagged(read: Callable[[Answer], _Tagged]) -> Callable[[Answer], _Tagged]:
     return lambda answer: replace(read(answer), etag=answer.headers.get("etag", ""))
 
 
-def only(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
+def only_item(read: Callable[[Any], _Tagged], absent: str) -> Callable[[Answer], _Tagged]:
     """The one that was asked for by its identifier: the tag of its list is its own."""
     read_items = reads(read_array(read))
 

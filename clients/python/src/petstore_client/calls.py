@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from petstore_client import models
-from petstore_client.answers import Answer, Page, check_removal, only, page_of, reads, tagged
+from petstore_client.answers import Answer, Page, check_removal, only_item, page_of, reads, tagged
 from petstore_client.arguments import (
     NotGiven,
     Query,
@@ -169,7 +169,7 @@ def get_pets(ids: Iterable[int]) -> Sequence[Call[Page[Pet]]]:
 
 def get_pet(pet_id: int) -> Call[Pet]:
     """GET /pets?id=…, the first of its list."""
-    read = only(models.read_pet, f"There is no animal {pet_id}.")
+    read = only_item(models.read_pet, f"There is no animal {pet_id}.")
     return Call("listPets", read, query=query((), (pet_id,)))
 
 
@@ -209,7 +209,7 @@ def list_orders(
 
 def get_order(order_id: int) -> Call[Order]:
     """GET /store/orders?id=…, the first of its list."""
-    read = only(models.read_order, f"There is no order {order_id}.")
+    read = only_item(models.read_order, f"There is no order {order_id}.")
     return Call("listOrders", read, query=query((), (order_id,)))
 
 

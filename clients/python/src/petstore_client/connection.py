@@ -162,7 +162,7 @@ class Connection:
     ) -> Connection:
         """A copy with the options that are not None, and headers beside those that it has."""
         other = copy(self)
-        other.options = self.options.but(tries, seconds, timeout)
+        other.options = self.options.with_changes(tries, seconds, timeout)
         other._headers = {**self._headers, **extra_headers(headers or {}, request_id)}
         return other
 

@@ -10,11 +10,11 @@ BY_CODE: dict[str, type[ApiError]] = {}
 _TEXT_MAX_CHARACTERS = 1_000
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     """A text from the network for logs and terminals: what is not printable escaped, the length bounded."""
     begin = text[: _TEXT_MAX_CHARACTERS + 1]
-    escaped = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in begin)
-    return escaped if len(escaped) <= _TEXT_MAX_CHARACTERS else escaped[: _TEXT_MAX_CHARACTERS - 1] + "…"
+    text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in begin)
+    return text if len(text) <= _TEXT_MAX_CHARACTERS else text[: _TEXT_MAX_CHARACTERS - 1] + "…"
 
 
 class PetstoreError(Exception):
@@ -28,7 +28,7 @@ class PetstoreError(Exception):
     idempotency_key: str | None = None
 
     def __init__(self, message: str) -> None:
-        self.message = shown(message)
+        self.message = escaped(message)
         super().__init__(self.message)
 
 
@@ -76,9 +76,9 @@ class ApiError(PetstoreError):
         retry_after_seconds: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.code = shown(code)
+        self.code = escaped(code)
         self.status = status
-        self.request_id = request_id and shown(request_id)
+        self.request_id = request_id and escaped(request_id)
         self.retry_after_seconds = retry_after_seconds
 
     def __init_subclass__(cls, *, code: str = "") -> None:

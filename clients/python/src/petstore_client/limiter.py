@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from petstore_client.caution import SPAN_SECONDS, Caution
+from petstore_client.ban_guard import SPAN_SECONDS, BanGuard
 from petstore_client.errors import ApiError
 from petstore_client.limits import Limits, Window
 from petstore_client.windows import KnownWindow
@@ -49,10 +49,10 @@ class Limiter:
 
     def __init__(self, random: Callable[[], float]) -> None:
         self._random = random
-        self._caution = Caution()
+        self._ban_guard = BanGuard()
         self._hold_until = -NEVER
         self._reason: ApiError | None = None
-        self._told_at = -NEVER
+        self._waits_logged_at = -NEVER
         self.limits: Limits | None = None
         self.restart()
 
@@ -76,7 +76,7 @@ class Limiter:
     def held_until(self, now: float) -> float:
         """The time before which nothing is sent: a refusal, a ban, a used-up window."""
         spent = [self._end(window) for window in self._windows.values() if window.remaining <= 0]
-        return max([self._hold_until, self._caution.resumes_at(now), *spent])
+        return max([self._hold_until, self._ban_guard.resumes_at(now), *spent])
 
     def ample_at(self) -> float:
         """When each window has more than half its limit left, in proportion to the time until its end."""
@@ -84,7 +84,7 @@ class Limiter:
 
     def is_cautious(self, now: float) -> bool:
         """Whether all wait since another refusal might bring a ban nearer, with calls left or not."""
-        return self._caution.resumes_at(now) >= self.held_until(now)
+        return self._ban_guard.resumes_at(now) >= self.held_until(now)
 
     def opens_at(self, waiter: Waiter, now: float) -> float:
         """When the caller may send: now if not later than `now`; NEVER while an answer must come first."""
@@ -121,10 +121,10 @@ class Limiter:
         if active := len(self._answered_soon()):
             if full or active >= self._width:
                 return min(full, default=NEVER)
-        elif full and not self._caution.dares(now):
+        elif full and not self._ban_guard.may_risk_refusal(now):
             return max(full)
         if self._others_until > now:
-            slack = _OPTIMISM if self._caution.dares(now) else 0.0
+            slack = _OPTIMISM if self._ban_guard.may_risk_refusal(now) else 0.0
             used_up = [
                 self._end(window)
                 for window in self._windows.values()
@@ -157,11 +157,11 @@ class Limiter:
         """The answer for which all wait now, if it is one."""
         return self._reason if self._hold_until > now else None
 
-    def tells(self, now: float, seconds: float) -> bool:
+    def should_log_wait(self, now: float, seconds: float) -> bool:
         """Whether the log has a line for a wait that ends now: none did for `seconds`."""
-        if now - self._told_at < seconds:
+        if now - self._waits_logged_at < seconds:
             return False
-        self._told_at = now
+        self._waits_logged_at = now
         return True
 
     # The outcome of a call
@@ -187,11 +187,11 @@ class Limiter:
 
     def passed(self, permit: Permit) -> None:
         """The call was not refused by a limit."""
-        self._caution.passed(permit.sent_at)
+        self._ban_guard.passed(permit.sent_at)
 
     def refused(self, now: float) -> None:
         """A limit refused the call."""
-        self._caution.refused(now)
+        self._ban_guard.refused(now)
         self._width = 1
 
     def hold(self, until: float, reason: ApiError | None) -> None:
@@ -223,7 +223,7 @@ class Limiter:
 
     def _unanswered(self, permit: Permit, now: float) -> None:
         self._in_flight.discard(permit)
-        self._caution.unanswered(now)
+        self._ban_guard.unanswered(now)
         self._lost.append(now)
         self._wake_first()
 

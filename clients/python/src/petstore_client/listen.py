@@ -20,7 +20,7 @@ import httpx2
 from petstore_client._sync.client import Petstore
 from petstore_client._sync.events import Follow
 from petstore_client.connection import __version__, is_loopback
-from petstore_client.errors import ConfigurationError, PetstoreError, shown
+from petstore_client.errors import ConfigurationError, PetstoreError, escaped
 from petstore_client.feed import NOW
 from petstore_client.models import Event
 from petstore_client.runtime import PROCESS
@@ -99,7 +99,7 @@ def _forward(follow: Follow, post: Callable[[Event], str]) -> None:
     bookmark = follow.after
     try:
         for event in follow:
-            named = f"{shown(event.type)} {shown(event.id)}"
+            named = f"{escaped(event.type)} {escaped(event.id)}"
             outcome = _tried(named, event, post)
             bookmark = follow.after
             _say(f"{named}: {outcome}")

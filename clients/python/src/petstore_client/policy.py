@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from petstore_client.answers import Answer, Fault
 from petstore_client.calls import Call
-from petstore_client.errors import ApiError, ConfigurationError, PetstoreError, RateLimited, shown
+from petstore_client.errors import ApiError, ConfigurationError, PetstoreError, RateLimited, escaped
 from petstore_client.limiter import Limiter, Permit, Waiter
 from petstore_client.limits import read_limits
 from petstore_client.runtime import Runtime
@@ -53,7 +53,7 @@ class Options:
                 "Give at least 1 for tries, 0 for seconds, and for timeout more than 0, at most 3,600."
             )
 
-    def but(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
+    def with_changes(self, tries: int | None, seconds: float | None, timeout: float | None) -> Options:
         """These options, with those that are not None replaced."""
         return Options(
             self.tries if tries is None else tries,
@@ -163,7 +163,7 @@ class Exchange(Generic[_T]):
         while (opens_at := limiter.opens_at(self._waiter, now := clock())) > now:
             held_until = limiter.held_until(now)
             if held_until > self._begins_by or now >= self._begins_by:
-                raise self._ended(self._too_long(held_until, now))
+                raise self._ended(self._no_slot_error(held_until, now))
             seconds = min(opens_at - now, self._begins_by - now, _WAIT_MAX_SECONDS)
             reason = "the limit" if held_until > now else reason or "other calls of the key"
             yield Wait(seconds)
@@ -173,11 +173,11 @@ class Exchange(Generic[_T]):
         waited = now - self._idle_since
         if self._error is not None:
             reason = self._error.message
-        elif waited < _LOGGED_SECONDS or not limiter.tells(now, _LOGGED_SECONDS):
+        elif waited < _LOGGED_SECONDS or not limiter.should_log_wait(now, _LOGGED_SECONDS):
             reason = ""
         return Send(self._ends_at, waited, reason)
 
-    def _too_long(self, held_until: float, now: float) -> PetstoreError:
+    def _no_slot_error(self, held_until: float, now: float) -> PetstoreError:
         """The error of a call that gets no slot in time."""
         wait = max(0.0, held_until - now)
         reason = self._limiter.reason(now)
@@ -285,6 +285,6 @@ def _warn_once(operation: str, answer: Answer, runtime: Runtime, stacklevel: int
         return
     runtime.warned.add(operation)
     sunset = answer.headers.get("sunset")
-    when = f"will be removed on {shown(sunset)}" if sunset else "is deprecated"
+    when = f"will be removed on {escaped(sunset)}" if sunset else "is deprecated"
     instead = " Use pets.get(id), which takes the same argument." if operation == "getPet" else ""
     warnings.warn(f"{operation} {when}.{instead}", OperationDeprecated, stacklevel=stacklevel + 1)

@@ -14,7 +14,7 @@ _RISKED = 60  # refusals, and calls without an answer, each of which may have be
 _GRACE_SECONDS = 1.9
 
 
-class Caution:
+class BanGuard:
     """Remembers what may have been counted towards a ban. Times are monotonic, in seconds."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Caution:
             oldest = max(oldest, self._unanswered[-spare])
         return oldest + SPAN_SECONDS
 
-    def dares(self, now: float) -> bool:
+    def may_risk_refusal(self, now: float) -> bool:
         """Whether to send a call that is likely to be refused."""
         self._forget(now)
         return len(self._refusals) < _REFUSALS - 1
