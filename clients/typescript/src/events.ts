@@ -3,7 +3,7 @@ import { clock } from "./clock.js";
 import type { Connection } from "./connection.js";
 import type { Event } from "./contract.js";
 import { PetstoreError } from "./errors.js";
-import { Exchange } from "./exchange.js";
+import { CallRun } from "./run.js";
 import type { Call, CallOptions, Query } from "./operations.js";
 import { next, PAGE_SIZE } from "./pages.js";
 import { Resource } from "./resource.js";
@@ -129,7 +129,7 @@ async function ask(
   connection: Connection,
   call: Omit<Call, "operation">,
 ): Promise<{ page: EventPage; pauseMs: number | undefined }> {
-  const answer = await new Exchange(connection, { operation: "listEvents", ...call }).run();
+  const answer = await new CallRun(connection, { operation: "listEvents", ...call }).run();
   const after = next(answer, "after");
   if (after === undefined) throw new PetstoreError("unexpected_answer", "The events came without a bookmark.");
   const isBehind = answer.headers.get("Events-Behind") === "true";

@@ -1,7 +1,7 @@
 // Lists by pages, and what an answer has beside its body.
 import type { Connection } from "./connection.js";
 import { PetstoreError } from "./errors.js";
-import { Exchange } from "./exchange.js";
+import { CallRun } from "./run.js";
 import type { Answer, Call } from "./operations.js";
 
 /** One page of a list. */
@@ -18,17 +18,17 @@ export const PAGE_SIZE = 100;
 
 /** Carries a call out. The contract says that its answers are of this type. */
 export async function result<T>(connection: Connection, call: Call): Promise<T> {
-  return (await new Exchange(connection, call).run()).body as T;
+  return (await new CallRun(connection, call).run()).body as T;
 }
 
 export async function tagged<T extends object>(connection: Connection, call: Call): Promise<Tagged<T>> {
-  const answer = await new Exchange(connection, call).run();
+  const answer = await new CallRun(connection, call).run();
   return { ...(answer.body as T), etag: answer.headers.get("ETag") ?? "" };
 }
 
 /** The one that was asked for by its identifier: the tag of its list is its own. */
 export async function only<T extends object>(connection: Connection, call: Call, absent: string): Promise<Tagged<T>> {
-  const { body, headers } = await new Exchange(connection, call).run();
+  const { body, headers } = await new CallRun(connection, call).run();
   const [item] = body as T[];
   if (item !== undefined) return { ...item, etag: headers.get("ETag") ?? "" };
   const requestId = headers.get("X-Request-Id") ?? undefined;
@@ -38,7 +38,7 @@ export async function only<T extends object>(connection: Connection, call: Call,
 /** With an empty filter `ids` it asks nothing: without the filter it would list all. */
 export async function page<T>(connection: Connection, call: Call, ids?: readonly number[]): Promise<Page<T>> {
   if (ids?.length === 0) return { items: [], nextCursor: undefined };
-  const answer = await new Exchange(connection, call).run();
+  const answer = await new CallRun(connection, call).run();
   const nextCursor = next(answer, "cursor");
   if (nextCursor !== undefined && nextCursor === (call.query as { cursor?: string } | undefined)?.cursor) {
     throw new PetstoreError("unexpected_answer", "The next page is this one again. The walk would not end.");

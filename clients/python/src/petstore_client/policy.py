@@ -1,6 +1,6 @@
 """One call from its beginning to its result: its slot, its tries, its pauses. Does no I/O.
 
-`Exchange.steps` is a generator: it yields Send or Wait, and is sent the outcome. Two drivers carry the
+`CallRun.steps` is a generator: it yields Send or Wait, and is sent the outcome. Two drivers carry the
 steps out: _async/runner.py, and for threads _sync/runner.py, which is made of it.
 """
 
@@ -83,7 +83,7 @@ Outcome = Answer | Fault | None  # None after a Wait
 Steps = Generator[Step, Outcome, Answer]
 
 
-class Exchange(Generic[_T]):
+class CallRun(Generic[_T]):
     """One call. The limiter is shared: its lock is held during each step, not between steps."""
 
     def __init__(

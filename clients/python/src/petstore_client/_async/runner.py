@@ -11,7 +11,7 @@ import httpx2
 from petstore_client.answers import Answer, Fault, Page
 from petstore_client.calls import Call
 from petstore_client.connection import ANSWER_MAX_BYTES, Connection, answer_of, watch_async
-from petstore_client.policy import Exchange, Outcome, Send, Steps
+from petstore_client.policy import CallRun, Outcome, Send, Steps
 from petstore_client.pool import AsyncPool
 from petstore_client.waiters import AsyncWaiter
 
@@ -30,15 +30,15 @@ class AsyncRunner:
         """The result of a call, or its error. `waiter` ends it from outside."""
         connection = self.connection
         waiter = waiter or AsyncWaiter()
-        exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
+        run = CallRun(call, connection.options, connection.limiter, connection.runtime, waiter)
         try:
             with connection.runtime.call():
-                answer = await self._carry_out(exchange.steps(), call, waiter)
+                answer = await self._carry_out(run.steps(), call, waiter)
         finally:
-            exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+            run.warn(stacklevel=3)  # the line of the program that called a method of the client
         if self.answers is not None:
             self.answers.append(answer)
-        return exchange.result(answer)
+        return run.result(answer)
 
     async def walk(self, call: Call[Page[_T]] | None) -> AsyncGenerator[_T]:
         """The items of all pages."""

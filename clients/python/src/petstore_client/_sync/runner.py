@@ -12,7 +12,7 @@ import httpx2
 from petstore_client.answers import Answer, Fault, Page
 from petstore_client.calls import Call
 from petstore_client.connection import ANSWER_MAX_BYTES, Connection, answer_of, watch
-from petstore_client.policy import Exchange, Outcome, Send, Steps
+from petstore_client.policy import CallRun, Outcome, Send, Steps
 from petstore_client.pool import Pool
 from petstore_client.waiters import Waiter
 
@@ -31,15 +31,15 @@ class Runner:
         """The result of a call, or its error. `waiter` ends it from outside."""
         connection = self.connection
         waiter = waiter or Waiter()
-        exchange = Exchange(call, connection.options, connection.limiter, connection.runtime, waiter)
+        run = CallRun(call, connection.options, connection.limiter, connection.runtime, waiter)
         try:
             with connection.runtime.call():
-                answer = self._carry_out(exchange.steps(), call, waiter)
+                answer = self._carry_out(run.steps(), call, waiter)
         finally:
-            exchange.warn(stacklevel=3)  # the line of the program that called a method of the client
+            run.warn(stacklevel=3)  # the line of the program that called a method of the client
         if self.answers is not None:
             self.answers.append(answer)
-        return exchange.result(answer)
+        return run.result(answer)
 
     def walk(self, call: Call[Page[_T]] | None) -> Generator[_T]:
         """The items of all pages."""

@@ -12,7 +12,7 @@ const DOUBLINGS = 10;
 // The service keeps an Idempotency-Key for 24 hours; a repetition after that would be a second creation.
 const REPEATABLE_MS = 23 * 3_600_000;
 
-export class Exchange {
+export class CallRun {
   readonly #connection: Connection;
   readonly #call: Call;
   readonly #signal: AbortSignal | undefined;
