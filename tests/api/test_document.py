@@ -171,7 +171,7 @@ class TestRouter:
         sent_to = contract.document()["webhooks"]
         posts = {name: dict(contract.resolve(item)["post"]) for name, item in sent_to.items()}
         assert {name: post["summary"] for name, post in posts.items()} == {
-            kind.name: kind.what for kind in TYPES
+            kind.name: kind.summary for kind in TYPES
         }
         assert len({post.pop("operationId") for post in posts.values()}) == len(TYPES)
         [sent] = {json.dumps(post | {"summary": ""}) for post in posts.values()}

@@ -111,7 +111,7 @@ async def test_the_page_has_each_type_once(shared_shop: Shop) -> None:
     assert [name for name, _, _ in sections] == [kind.name for kind in TYPES]
     schema = contract.document()["components"]["schemas"]["Event"]
     for kind, (_, text, code) in zip(TYPES, sections, strict=True):
-        assert text.startswith(kind.what)
+        assert text.startswith(kind.summary)
         event = msgspec.json.decode(code)
         contract.check_value(schema, event, kind.name)
         assert event["type"] == kind.name

@@ -94,7 +94,7 @@ def _record(mail: Mail) -> Record:
         "id": mail.id,
         "kind": mail.kind,
         "address": mail.address,
-        "of": mail.of,
+        "of": mail.owner_name,
         "facts": mail.count,
         "tries": mail.tries,
         "createdAt": moment(mail.created_at_ms),

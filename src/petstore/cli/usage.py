@@ -193,7 +193,7 @@ def _record(now_ms: int, account: Account, keys: list[ApiKey], report: UsageRepo
 
 def _cause_record(cause: Cause) -> dict[str, Any]:
     since, until = moment(cause.since_ms), moment(cause.until_ms)
-    return {"what": cause.what, "since": since, "then": cause.then, "until": until}
+    return {"what": cause.reason, "since": since, "then": cause.effect, "until": until}
 
 
 def _write(record: dict[str, Any], days: int) -> None:

@@ -56,11 +56,11 @@ class Shape(Enum):
 
 
 class EventType(msgspec.Struct, frozen=True):
-    """A type of event, the types of the entries that it is made of, and what it says, as a sentence."""
+    """A type of event, the types of the entries that it is made of, and its `summary`, a sentence."""
 
     name: str
     entry_types: tuple[str, ...]
-    what: str
+    summary: str
     shape: Shape = Shape.CHANGE
 
     @property

@@ -48,9 +48,9 @@ class MailServer(msgspec.Struct, frozen=True):
 
 
 class Mail(msgspec.Struct, frozen=True):
-    """A mail of one kind to a contact. `of` is the account's or person's name.
+    """A mail of one kind to a contact. `owner_name` is the account's or person's name.
 
-    `said` are sentences, of the first SAID_MAX of `count` entries. `tries` have failed. `key` is never
+    `sentences` are about the first SAID_MAX of `count` entries. `tries` have failed. `key` is never
     another mail's, and `due_ms` is when it is free again, should this process end.
     """
 
@@ -59,9 +59,9 @@ class Mail(msgspec.Struct, frozen=True):
     contact_id: int
     address: str
     token: str
-    of: str
+    owner_name: str
     kind: str
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
     count: int
     created_at_ms: int
     due_ms: int
@@ -86,12 +86,12 @@ class Letterhead(msgspec.Struct, frozen=True):
 def compose(mail: Mail, head: Letterhead, now_ms: int) -> EmailMessage:
     """The message to a contact."""
     kind = BY_NAME[mail.kind]
-    title = kind.heading(mail.of, mail.count)
-    said = [*mail.said, *([f"And {mail.count - SAID_MAX:,} more."] if mail.count > SAID_MAX else [])]
+    title = kind.heading(mail.owner_name, mail.count)
+    said = [*mail.sentences, *([f"And {mail.count - SAID_MAX:,} more."] if mail.count > SAID_MAX else [])]
     if kind.advice:
         said.append(kind.advice)
     links = {f"{head.base}/{kind.page}": "Read more"} if kind.page else {}
-    whose = f"the account {mail.of}" if kind.to == "account" else mail.of
+    whose = f"the account {mail.owner_name}" if kind.to == "account" else mail.owner_name
     switches = head.switches(mail.token)
     small = _Part(
         [f"The Pet Store Service sends you this because {mail.address} is a contact of {whose}."],
@@ -116,15 +116,15 @@ def compose_test(address: str, head: Letterhead, now_ms: int) -> EmailMessage:
 class _Part(msgspec.Struct, frozen=True):
     """Paragraphs, then links with their words."""
 
-    said: list[str]
+    paragraphs: list[str]
     links: dict[str, str]
 
     def text(self) -> str:
-        return "\n\n".join([*self.said, *(f"{words}: {url}" for url, words in self.links.items())])
+        return "\n\n".join([*self.paragraphs, *(f"{words}: {url}" for url, words in self.links.items())])
 
     def html(self, style: str) -> str:
         shown = [
-            *(html.escape(each) for each in self.said),
+            *(html.escape(each) for each in self.paragraphs),
             *(f'<a href="{html.escape(url)}">{html.escape(words)}</a>' for url, words in self.links.items()),
         ]
         return "\n".join([f'<div style="{style}">', *(f"<p>{each}</p>" for each in shown), "</div>\n"])

@@ -89,7 +89,7 @@ def _event(
     """A kind that is an event too."""
     (kind,) = (each for each in TYPES if each.name == name)
     (entry,) = kind.entry_types
-    return NotificationKind(name, entry, "account", kind.what, title, say, advice, page, titles)
+    return NotificationKind(name, entry, "account", kind.summary, title, say, advice, page, titles)
 
 
 def _moment(text: str) -> str:

@@ -44,10 +44,10 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why requests are refused: `what` since `since_ms`; so `then` until `until_ms` (Unix times)."""
+    """Why requests are refused: `reason` since `since_ms`; so `effect` until `until_ms` (Unix times)."""
 
-    what: str
-    then: str
+    reason: str
+    effect: str
     since_ms: int | None = None
     until_ms: int | None = None
 

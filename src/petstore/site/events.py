@@ -49,4 +49,4 @@ def contents(groups: list[Group]) -> list[Heading]:
 
 def _kind(kind: EventType) -> DocumentedEvent:
     text = json.dumps(msgspec.to_builtins(example(kind)), indent=2, ensure_ascii=False)
-    return DocumentedEvent(kind.name, kind.what, kind.shape.value, text)
+    return DocumentedEvent(kind.name, kind.summary, kind.shape.value, text)

@@ -26,7 +26,9 @@ read_said = msgspec.json.Decoder(tuple[str, ...]).decode
 def read_mail(row: Sequence[Any]) -> Mail:
     """The mail in a row of MAILS."""
     values = dict(zip(Mail.__struct_fields__, row, strict=False))
-    return Mail(**values | {"key": f"{values['key']}.{values['id']}", "said": read_said(values["said"])})
+    return Mail(
+        **values | {"key": f"{values['key']}.{values['id']}", "sentences": read_said(values["sentences"])}
+    )
 
 
 def first_mails() -> Script[tuple[list[Mail], int]]:

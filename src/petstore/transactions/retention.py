@@ -89,10 +89,10 @@ PARTS = [
 
 
 class Part(NamedTuple):
-    """How far the removal of what a webhook had has come, in its tries or its repetitions."""
+    """How far the removal of what a webhook had has come, in PARTS[number]."""
 
     webhook_id: int = 0
-    of: int = 0
+    number: int = 0
     up_to: int = -1
 
 
@@ -155,8 +155,8 @@ class Retention(Repository):
         PostgreSQL would pass by all that is gone. Up to where; None, where there is no such webhook."""
         for (webhook_id,) in (yield REMOVED_WEBHOOK, (after.webhook_id,)):
             begun = after if after.webhook_id == webhook_id else Part(webhook_id)
-            for index in range(begun.of, len(PARTS)):
-                start, (find, remove) = begun.up_to if index == begun.of else Part().up_to, PARTS[index]
+            for index in range(begun.number, len(PARTS)):
+                start, (find, remove) = begun.up_to if index == begun.number else Part().up_to, PARTS[index]
                 rows = yield find, (webhook_id, start, STEP_MAX - 1)
                 last = rows[0][0] if rows else INT64_MAX
                 yield remove, (webhook_id, start, last)

@@ -94,7 +94,7 @@ async def test_mails_that_wait(store: Store, clock: ManualClock) -> None:
     await store.notifications.gather()
     found, count = await store.notifications.mails()
     assert ([mail.address for mail in found], count) == (TEN[:3], 3)
-    assert {(mail.of, mail.kind, mail.count, mail.tries) for mail in found} == {
+    assert {(mail.owner_name, mail.kind, mail.count, mail.tries) for mail in found} == {
         ("zoo", "account.suspended", 1, 0)
     }
     clock.advance(60)

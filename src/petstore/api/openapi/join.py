@@ -81,7 +81,7 @@ def _sent(parts: list[Node]) -> tuple[Node, Node]:
     webhooks, items = {}, {}
     for kind in TYPES:
         name = f"on{kind.name.title().replace('.', '')}"
-        items[name] = {"post": {"operationId": name, "summary": kind.what, **sent}}
+        items[name] = {"post": {"operationId": name, "summary": kind.summary, **sent}}
         webhooks[kind.name] = _reference("pathItems", name)
     return webhooks, items
 
