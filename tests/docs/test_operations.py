@@ -17,7 +17,7 @@ from petstore.core.keys import Caller
 from petstore.core.notifications import BEGUN_MAX, GATHERED_MS, KEPT_MS
 from petstore.ops.access_log import AccessEntry, AccessFormat
 from petstore.ops.supervision import SupervisorMetrics, supervision_metrics, write_metrics
-from petstore.server.parent import Serving
+from petstore.server.parent import ParentService
 from tests.architecture.sources import tracked
 from tests.docs.documents import ROOT, fences, section, text_of
 from tests.support.service import Shop
@@ -43,7 +43,7 @@ def test_a_stop_takes_no_longer_than_promised() -> None:
     """I16: a process that hangs is killed before that, with the settings as they are sold."""
     settings = config.load({})
     with socket.socket() as listener:
-        killed_after = Serving(settings, listener, 1, None, settings).timeouts.stop_seconds
+        killed_after = ParentService(settings, listener, 1, None, settings).timeouts.stop_seconds
     (promised,) = re.findall(r"\*\*I16\*\*: .* ends within (\d+) s", RELIABILITY)
     assert killed_after < int(promised)
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from petstore import config
 from petstore.core.errors import ConfigurationError
-from petstore.server.parent import Serving
+from petstore.server.parent import ParentService
 from petstore.server.reload import renewed
 
 PLACES = {
@@ -48,7 +48,7 @@ def test_what_waits_for_a_restart_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     in_force = msgspec.structs.replace(configured, workers=3)
     monkeypatch.setattr("petstore.wiring.ops.start_log_of_parent", lambda _settings: None)
     with socket.socket() as listener, capture_logs() as events:
-        Serving(in_force, listener, 1, None, configured).renew()
+        ParentService(in_force, listener, 1, None, configured).renew()
     assert [event["message"] for event in events if event["event"] == "restart needed"] == [
         "PETSTORE_PORT waits for a restart: the service goes on with 8080."
     ]
@@ -57,7 +57,7 @@ def test_what_waits_for_a_restart_is_told(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_unexpected_error_is_told_without_its_text() -> None:
     """The text may quote a secret: the kind and the place lead a developer to the fault."""
     with socket.socket() as listener:
-        serving = Serving(config.load(PLACES), listener, 1, None, config.load(PLACES))
+        serving = ParentService(config.load(PLACES), listener, 1, None, config.load(PLACES))
     try:
         raise ValueError("hush")
     except ValueError as error:

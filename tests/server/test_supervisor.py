@@ -13,9 +13,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from petstore.ops.supervision import SupervisorMetrics
-from petstore.server.job import WorkerFailed
 from petstore.server.process import BACKGROUND, REPLACED, Process, ReportPipe, Timeouts
 from petstore.server.signals import SignalPipe
+from petstore.server.supervised import WorkerFailed
 from petstore.server.supervisor import Supervisor
 from petstore.server.workers import Workers
 from tests.support.clock import ManualClock

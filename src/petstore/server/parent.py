@@ -25,12 +25,12 @@ from petstore.http.server import HttpServer
 from petstore.ops.supervision import SupervisorMetrics, write_metrics
 from petstore.ops.worker_metrics import metrics_directory
 from petstore.server import binding, program
-from petstore.server.job import WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import BACKGROUND, FINISH_SECONDS_MAX, ReportPipe, Timeouts
 from petstore.server.reload import SET_UP_AT_START, renewed
 from petstore.server.signals import WITHOUT_MEANING
 from petstore.server.starting import ShowFirst, fitted, log_console_off, prepare
+from petstore.server.supervised import WorkerFailed
 from petstore.server.supervisor import Supervisor
 from petstore.wiring import administration, ops
 
@@ -88,7 +88,7 @@ def _serve(settings: Settings, configured: Settings, clock: Clock, show_first: S
         # Staging's workers may need that too: they send webhooks.
         program.load(but=_unused(settings) | (set() if settings.is_staging else _OF_BACKGROUND))
         metrics = opened.enter_context(metrics_directory())
-        return _supervise(settings, Serving(settings, listener, connections, metrics, configured))
+        return _supervise(settings, ParentService(settings, listener, connections, metrics, configured))
 
 
 def _unused(settings: Settings) -> set[str]:
@@ -101,10 +101,10 @@ def _unused(settings: Settings) -> set[str]:
     return unused
 
 
-def _supervise(settings: Settings, job: Serving) -> Ending:
+def _supervise(settings: Settings, service: ParentService) -> Ending:
     monotonic = SystemClock().monotonic
     supervisor = Supervisor(
-        job,
+        service,
         count=settings.workers,
         overlap=bool(settings.valkey_url),  # without Valkey one process has the counters
         hangup_stops=sys.stderr is not None and sys.stderr.isatty(),
@@ -119,8 +119,8 @@ def _supervise(settings: Settings, job: Serving) -> Ending:
         return Ending.FAILED
 
 
-class Serving:
-    """Implements job.Job: workers that share the listener; SIGHUP reloads the settings."""
+class ParentService:
+    """The SupervisedService: workers that share the listener; SIGHUP reloads the settings."""
 
     has_background = True
 

@@ -13,9 +13,9 @@ import structlog
 
 from petstore.core.clock import AwakeClock
 from petstore.ops.supervision import SupervisorMetrics
-from petstore.server.job import Job, WorkerFailed
 from petstore.server.notify import Notifier
 from petstore.server.process import BACKGROUND, REPLACED, Process, name_of
+from petstore.server.supervised import SupervisedService, WorkerFailed
 from petstore.server.workers import Workers
 
 # A worker that dies sooner after a restart is restarted after a delay of the same length.
@@ -29,12 +29,12 @@ class Supervisor:
 
     SIGTERM stops them in order, SIGINT without the drain, SIGHUP replaces them unless `hangup_stops`.
     `overlap`: a new worker serves before the one that it replaces ends, otherwise it only prepares to.
-    A worker that exceeds one of the job's timeouts is killed and, unless it was stopping, restarted.
+    A worker that exceeds one of the service's timeouts is killed and, unless it was stopping, restarted.
     """
 
     def __init__(
         self,
-        job: Job,
+        service: SupervisedService,
         *,
         count: int,
         overlap: bool,
@@ -43,7 +43,7 @@ class Supervisor:
         notifier: Notifier | None = None,
         workers: Workers | None = None,
     ) -> None:
-        self._job = job
+        self._service = service
         self._count = count
         self._overlap = overlap
         self._hangup_stops = hangup_stops
@@ -72,7 +72,7 @@ class Supervisor:
     def start_workers(self) -> None:
         for number in range(self._count):
             self._start(number)
-        self._job.after_fork()
+        self._service.after_fork()
 
     def step(self) -> None:
         """Wait for a signal, a report or a deadline, at most a second, and act on it. Raises WorkerFailed."""
@@ -80,12 +80,12 @@ class Supervisor:
         self._start_delayed()
         self._handle_signals(received)
         self._report_ready()
-        self._job.observe(self._metrics)
+        self._service.observe(self._metrics)
 
     def _start(self, number: int, *, is_restart: bool = False) -> None:
         try:
             process = self._workers.start(
-                number, self._job.work, self._now(), self._job.timeouts, follows=not self._overlap
+                number, self._service.work, self._now(), self._service.timeouts, follows=not self._overlap
             )
         except OSError as error:
             message = f"{name_of(number)} can't be started: {error.strerror}. Trying again soon."
@@ -112,7 +112,7 @@ class Supervisor:
             self._read_reports(process)
         self._workers.kill_overdue(self._now())
         self._metrics.workers = self._workers.count_serving()
-        if self._job.has_background:
+        if self._service.has_background:
             self._metrics.background = self._workers.has_background
         self._notifier.update(self._status, is_healthy=self._workers.is_healthy(self._now()))
         return self._workers.signals.take()
@@ -140,7 +140,7 @@ class Supervisor:
         if not self._was_ready:
             self._was_ready = True
             _log.info("ready", workers=self._count, message="")
-            if self._job.has_background:
+            if self._service.has_background:
                 self._start(BACKGROUND)
         elif self._is_reloading:
             self._is_reloading = False
@@ -165,10 +165,10 @@ class Supervisor:
     def _handle_hup(self) -> None:
         self._notifier.reloading()
         try:
-            self._job.renew()
+            self._service.renew()
         except Exception as error:  # of any kind: the current workers still serve
             self._metrics.reloads["refused"] += 1
-            reason = self._job.explain(error)
+            reason = self._service.explain(error)
             message = f"Not replaced, the workers go on as they are: {reason}"
             _log.error("reload refused", reason=reason, message=message)
             if self._was_ready and not self._is_reloading:
@@ -248,7 +248,7 @@ class Supervisor:
         self._is_stopping = True
         self._notifier.stopping()
         _log.info("stop", signal=number.name, message="Stopping.")
-        self._job.before_stop()
+        self._service.before_stop()
         self._delayed.clear()
         self._workers.terminate(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM, self._now())
 

@@ -12,8 +12,8 @@ class WorkerFailed(Exception):
     """The last worker died twice within seconds; a third start would fail in the same way."""
 
 
-class Job(Protocol):
-    """Implemented by parent.Serving; each method but `work` runs in the parent."""
+class SupervisedService(Protocol):
+    """Implemented by parent.ParentService; each method but `work` runs in the parent."""
 
     @property
     def has_background(self) -> bool:
