@@ -14,6 +14,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import ban_decision, decisions_for, free_decision, refusal_for
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import Version
+from petstore.limiter.valkey.batching import BatchedTakes
 from petstore.limiter.valkey.calls import (
     ADMITTED,
     BAN_BEGAN,
@@ -27,7 +28,6 @@ from petstore.limiter.valkey.calls import (
 from petstore.limiter.valkey.client import ValkeyClient
 from petstore.limiter.valkey.connection import Unreachable
 from petstore.limiter.valkey.fallback import FallbackLimiter
-from petstore.limiter.valkey.joint import Joints
 from petstore.limiter.valkey.lease import Lease, Leases, Token
 from petstore.limiter.valkey.recovery import RecoveryCache, as_text
 
@@ -54,7 +54,7 @@ class ValkeyLimiter:
         self._clock = clock
         self._observer = client.observer
         self._leases = Leases(client, clock)
-        self._joints = Joints(client, self._calls, clock, self._read_joint)
+        self._batched = BatchedTakes(client, self._calls, clock, self._read_group)
 
     async def take(self, caller: Caller, cached_version: Version | None = None) -> Decision | None:
         return await self._take(caller, cached_version, 1)
@@ -85,13 +85,13 @@ class ValkeyLimiter:
         version, fallback = cached_version, self._fallback
         if not isinstance(version, Token):
             return False
-        if self._joints.join(caller, version, callback):
+        if self._batched.join(caller, version, callback):
             return True
         if version.lease is not self._leases.of_now() or not self._client.is_up:
             return False
         if fallback is not None and caller.account_id in fallback.pending:
             return False
-        return self._joints.begin(caller, version, callback)
+        return self._batched.begin(caller, version, callback)
 
     def keyring_version(self) -> Version | None:
         return self._leases.keyring_version() if self._client.is_up else None
@@ -169,7 +169,7 @@ class ValkeyLimiter:
         self._recovery.note_ban(caller.key_id, ban)
         return [ban_decision(caller, ban, reply[3], versions, began=kind == BAN_BEGAN)] * max(1, requests)
 
-    def _read_joint(self, caller: Caller, reply: list[int], version: Token, requests: int) -> list[Decision]:
+    def _read_group(self, caller: Caller, reply: list[int], version: Token, requests: int) -> list[Decision]:
         return [] if reply[0] == NEEDS_RECORDS else self._read(caller, reply, version.lease, requests)
 
     def _decide_locally(

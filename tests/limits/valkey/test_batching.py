@@ -18,7 +18,7 @@ from petstore.core.limits.decision import Decision
 from petstore.core.limits.quota import decide
 from petstore.core.limits.windows import AccountWindows
 from petstore.core.versions import NO_VERSIONS, Version
-from petstore.limiter.valkey.joint import _KEYS_MAX
+from petstore.limiter.valkey.batching import _KEYS_MAX
 from tests.support.clock import ManualClock
 from tests.support.shared import Replica, Replicas
 from tests.support.valkey import Client, ValkeyServer, emptied_url

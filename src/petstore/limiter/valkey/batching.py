@@ -28,7 +28,7 @@ Read = Callable[[Caller, list[int], Token, int], list[Decision]]
 _KEYS_MAX = 64
 
 
-class _Joint(msgspec.Struct, eq=False, gc=False):
+class _KeyRequests(msgspec.Struct, eq=False, gc=False):
     """Requests of one key, and who waits for them."""
 
     caller: Caller
@@ -37,10 +37,10 @@ class _Joint(msgspec.Struct, eq=False, gc=False):
 
 
 # Requests by the id of their key; those that are asked for alone, by any number.
-_Batch = dict[int, _Joint]
+_Batch = dict[int, _KeyRequests]
 
 
-class Joints:
+class BatchedTakes:
     """What is asked in this turn of the event loop."""
 
     def __init__(self, client: ValkeyClient, calls: Calls, clock: Clock, read: Read) -> None:
@@ -52,21 +52,21 @@ class Joints:
 
     def join(self, caller: Caller, version: Token, callback: OnDecision) -> bool:
         """Wait with others of this batch, if there are some of this very Caller and version."""
-        joint = self._open.get(caller.key_id)
-        if joint is None or joint.caller is not caller or joint.version is not version:
+        group = self._open.get(caller.key_id)
+        if group is None or group.caller is not caller or group.version is not version:
             return False
-        joint.callbacks.append(callback)
+        group.callbacks.append(callback)
         return True
 
     def begin(self, caller: Caller, version: Token, callback: OnDecision) -> bool:
-        """Ask for this request, and for those that join it. False while others of the key do so."""
+        """Ask for this request, and for those that join it. False if the key is in the batch already."""
         batch = self._open
         if caller.key_id in batch:
             return False
         if not batch or len(batch) == _KEYS_MAX:
             batch = self._open = {}
             self._send(batch)
-        batch[caller.key_id] = _Joint(caller, version, [callback])
+        batch[caller.key_id] = _KeyRequests(caller, version, [callback])
         return True
 
     def _send(self, batch: _Batch) -> None:
@@ -81,35 +81,35 @@ class Joints:
         self._close(batch)
         return self._calls.take_all(
             [
-                (joint.caller, (joint.version.number, joint.version.lease.ends_ms), len(joint.callbacks))
-                for joint in batch.values()
+                (group.caller, (group.version.number, group.version.lease.ends_ms), len(group.callbacks))
+                for group in batch.values()
             ]
         )
 
     def _on_reply(self, batch: _Batch, began_seconds: float, replies: Any) -> None:
         if isinstance(replies, list):
             self._client.observer.asked(self._monotonic() - began_seconds)
-            for joint, reply in zip(batch.values(), replies, strict=True):
-                self._answer(joint, reply)
+            for group, reply in zip(batch.values(), replies, strict=True):
+                self._answer(group, reply)
         else:
             self._close(batch)  # the connection may have been lost before it was sent
-            for joint in batch.values():
-                _tell(joint, [None] * len(joint.callbacks))
+            for group in batch.values():
+                _call_back(group, [None] * len(group.callbacks))
 
-    def _answer(self, joint: _Joint, reply: list[int]) -> None:
-        caller, version, callbacks = joint.caller, joint.version, joint.callbacks
+    def _answer(self, group: _KeyRequests, reply: list[int]) -> None:
+        caller, version, callbacks = group.caller, group.version, group.callbacks
         if reply[0] == TOO_MANY:  # nobody knows which of them, so each is asked for alone
-            alone = [_Joint(caller, version, [one]) for one in callbacks]
+            alone = [_KeyRequests(caller, version, [one]) for one in callbacks]
             for start in range(0, len(alone), _KEYS_MAX):
                 self._send(dict(enumerate(alone[start : start + _KEYS_MAX])))
         else:
-            _tell(joint, self._read(caller, reply, version, len(callbacks)) or [None] * len(callbacks))
+            _call_back(group, self._read(caller, reply, version, len(callbacks)) or [None] * len(callbacks))
 
 
-def _tell(joint: _Joint, decisions: Sequence[Decision | None]) -> None:
-    for callback, decision in zip(joint.callbacks, decisions, strict=True):
+def _call_back(group: _KeyRequests, decisions: Sequence[Decision | None]) -> None:
+    for callback, decision in zip(group.callbacks, decisions, strict=True):
         try:
-            callback(joint.caller, decision)
+            callback(group.caller, decision)
         except Exception as error:  # the others have their answers
             loop = asyncio.get_running_loop()
             loop.call_exception_handler({"message": "an answer failed", "exception": error})
