@@ -25,7 +25,7 @@ class Wire:
     def write(self, data: bytes) -> None:
         self.written += data
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         pass
 
     async def drain(self) -> None:
@@ -70,8 +70,8 @@ def arriving(pieces: Iterable[bytes], *, ends: bool = True, leaves: bool = False
             exchange.feed(piece)
         await asyncio.sleep(0)
         if leaves:
-            exchange.lose()
-            exchange.leave()
+            exchange.body_lost()
+            exchange.client_left()
         elif ends:
             exchange.complete()
 

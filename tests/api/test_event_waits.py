@@ -129,7 +129,7 @@ class TestClients:
         async def go(exchange: Exchange) -> None:
             exchange.complete()
             await until(lambda: len(waits) == 1)
-            exchange.leave()
+            exchange.client_left()
 
         for _ in range(3):
             answer = await shop.call("GET", start, [("authorization", f"Bearer {free}")], go)

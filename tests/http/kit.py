@@ -73,10 +73,10 @@ class Reader(Later):
         exchange.task = asyncio.create_task(self._read(exchange))
 
     async def _read(self, exchange: Exchange) -> None:
-        body = exchange.take()
+        body = exchange.take_body()
         while not exchange.is_complete:
-            await exchange.more()
-            body += exchange.take()
+            await exchange.wait_for_body()
+            body += exchange.take_body()
         exchange.answer(200, TEXT, body)
 
 

@@ -58,14 +58,14 @@ class TestUnread:
             application = Later()
             peer = Peer(application)
             peer.send(post(LENGTH % size, b"/1", b"12345"))
-            assert application.last.take() == b"12345"
+            assert application.last.take_body() == b"12345"
             application.answer()
             assert peer.written == ok(b"/1", closes=closes)
 
     async def test_one_that_was_asked_for_is_discarded(self, application: Later, peer: Peer) -> None:
         """The client sends it after 100 Continue, whatever the answer is."""
         peer.send(post(EXPECT + LENGTH % 5, b"/1"))
-        reading = asyncio.create_task(application.last.more())
+        reading = asyncio.create_task(application.last.wait_for_body())
         assert await peer.answers() == CONTINUE
         application.answer()
         assert peer.written == ok(b"/1")
@@ -138,7 +138,7 @@ class TestRead:
         """Nothing more is read until it takes them."""
         peer.send(post(LENGTH % 1_000_000), b"x" * 65_536, b"x")
         assert peer.transport.is_paused
-        assert len(application.last.take()) == 65_537
+        assert len(application.last.take_body()) == 65_537
         assert not peer.transport.is_paused
 
     @pytest.mark.parametrize(
@@ -151,18 +151,18 @@ class TestRead:
         application = Later()
         peer = Peer(application)
         peer.send(post(framing, b"/1"))
-        reading = asyncio.create_task(application.last.more())
+        reading = asyncio.create_task(application.last.wait_for_body())
         await asyncio.sleep(0)
         peer.send(*([arrived] if arrived else []))
         getattr(peer, how)()
         if b"0" in arrived:
             await reading
-            assert application.last.take() == b"01234"
+            assert application.last.take_body() == b"01234"
         else:
             with pytest.raises(EOFError):
                 await reading
         with pytest.raises(EOFError):
-            await application.last.more()
+            await application.last.wait_for_body()
         application.answer()
         assert peer.written == (ok(b"/1", closes=True) if how == "end" else b"")
 
@@ -191,9 +191,9 @@ class TestRead:
         application = Later()
         peer = Peer(application)
         peer.send(post(CHUNKED, b"/1"), chunks, get(b"/evil"))
-        application.last.take()
+        application.last.take_body()
         with pytest.raises(EOFError):
-            await application.last.more()
+            await application.last.wait_for_body()
         application.answer()
         assert await peer.answers() == ok(b"/1", closes=True)
         assert application.asked == [("POST", b"/1")]

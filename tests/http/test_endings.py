@@ -136,21 +136,21 @@ class TestClient:
         """For tasks that wait, one that asks later, and the next request."""
         peer.send(get(b"/1") + get(b"/2"))
         first = application.last
-        tasks = [asyncio.create_task(first.gone()) for _ in range(2)]
+        tasks = [asyncio.create_task(first.wait_for_disconnect()) for _ in range(2)]
         await asyncio.sleep(0)
         assert not any(task.done() for task in tasks)
         getattr(peer, how)()
         await asyncio.gather(*tasks)
-        await first.gone()
+        await first.wait_for_disconnect()
         if how == "end":
             application.answer()
             await peer.answers()
-            await application.last.gone()
+            await application.last.wait_for_disconnect()
 
     async def test_one_that_waits_for_gone_may_be_cancelled(self, application: Later, peer: Peer) -> None:
         """The others go on waiting."""
         peer.send(get())
-        impatient, patient = (asyncio.create_task(application.last.gone()) for _ in range(2))
+        impatient, patient = (asyncio.create_task(application.last.wait_for_disconnect()) for _ in range(2))
         await asyncio.sleep(0)
         impatient.cancel()
         await asyncio.sleep(0)
@@ -171,7 +171,7 @@ class TestClient:
         peer.send(post(b"Content-Length: 5\r\nExpect: 100-continue\r\n"))
         peer.lose()
         with pytest.raises(EOFError):
-            await application.last.more()
+            await application.last.wait_for_body()
         application.last.begin(200, b"")
         await application.last.write(b"x")
         application.last.end()

@@ -55,11 +55,11 @@ async def test_the_body_of_a_request_that_waited_is_read(application: Later, pee
     application.answer()
     await peer.answers()
     assert application.asked == [("GET", b"/1"), ("POST", b"/2")]
-    reading = asyncio.create_task(application.last.more())
+    reading = asyncio.create_task(application.last.wait_for_body())
     await asyncio.sleep(0)
     peer.send(b"abcd")
     await reading
-    assert application.last.take() == b"abcd"
+    assert application.last.take_body() == b"abcd"
 
 
 async def test_a_client_that_reads_no_answer_gets_no_further_one(application: Later, peer: Peer) -> None:
@@ -140,7 +140,7 @@ class TestUnknownMethods:
         """Their heads come in pieces, too."""
         peer.send(b"FOO /", b"1 HTTP/1.1\r\nHost: a\r\nContent-", b"Length: 4\r\n\r\nab", b"cd" + get(b"/2"))
         assert application.asked == [("FOO", b"/1")]
-        assert application.last.take() == b"abcd"
+        assert application.last.take_body() == b"abcd"
         application.answer()
         await peer.answers()
         assert application.asked == [("FOO", b"/1"), ("GET", b"/2")]

@@ -54,7 +54,7 @@ class Log:
         self.waiting: list[Exchange] = []
 
     def __call__(self, exchange: Exchange) -> None:
-        body, is_complete = exchange.take(), exchange.is_complete
+        body, is_complete = exchange.take_body(), exchange.is_complete
         head = exchange.method, exchange.path, exchange.query, exchange.head.headers
         self.seen.append((*head, body, is_complete, exchange.client, exchange.keeps_alive))
         self.waiting.append(exchange)
@@ -143,7 +143,7 @@ async def test_a_body_is_read(application: Later, peer: Peer, body: bytes, cut: 
     """A GET that had one has it again, however it arrives."""
     for _ in range(3):
         peer.send(get(b"/", LENGTH) + body[:cut], *filter(None, [body[cut:]]))
-        assert application.last.take() == body
+        assert application.last.take_body() == body
         application.answer()
     assert peer.written == ok(b"/") * 3
 
@@ -155,7 +155,7 @@ async def test_a_body_is_no_request() -> None:
     peer.send(get())
     application.answer()
     peer.send(post(b"Content-Length: %d\r\n" % (len(get()) + 2), body=b"a"), get(), b"z")
-    assert application.last.take() == b"a" + get() + b"z"
+    assert application.last.take_body() == b"a" + get() + b"z"
     assert application.asked == [("GET", b"/"), ("POST", b"/")]
 
 
@@ -191,7 +191,7 @@ async def test_nothing_is_queued_behind_the_last_request() -> None:
         peer.send(last, get(), get())
         assert not peer.transport.is_paused
         peer.end()
-        await application.last.gone()
+        await application.last.wait_for_disconnect()
         application.answer()
         assert peer.transport.end == "close"
 

@@ -52,7 +52,7 @@ class EventOperations(msgspec.Struct, kw_only=True):
         if asked.wait_seconds and not page.events and not page.is_behind:
             if self.waits.can_wait(caller):
                 began = self.clock.monotonic()
-                gone = request.exchange.gone()
+                gone = request.exchange.wait_for_disconnect()
                 try:
                     page = await self.waits.wait(caller, query, page, asked.wait_seconds, gone)
                 finally:  # an error too is of this moment, and only for a key that is good now

@@ -73,14 +73,14 @@ class _Receiving:
 
     async def __call__(self) -> Message:
         if self._is_read:
-            await self._exchange.gone()
+            await self._exchange.wait_for_disconnect()
             return {"type": "http.disconnect"}
         try:
-            await self._exchange.more()
+            await self._exchange.wait_for_body()
         except EOFError:
             self._is_read = True
             return {"type": "http.disconnect"}
-        body = self._exchange.take()
+        body = self._exchange.take_body()
         self._is_read = self._exchange.is_complete
         return {"type": "http.request", "body": body, "more_body": not self._is_read}
 

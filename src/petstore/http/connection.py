@@ -89,9 +89,9 @@ class Connection(asyncio.BufferedProtocol):
         """True: the client may still read what is being answered."""
         self._has_ended = True
         if self._reader.arriving is not None:
-            self._reader.arriving.lose()
+            self._reader.arriving.body_lost()
         if self._current is not None:
-            self._current.leave()
+            self._current.client_left()
         return not self._is_closing and bool(self._current or self._queue or self._refusal)
 
     def pause_writing(self) -> None:
@@ -132,7 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes came that are not a request or a body."""
         last = self._queue[-1] if self._queue else self._current
         if self._reader.arriving is not None:
-            self._reader.arriving.lose()
+            self._reader.arriving.body_lost()
         elif last is None or last.keeps_alive:  # else it may be anything (RFC 9112, 9.6)
             self._refusal = self._refusal or status
 
@@ -146,7 +146,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._room is not None:
             await asyncio.shield(self._room)
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         if self._is_paused and not self._queue and not self._transport.is_closing():
             self._is_paused = False
             self._transport.resume_reading()
@@ -159,7 +159,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._queue or self._refusal:
             self._server.call_soon(self._next)
         else:
-            self.read_on()
+            self.resume_reading()
 
     def abort(self) -> None:
         self._is_closing = True
@@ -195,8 +195,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._queue:
             self._current = self._queue.popleft()
             if self._has_ended:
-                self._current.leave()
-            self.read_on()
+                self._current.client_left()
+            self.resume_reading()
             try:
                 self._server.application(self._current)
             except Exception as error:
@@ -216,4 +216,4 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._since = self._server.time()  # `now` may be as old as the client's whole time
             self._transport.write_eof()
-            self.read_on()
+            self.resume_reading()

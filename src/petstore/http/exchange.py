@@ -31,7 +31,7 @@ class Wire(Protocol):
 
     def write(self, data: bytes) -> None: ...
 
-    def read_on(self) -> None:
+    def resume_reading(self) -> None:
         """The application has taken the bytes that waited for it."""
 
     async def drain(self) -> None:
@@ -74,17 +74,17 @@ class Exchange(msgspec.Struct, eq=False):
 
     # For the application.
 
-    def take(self) -> bytes:
+    def take_body(self) -> bytes:
         """All of the body that has arrived since the last call."""
         if not self._pieces:
             return b""
         taken = b"".join(self._pieces)
         self._pieces.clear()
         self.waiting_bytes = 0
-        self._connection.read_on()
+        self._connection.resume_reading()
         return taken
 
-    async def more(self) -> None:
+    async def wait_for_body(self) -> None:
         """Wait until more of the body has arrived or it is complete. Raises EOFError if it never is."""
         if not (self.is_complete or self._pieces or self._is_lost):
             expects = value_of(self.head.headers, b"expect").lower() == b"100-continue"
@@ -100,7 +100,7 @@ class Exchange(msgspec.Struct, eq=False):
         """Whether the client has closed the connection, or its side of it."""
         return self._has_left
 
-    async def gone(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         """Wait until the client has closed the connection, or its side of it."""
         if not self._has_left:
             self._gone = self._gone or asyncio.get_running_loop().create_future()
@@ -182,12 +182,12 @@ class Exchange(msgspec.Struct, eq=False):
         self.is_complete = True
         self._wake()
 
-    def lose(self) -> None:
-        """The rest of the body never comes."""
+    def body_lost(self) -> None:
+        """The connection ended before the body was complete."""
         self._is_lost = True
         self._wake()
 
-    def leave(self) -> None:
+    def client_left(self) -> None:
         """The client has closed the connection, or its side of it."""
         self._has_left = True
         if self._gone is not None and not self._gone.done():

@@ -72,7 +72,7 @@ async def read_body(request: Request, timeout_seconds: float) -> bytes:
     Raises RequestTimeout, PayloadTooLarge, and InvalidBody when the client closes before the end.
     """
     exchange = request.exchange
-    body = exchange.take()
+    body = exchange.take_body()
     if not exchange.is_complete:
         body += await _receive_rest(exchange, BODY_MAX_BYTES - len(body), timeout_seconds)
     if len(body) > BODY_MAX_BYTES:
@@ -86,8 +86,8 @@ async def _receive_rest(exchange: Exchange, max_bytes: int, timeout_seconds: flo
     try:
         async with asyncio.timeout(timeout_seconds):
             while not exchange.is_complete and size <= max_bytes:
-                await exchange.more()
-                pieces.append(exchange.take())
+                await exchange.wait_for_body()
+                pieces.append(exchange.take_body())
                 size += len(pieces[-1])
     except TimeoutError:
         raise RequestTimeout(f"The body did not arrive within {timeout_seconds:g} seconds.") from None

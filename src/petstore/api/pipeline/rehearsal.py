@@ -144,7 +144,7 @@ class Rehearsal(msgspec.Struct):
             raise Rehearsed(full, "slow", request.decision)
         monotonic, began = self.clock.monotonic, self.clock.monotonic()
         left = ends = milliseconds / SECOND_MS
-        gone = asyncio.ensure_future(request.exchange.gone())
+        gone = asyncio.ensure_future(request.exchange.wait_for_disconnect())
         self._slow += 1
         try:
             while left > 0 and not self.has_ended():

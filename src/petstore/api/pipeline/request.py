@@ -73,13 +73,13 @@ class Exchange(Protocol):
     @property
     def head(self) -> Head: ...
 
-    def take(self) -> bytes:
+    def take_body(self) -> bytes:
         """All of the body that has arrived since the last call."""
 
-    async def more(self) -> None:
+    async def wait_for_body(self) -> None:
         """Wait until more of the body has arrived. Raises EOFError when it can't be whole any more."""
 
-    async def gone(self) -> None:
+    async def wait_for_disconnect(self) -> None:
         """Wait until the client has closed the connection, or its side of it."""
 
     def answer(self, status: int, lines: bytes, body: bytes | None) -> None:
