@@ -64,7 +64,7 @@ def check_files(settings: Settings) -> None:
     """Raise ConfigurationError for an address of Valkey that is not understood, and for a file that can't be
     used and that an address of the settings names."""
     if backends.is_server(settings.database_url):
-        from petstore.storage.postgres.apart import check_files  # needs a driver that may be missing
+        from petstore.storage.postgres.own_connection import check_files  # needs a driver that may be missing
 
         check_files(settings.database_url)
     if settings.valkey_url:

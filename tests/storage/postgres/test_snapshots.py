@@ -12,7 +12,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.core.pets import NewPet
 from petstore.core.versions import NO_VERSIONS, Versions
 from petstore.storage.backend import backend_for
-from petstore.storage.postgres.sharing import Shared
+from petstore.storage.postgres.coalescing import CoalescedQuery
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.store import Store
 from tests.support.clock import ManualClock
@@ -117,7 +117,7 @@ class TestSharing:
                 await asyncio.Event().wait()
             return sum(wanted)
 
-        shared = Shared(ask, wait_seconds=0.01)
+        shared = CoalescedQuery(ask, wait_seconds=0.01)
         silent = asyncio.create_task(shared.answer(1))
         await until(lambda: asked == [{1}])
         assert await asyncio.gather(*(shared.answer(number) for number in (2, 3, 3))) == [5, 5, 5]

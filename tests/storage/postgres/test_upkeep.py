@@ -20,7 +20,7 @@ from petstore.storage import migrations
 from petstore.storage.backend import backend_for
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema
-from petstore.storage.postgres.apart import on_connection
+from petstore.storage.postgres.own_connection import on_connection
 from petstore.storage.postgres.pool import Connection
 from petstore.storage.postgres.schema import migrate
 from petstore.storage.postgres.upkeep import check

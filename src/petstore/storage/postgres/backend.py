@@ -14,7 +14,7 @@ from petstore.storage.observer import Committed, MigrationObserver
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
 from petstore.storage.postgres import upkeep
-from petstore.storage.postgres.apart import on_connection
+from petstore.storage.postgres.own_connection import on_connection
 from petstore.storage.postgres.store import PostgresStore
 from petstore.storage.reports import CheckReport
 

@@ -19,10 +19,10 @@ from petstore.core.versions import WRITER_SECONDS, Publisher
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
 from petstore.storage.observer import Committed
 from petstore.storage.options import PostgresOptions
+from petstore.storage.postgres.coalescing import retrieve_error
 from petstore.storage.postgres.connection import connect
 from petstore.storage.postgres.faults import Repeatable, is_lost, is_the_drivers, may_repeat, translate
 from petstore.storage.postgres.pool import Connection, Pool, close_connection
-from petstore.storage.postgres.sharing import retrieve_error
 from petstore.storage.postgres.transaction import Transaction, Work, commit, run_locking, run_script
 from petstore.transactions import script as scripts
 from petstore.transactions.script import NO_EFFECT, Effect, Script

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from petstore.core.clock import Clock
 from petstore.core.keys import Caller
+from petstore.storage.postgres.coalescing import CoalescedQuery
 from petstore.storage.postgres.database import Database
-from petstore.storage.postgres.sharing import Shared
 from petstore.transactions.keys import CALLER, Keys
 from petstore.transactions.rows import SELECT_CALLER, read_caller
 
@@ -21,7 +21,7 @@ class PostgresKeys(Keys):
         super().__init__(database, clock)
         self._fetch = database.fetch
         # A flood of unknown keys takes one connection.
-        self._finding: Shared[bytes, dict[bytes, Caller]] = Shared(self._find_callers)
+        self._finding: CoalescedQuery[bytes, dict[bytes, Caller]] = CoalescedQuery(self._find_callers)
 
     async def find_caller(self, key_digest: bytes) -> Caller | None:
         return (await self._finding.answer(key_digest)).get(key_digest)

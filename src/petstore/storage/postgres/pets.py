@@ -22,10 +22,10 @@ from petstore.core.pets import (
     recorded_pet,
     values_of_pet,
 )
+from petstore.storage.postgres.coalescing import CoalescedQuery
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import Repeatable
 from petstore.storage.postgres.pool import Connection
-from petstore.storage.postgres.sharing import Shared
 from petstore.transactions.idempotency import lock_number
 from petstore.transactions.journal import encode
 from petstore.transactions.pets import ADD, ONE, PAGE, PAGE_BY_STATUS, Pets, page_from, page_of
@@ -107,7 +107,7 @@ class PostgresPets(Pets):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._postgres = database
-        self._reading: dict[tuple[int, PetStatus | None], Shared[int, dict[int, PetPage]]] = {}
+        self._reading: dict[tuple[int, PetStatus | None], CoalescedQuery[int, dict[int, PetPage]]] = {}
 
     async def public_page(self, query: PetQuery) -> PetPage:
         if query.ids is not None or query.category_id is not None or query.newest_first:
@@ -117,7 +117,9 @@ class PostgresPets(Pets):
         listed = query.limit, query.status
         reading = self._reading.get(listed)
         if reading is None:
-            reading = self._reading[listed] = Shared(partial(self._read_pages, *listed), _WAIT_SECONDS)
+            reading = self._reading[listed] = CoalescedQuery(
+                partial(self._read_pages, *listed), _WAIT_SECONDS
+            )
         return (await reading.answer(query.after_id))[query.after_id]
 
     async def _read_pages(self, limit: int, status: PetStatus | None, wanted: set[int]) -> dict[int, PetPage]:

@@ -11,8 +11,8 @@ from petstore.core.errors import ConfigurationError
 from petstore.storage import migrations
 from petstore.storage.migrations import DatabaseSchema, Migration
 from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres import holders
-from petstore.storage.postgres.apart import on_connection
+from petstore.storage.postgres import blockers
+from petstore.storage.postgres.own_connection import on_connection
 from petstore.storage.postgres.pool import Connection
 from petstore.transactions.stages import HAS_LIVE_KEYS, STAMP
 
@@ -99,7 +99,7 @@ def migrate(
                 for step in steps:
                     applied(step)
         except asyncpg.LockNotAvailableError as error:
-            found = await holders.find(connection, _LOCK, _TABLE_WAIT)
+            found = await blockers.find(connection, _LOCK, _TABLE_WAIT)
             raise migrations.held_up(found, len(ran), len(pending)) from error
 
     # A step may take longer than any statement of the service; only its waiting for others is bounded.

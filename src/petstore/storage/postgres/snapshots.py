@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from petstore.core.errors import StoreUnavailable
 from petstore.core.versions import NO_VERSIONS, Versions
+from petstore.storage.postgres.coalescing import CoalescedQuery
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
-from petstore.storage.postgres.sharing import Shared
 
 # Equal snapshots see equal data only between two recoveries. After the crash of one of its processes
 # PostgreSQL recovers without a new start time and reuses the transaction ids that had not reached the disk:
@@ -29,7 +29,7 @@ class SnapshotVersions:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known = NO_VERSIONS
-        self._asking: Shared[None, Versions] = Shared(self._ask)
+        self._asking: CoalescedQuery[None, Versions] = CoalescedQuery(self._ask)
 
     async def current(self) -> Versions:
         return await self._asking.answer(None)

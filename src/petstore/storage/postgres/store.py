@@ -10,7 +10,8 @@ from petstore.core.events import Held
 from petstore.core.versions import NoPublisher, Publisher
 from petstore.storage.observer import Committed, StoreLoad
 from petstore.storage.options import PostgresOptions
-from petstore.storage.postgres import holders
+from petstore.storage.postgres import blockers
+from petstore.storage.postgres.coalescing import CoalescedQuery
 from petstore.storage.postgres.counters import PostgresCounters
 from petstore.storage.postgres.database import Database
 from petstore.storage.postgres.faults import is_refused
@@ -18,7 +19,6 @@ from petstore.storage.postgres.keys import PostgresKeys
 from petstore.storage.postgres.pets import PostgresPets
 from petstore.storage.postgres.schema import prepare
 from petstore.storage.postgres.search import PostgresSearch
-from petstore.storage.postgres.sharing import Shared
 from petstore.storage.postgres.snapshots import SnapshotVersions
 from petstore.storage.postgres.stock import PostgresStock
 from petstore.storage.postgres.totals import PostgresTotals
@@ -56,7 +56,7 @@ class PostgresStore(Store):
         self.counters = self.merging_counters = PostgresCounters(database, clock)
         self.versions = SnapshotVersions(database)
         self._with_valkey = False
-        self._probing: Shared[None, None] = Shared(self._probe)
+        self._probing: CoalescedQuery[None, None] = CoalescedQuery(self._probe)
 
     def load(self) -> StoreLoad:
         pool = self._database.pool
@@ -72,8 +72,8 @@ class PostgresStore(Store):
         await self._database.fetch("SELECT 1 FROM schema_migrations LIMIT 1")
 
     async def held_events(self) -> Held | None:
-        row = await self._database.fetch_row(holders.HELD_EVENTS)
-        return Held(float(row["seconds"]), holders.describe(row)) if row else None
+        row = await self._database.fetch_row(blockers.HELD_EVENTS)
+        return Held(float(row["seconds"]), blockers.describe(row)) if row else None
 
     async def try_write(self) -> None:
         try:

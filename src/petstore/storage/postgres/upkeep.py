@@ -13,9 +13,9 @@ from petstore.core.errors import OperatorError
 from petstore.storage import reports
 from petstore.storage.options import PostgresOptions
 from petstore.storage.postgres import schema as schemas
-from petstore.storage.postgres.apart import check_files
 from petstore.storage.postgres.connection import connect_first
 from petstore.storage.postgres.faults import is_the_drivers, translate_at_start
+from petstore.storage.postgres.own_connection import check_files
 from petstore.storage.postgres.pool import Connection, close_connection
 from petstore.storage.reports import CheckReport
 

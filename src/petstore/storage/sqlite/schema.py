@@ -12,7 +12,7 @@ from petstore.core.errors import StoreUnavailable
 from petstore.storage import migrations
 from petstore.storage.migrations import DatabaseSchema
 from petstore.storage.options import SqliteOptions
-from petstore.storage.sqlite import holders
+from petstore.storage.sqlite import blockers
 from petstore.storage.sqlite.connection import closing_reader, open_reader, open_writer, translated
 from petstore.transactions.stages import HAS_LIVE_KEYS, STAMP
 
@@ -97,7 +97,7 @@ def migrate(
                     applied(step)
     except StoreUnavailable as error:
         if isinstance(error.__cause__, apsw.BusyError):
-            raise migrations.held_up(holders.find(path), len(ran), len(pending)) from error
+            raise migrations.held_up(blockers.find(path), len(ran), len(pending)) from error
         raise
     return ran
 

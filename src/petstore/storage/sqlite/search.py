@@ -16,8 +16,8 @@ import apsw
 from petstore.core.errors import StoreDamaged
 from petstore.core.search import IndexProgress, IndexTexts, SearchKind, grams_of, key_of
 from petstore.storage.sqlite import files
-from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import translated
+from petstore.storage.sqlite.own_connection import in_thread
 from petstore.transactions.rows import PROGRESS, progress_values, read_progress, select
 
 _T = TypeVar("_T")

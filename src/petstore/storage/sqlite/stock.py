@@ -15,9 +15,9 @@ import apsw
 from petstore.core.clock import Clock
 from petstore.core.stock import Purpose, StockPlan, StockRow
 from petstore.storage.failures import NOTHING_STORED, OUTCOME_UNKNOWN
-from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_writer, translate
 from petstore.storage.sqlite.database import Database, run
+from petstore.storage.sqlite.own_connection import in_thread
 from petstore.transactions import stock
 from petstore.transactions.rows import placeholders
 from petstore.transactions.script import Script

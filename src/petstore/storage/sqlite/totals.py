@@ -6,9 +6,9 @@ import contextlib
 from zoneinfo import ZoneInfo
 
 from petstore.core.totals import Totals
-from petstore.storage.sqlite.apart import in_thread
 from petstore.storage.sqlite.connection import open_reader, translated
 from petstore.storage.sqlite.database import run
+from petstore.storage.sqlite.own_connection import in_thread
 from petstore.transactions.totals import totals
 
 

@@ -11,8 +11,8 @@ _T = TypeVar("_T")
 _WAIT_SECONDS = 1.0
 
 
-class Shared(Generic[_K, _T]):
-    """Requests that come while a query runs share the next one, so each answer is newer than its requests.
+class CoalescedQuery(Generic[_K, _T]):
+    """Requests that come while the query runs share the next one, so each answer is newer than its requests.
 
     Together they take one connection, and one more for each second in which the server does not answer. The
     number of waiters is bounded by the listener's connections. A failed query fails for those that shared it.
