@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from petstore.http.connection import Connection
 from petstore.http.exchange import Exchange
-from petstore.http.repeats import Repeats
+from petstore.http.head_cache import HeadCache
 from petstore.http.server import HttpServer
 from petstore.server import listener as listeners
 
@@ -137,13 +137,13 @@ class Transport(asyncio.Transport):
 
 
 class Peer:
-    """The client of one connection, and the server that has no other; `repeats` may be those of others."""
+    """The client of one connection, and the server that has no other; `head_cache` may be shared."""
 
     def __init__(
-        self, application: Callable[[Exchange], None] = echo, repeats: Repeats | None = None
+        self, application: Callable[[Exchange], None] = echo, head_cache: HeadCache | None = None
     ) -> None:
         self.application = application
-        self.repeats = repeats or Repeats()
+        self.head_cache = head_cache or HeadCache()
         self.is_draining = False
         self.now = 100.0
         self.late = 0.0  # seconds that `now` is behind

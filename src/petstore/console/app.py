@@ -14,6 +14,7 @@ from petstore.console import (
     bans,
     billing,
     categories,
+    choices,
     customers,
     events,
     exports,
@@ -26,7 +27,6 @@ from petstore.console import (
     people,
     pet_pages,
     pets,
-    picks,
     rows,
     search,
     service,
@@ -56,7 +56,7 @@ PREFIX = "/console"
 VIEWS: list[View] = [
     view
     for module in (
-        overview, search, picks, rows, undo, exports, pet_pages, pets, categories, journal_pages,
+        overview, search, choices, rows, undo, exports, pet_pages, pets, categories, journal_pages,
         list_reverts, events, service, sign_ins, people, order_pages, orders, account_pages, accounts,
         customers, keys, webhooks, bans, billing, stock, stock_columns,
     )

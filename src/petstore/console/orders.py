@@ -8,12 +8,12 @@ from msgspec import UNSET
 from starlette.responses import Response
 
 from petstore.console.categories import names_in
-from petstore.console.doubts import about_customer, about_ship_date
+from petstore.console.choices import Choice, Unclear, read_account, read_number, read_pet
+from petstore.console.confirmations import about_customer, about_ship_date
 from petstore.console.formats import sentence
 from petstore.console.idempotency import FormUsedUp, act_once, mark_of
 from petstore.console.journal import history_of
 from petstore.console.order_pages import rows_of
-from petstore.console.picks import Choice, Unclear, read_account, read_number, read_pet
 from petstore.console.times import read_time
 from petstore.console.visit import INCOMPLETE_FORM, Faults, Handler, Question, View, Visit, asks_again
 from petstore.core.accounts import Account

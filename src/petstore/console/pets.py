@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from petstore.console.barcodes import barcode
 from petstore.console.categories import CategoryNames, names_in
-from petstore.console.doubts import about_status, pending_remark
+from petstore.console.confirmations import about_status, pending_remark
 from petstore.console.idempotency import NO_ACCOUNT, FormUsedUp, act_once, mark_of
 from petstore.console.journal import History, history_of
 from petstore.console.pet_forms import (

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import UNSET
 
 from petstore.console.categories import names_in
-from petstore.console.doubts import about_ship_date, about_status
+from petstore.console.confirmations import about_ship_date, about_status
 from petstore.console.pet_forms import version_of_pet
 from petstore.console.several import Act, Action, Rows, act
 from petstore.console.visit import INCOMPLETE_FORM, View, Visit

@@ -9,10 +9,10 @@ from typing import Protocol, cast
 import structlog
 
 from petstore.http.exchange import Exchange
+from petstore.http.head_cache import HeadCache
 from petstore.http.progress import AnswerProgress, reset, unsent_bytes
 from petstore.http.reading import Reader
 from petstore.http.refusals import refusal
-from petstore.http.repeats import Repeats
 
 _BODY_AHEAD_BYTES = 64 * 1024  # how much of a body may wait for the application
 # For a connection without a request, with a part of its head, or with the rest of a body that nobody reads.
@@ -31,7 +31,7 @@ class Server(Protocol):
 
     application: Callable[[Exchange], None]
     is_draining: bool
-    repeats: Repeats
+    head_cache: HeadCache
     now: float  # seconds of the loop's clock, brought up to date about once a second
 
     def time(self) -> float: ...  # the same to the moment
@@ -73,7 +73,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         client = transport.get_extra_info("peername", ("unknown", 0))[:2]
-        self._reader = Reader(self, client, self._server.repeats)
+        self._reader = Reader(self, client, self._server.head_cache)
         self._queue = self._reader.requests
         self._server.opened(self)
 

@@ -8,8 +8,8 @@ from collections import deque
 from httptools import HttpParserError, HttpParserInvalidMethodError, HttpParserUpgrade, HttpRequestParser
 
 from petstore.http.exchange import Exchange, Wire
+from petstore.http.head_cache import HeadCache
 from petstore.http.heads import METHOD, Head, Headers, framing_of, in_origin_form
-from petstore.http.repeats import Repeats
 
 # Larger than the application's bounds, so that its own answer comes first.
 _UNFINISHED_MAX_BYTES = 64 * 1024
@@ -24,7 +24,7 @@ class Reader:
     is not complete. `unfinished`: bytes since a request or a piece of a body was complete.
     """
 
-    def __init__(self, wire: Wire, client: tuple[str, int], repeats: Repeats) -> None:
+    def __init__(self, wire: Wire, client: tuple[str, int], head_cache: HeadCache) -> None:
         self.requests: deque[Exchange] = deque()
         self.heads = 0
         self.arriving: Exchange | None = None
@@ -32,7 +32,7 @@ class Reader:
         self._wire = wire
         self._client = client
         self._parser = HttpRequestParser(self)
-        self._repeats = repeats
+        self._head_cache = head_cache
         self._method = ""  # the arriving head's, if llhttp does not know it
         self._target = b""
         self._headers: Headers = []
@@ -43,7 +43,7 @@ class Reader:
     def read(self, data: bytes) -> int:
         """The status that refuses it, if it is not a request or a body; else 0."""
         is_start = self._is_between and not self.unfinished and not self._has_ended
-        again = self._repeats.find(data) if is_start else None
+        again = self._head_cache.find(data) if is_start else None
         if again is not None:
             self.heads += 1
             self.requests.append(Exchange(self._wire, "GET", *again, self._client, is_complete=True))
@@ -58,7 +58,7 @@ class Reader:
             self._has_ended = True
             return 400
         if is_start and self._is_between and not self._has_ended and self.heads == heads + 1:
-            self._repeats.note(data, self.requests[-1])
+            self._head_cache.note(data, self.requests[-1])
         if self.unfinished > _UNFINISHED_MAX_BYTES:
             return 414 if len(self._target) > _UNFINISHED_MAX_BYTES // 2 else 431
         return 0

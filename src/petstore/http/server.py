@@ -11,7 +11,7 @@ import structlog
 
 from petstore.http.connection import Connection
 from petstore.http.exchange import Exchange
-from petstore.http.repeats import Repeats
+from petstore.http.head_cache import HeadCache
 
 BACKLOG = 2_048
 _CHECK_SECONDS = 1.0
@@ -41,7 +41,7 @@ class HttpServer:
     ) -> None:
         self.application = application
         self.listener = listener
-        self.repeats = Repeats()
+        self.head_cache = HeadCache()
         self.is_draining = False
         self.now = 0.0
         self.ended = 0

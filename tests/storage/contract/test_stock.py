@@ -9,7 +9,7 @@ import pytest
 
 from petstore.core.limits.plans import resolve_plan
 from petstore.core.lists.importing import BadRows, plan_and_store
-from petstore.core.lists.listed import ListContext
+from petstore.core.lists.stock_list import ListContext
 from petstore.core.lists.table_lists import TableList
 from petstore.core.orders import NewOrder
 from petstore.core.pets import NewPet, Pet, PetChange, PetQuery, PetStatus

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from petstore.core.lists.listed import StockList
+from petstore.core.lists.stock_list import StockList
 from petstore.core.printable import printable
 from petstore.core.stock import StockImport, StockPlan, StockRow
 from petstore.core.uploads import UploadFault, chunks, put_chunk

@@ -13,7 +13,7 @@ import msgspec
 from petstore.core.errors import Invalid, InvalidBody, InvalidJson, OperatorError
 from petstore.core.lists.columns import FAULTS
 from petstore.core.lists.lines import LINE_BYTES_MAX, without_mark
-from petstore.core.lists.listed import ListContext, Record, StockList, members_of, row_of
+from petstore.core.lists.stock_list import ListContext, Record, StockList, members_of, row_of
 from petstore.core.lists.table_lists import TableList
 from petstore.core.pets import MEMBERS
 from petstore.core.printable import printable

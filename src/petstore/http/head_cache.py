@@ -14,7 +14,7 @@ _BYTES_MAX, _LINES_MAX = 1_024, 24
 _KEPT_MAX = 4_096
 
 
-class Repeats:
+class HeadCache:
     """Heads from all connections of a server, which ask between requests."""
 
     def __init__(self) -> None:

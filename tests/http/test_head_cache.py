@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from petstore.http import repeats as module
+from petstore.http import head_cache as module
 from petstore.http.exchange import Exchange
-from petstore.http.repeats import Repeats
+from petstore.http.head_cache import HeadCache
 from tests.http.kit import HOST, TEXT, Later, Peer, get, ok, post
 
 ONE, OTHER = b"X-Key: 1\r\n", b"X-Key: 2\r\n"
@@ -60,14 +60,14 @@ class Log:
         self.waiting.append(exchange)
 
 
-def kept(*requests: bytes) -> Repeats:
+def kept(*requests: bytes) -> HeadCache:
     """What a server keeps to which each of them has come twice, on other connections."""
-    repeats = Repeats()
+    cache = HeadCache()
     for request in requests * 2:
-        peer = Peer(Later(), repeats)
+        peer = Peer(Later(), cache)
         peer.send(request)
         peer.lose()
-    return repeats
+    return cache
 
 
 @given(st.lists(st.tuples(WHOLE | BODIES, st.booleans()), min_size=2, max_size=8))
@@ -95,9 +95,9 @@ async def test_keeping_the_lines_of_a_request_changes_no_answer(requests: list[t
 async def test_gives_the_same_head_to_the_application() -> None:
     """The head has what the application has kept in it, whatever the targets and the connections are; from
     the second one on, since the lines of most that come once never come again."""
-    application, repeats = Later(), Repeats()
+    application, cache = Later(), HeadCache()
     for target in (b"/1", b"/2", b"/3?a=b", b"/3?a=b"):
-        peer = Peer(application, repeats)
+        peer = Peer(application, cache)
         for _ in range(1 + (target == b"/3?a=b")):
             peer.send(get(target, ONE))
             application.last.head.made = application.last.head.made or target
@@ -109,12 +109,12 @@ async def test_gives_the_same_head_to_the_application() -> None:
 async def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded: by heads that are kept, and by what is remembered of those that came once."""
     monkeypatch.setattr(module, "_KEPT_MAX", 2)
-    repeats = kept(*(get(lines=b"X-Key: %d\r\n" % number) for number in (1, 1, 2, 2, 3, 3)))
-    assert [dict(head.headers)[b"x-key"] for head in repeats._heads.values()] == [b"2", b"3"]
+    cache = kept(*(get(lines=b"X-Key: %d\r\n" % number) for number in (1, 1, 2, 2, 3, 3)))
+    assert [dict(head.headers)[b"x-key"] for head in cache._heads.values()] == [b"2", b"3"]
     for number in range(10):
-        Peer(Later(), repeats).send(get(lines=b"X-Once: %d\r\n" % number))
-        assert len(repeats._seen) <= 2
-    assert len(repeats._heads) == 2
+        Peer(Later(), cache).send(get(lines=b"X-Once: %d\r\n" % number))
+        assert len(cache._seen) <= 2
+    assert len(cache._heads) == 2
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ async def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 async def test_large_ones_are_not_kept(lines: bytes) -> None:
     """Nor is anything else of them: the server stays small."""
-    repeats = kept(get(lines=lines))
-    assert (repeats._heads, repeats._seen) == ({}, set())
+    cache = kept(get(lines=lines))
+    assert (cache._heads, cache._seen) == ({}, set())
 
 
 async def test_other_lines_are_others() -> None:
@@ -174,7 +174,7 @@ async def test_a_body_and_a_request_are_no_request() -> None:
 
 async def test_an_empty_line_may_come_before() -> None:
     """It leaves nothing unfinished: the connection closes at once after the answer."""
-    peer = Peer(repeats=kept(get()))
+    peer = Peer(head_cache=kept(get()))
     peer.send(get(), b"\r\n", get())
     assert peer.written == ok(b"/") * 2
     peer.connection.close_if_idle()
