@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from petstore.http.exchange import Exchange
+from petstore.http.exchange import BODILESS, Exchange
 from petstore.http.heads import render
 
 Message = MutableMapping[str, Any]
@@ -18,7 +18,6 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 HeadersMaker = Callable[[], list[tuple[bytes, bytes]]]
 
-_BODILESS = {204, 304}
 _NO_VALUE = re.compile(rb"[\0\r\n]")
 
 _log = structlog.get_logger("petstore")
@@ -103,7 +102,7 @@ class _Sending:
         exchange, length = self._exchange, self._length()
         is_whole = is_last and (exchange.method != "HEAD" or length is None)
         if not self._has_begun and is_whole:
-            exchange.answer(self._status, self._lines(), None if self._status in _BODILESS else body)
+            exchange.answer(self._status, self._lines(), None if self._status in BODILESS else body)
             return
         if not self._has_begun:
             self._has_begun = True

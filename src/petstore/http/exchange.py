@@ -11,6 +11,7 @@ import msgspec
 from petstore.http.heads import Head, value_of
 
 DISCARDED_BYTES_MAX = 64 * 1024
+BODILESS = frozenset({204, 304})
 _LENGTH_DIGITS_MAX = 20  # Python reads no number of 5,000 digits
 _REQUEST_TIMEOUT = 408
 
@@ -128,7 +129,7 @@ class Exchange(msgspec.Struct, eq=False):
         ending = _CLOSE if closes else b""
         if length is not None:
             ending += b"content-length: %d\r\n" % length
-        elif self._takes_chunks and status not in {204, 304}:
+        elif self._takes_chunks and status not in BODILESS:
             self._is_chunked = True
             ending += _CHUNKED
         self.keeps_alive = not closes
