@@ -12,8 +12,8 @@ import pytest
 from petstore.core.errors import OperatorError
 from petstore.core.lists.importing import BadRows, plan_and_store
 from petstore.core.lists.lines import LINE_BYTES_MAX
-from petstore.core.lists.stock_list import ListContext
 from petstore.core.lists.reading import JsonList, open_list
+from petstore.core.lists.stock_list import ListContext
 from petstore.core.lists.table_lists import TableList
 from petstore.core.stock import StockPlan, StockRow
 from tests.support.cases import every_case

@@ -20,8 +20,8 @@ from petstore.core.errors import OperatorError
 from petstore.core.lists import sheets
 from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows
-from petstore.core.lists.stock_list import ListContext, Record, StockList
 from petstore.core.lists.reading import SENT_SUFFIXES, open_list
+from petstore.core.lists.stock_list import ListContext, Record, StockList
 from tests.support.cases import every_case
 
 KNOWN = ListContext(

@@ -14,8 +14,8 @@ from petstore.background.jobs import Progress
 from petstore.core.errors import OperatorError, PetstoreError
 from petstore.core.lists.columns import ColumnsUnclear
 from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.stock_list import ListContext, StockList
 from petstore.core.lists.reading import open_list
+from petstore.core.lists.stock_list import ListContext, StockList
 from petstore.core.stock import StockPlan
 from petstore.core.uploads import (
     BROKEN,

@@ -22,8 +22,8 @@ from petstore.cli.output import echo_err, row_progress, write_json
 from petstore.cli.types import INT64, PET_STATUS, checked
 from petstore.core.errors import OperatorError
 from petstore.core.lists.importing import BadRows, Spool, check_rows, plan_and_store, stage_rows
-from petstore.core.lists.stock_list import ListContext, StockList
 from petstore.core.lists.reading import FORMATS, SENT_SUFFIXES, SUFFIXES, check_key_column, open_list
+from petstore.core.lists.stock_list import ListContext, StockList
 from petstore.core.lists.writing import written_list
 from petstore.core.pets import PetQuery, PetStatus
 from petstore.core.stock import SOURCE_KEYS_MAX, StockImport, StockPlan

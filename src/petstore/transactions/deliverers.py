@@ -130,7 +130,7 @@ _NOTE = Statement(
     f" SELECT ?1, {select([f'value ->> {i}' for i in range(len(ATTEMPT))])}"
     " FROM json_each(?2) ORDER BY key",
     f"INSERT INTO webhook_tries (webhook_id, {select(ATTEMPT)}) SELECT $1, "
-    + select([f"(v ->> {index}){'::bigint' if name in _NUMBERS else ''}" for index, name in enumerate(ATTEMPT)])
+    + select([f"(v ->> {i}){'::bigint' if name in _NUMBERS else ''}" for i, name in enumerate(ATTEMPT)])
     + " FROM json_array_elements($2::text::json) WITH ORDINALITY AS e (v, n) ORDER BY n",
 )
 PRUNE = statement(

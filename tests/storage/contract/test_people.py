@@ -10,7 +10,7 @@ import pytest
 from petstore.core.errors import Conflict, Invalid, LinkGone, PersonNotFound
 from petstore.core.people import Role
 from petstore.storage.store import Store
-from petstore.transactions import sign_ins, tries
+from petstore.transactions import sign_in_attempts, sign_ins
 from petstore.transactions.script import Script, statement
 from tests.support.backends import SharedData
 from tests.support.cases import every_case
@@ -120,7 +120,7 @@ async def test_no_session_is_opened_beside_a_reset(
 ) -> None:
     """A sign-in with the old password, beside a reset on another replica, leaves no session. On PostgreSQL
     the reset has time to end between what the sign-in reads and what it writes."""
-    give_back = tries.give_back
+    give_back = sign_in_attempts.give_back
 
     def give_back_late(*arguments: Any) -> Script[None]:
         yield statement("SELECT pg_sleep(0.2)"), ()

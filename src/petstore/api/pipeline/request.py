@@ -148,8 +148,8 @@ class Request(msgspec.Struct, gc=False):
         return tags
 
     def path_id(self, index: int = -1) -> int | None:
-        """The identifier in a segment of the path, the last or the one after `index` slashes; None unless it is
-        canonical."""
+        """The identifier in a segment of the path, the last or the one after `index` slashes; None unless it
+        is canonical."""
         return read_id(self.path.split(b"/")[index].decode("latin-1"))
 
     def required_id(self, noun: str, index: int = -1) -> int:

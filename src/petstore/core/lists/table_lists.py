@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 from petstore.core.errors import InvalidBody, OperatorError
 from petstore.core.lists.cells import UNSURE, Cells
 from petstore.core.lists.columns import COLUMNS_CHOSEN_MAX, FAULTS, Columns, ColumnsUnclear, quoted
-from petstore.core.lists.stock_list import ListContext, Record, members_of, row_of
 from petstore.core.lists.sheets import SheetTable
 from petstore.core.lists.spreadsheets import csv_bytes
+from petstore.core.lists.stock_list import ListContext, Record, members_of, row_of
 from petstore.core.lists.tables import HEADING_ROWS, CountKnown, CsvTable, Table
 from petstore.core.pets import FIELDS
 from petstore.core.printable import printable
