@@ -16,7 +16,7 @@ from petstore.core.secrets_cipher import SecretsCipher
 from petstore.core.webhooks import NEW_WEBHOOK, WEBHOOK_CHANGE, Webhook, members_of, mint, renewed
 from petstore.transactions.webhooks import Webhooks
 
-_ID_INDEX = 3  # of a webhook's id among the segments of a path
+_ID_INDEX = 3  # the segment of a path that has the webhook's id
 
 
 class WebhookOperations(msgspec.Struct, kw_only=True):
