@@ -66,7 +66,7 @@ class TestBucket:
         assert [(await few.call(method, "/v1/pets")).status for method in ("GET", "HEAD")] == [429, 429]
 
     async def test_a_valid_key_is_never_affected(self, few: Shop) -> None:
-        """Neither refused nor counted, however many others fail from its address."""
+        """A request with a valid key is never refused or counted, however many fail from its address."""
         for _ in range(LIMIT + 5):
             assert (await few.ask("GET", "/v1/pets")).status == 200
         assert await used_by(few, "127.0.0.1") == 0
@@ -81,7 +81,7 @@ class TestProxies:
     """X-Forwarded-For is believed from trusted peers only, and from the right."""
 
     async def test_several_headers_are_one_chain(self, few: Shop) -> None:
-        """In the order in which they stand."""
+        """Several X-Forwarded-For headers are one chain, in the order in which they stand."""
         headers = [
             ("x-forwarded-for", "1.1.1.1"),
             ("x-forwarded-for", "198.51.100.1"),

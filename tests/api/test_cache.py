@@ -31,7 +31,7 @@ def test_nothing_is_found_while_the_version_is_unknown() -> None:
 
 
 def test_its_size_is_bounded() -> None:
-    """To 2 MiB and one page, whatever clients ask for."""
+    """The cache holds at most 2 MiB and one page, whatever clients ask for."""
     cache, page = PageCache(), make_response(200, b"x" * 65_536)
     for number in range(100):
         cache.add(ask(b"limit=%d" % number), 1, page)

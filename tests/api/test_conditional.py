@@ -41,7 +41,7 @@ class TestTag:
     """`ETag`."""
 
     async def test_an_animal_has_one_tag_wherever_it_stands_alone(self, rex: Shop) -> None:
-        """In the answer of its creation, of its change, of getPet, and of a list with its one `id`."""
+        """An animal's ETag is the same from its creation, its change, getPet, and a list of its one `id`."""
         added = await rex.post({"name": "Mia", "categoryId": 2})
         changed = await rex.patch(2, {"name": "Mia"})
         for target in (
@@ -58,7 +58,7 @@ class TestTag:
         )
 
     async def test_an_order_has_one_tag_wherever_it_stands_alone(self, rex: Shop) -> None:
-        """In the answer of its placing, of its change, and of a list with its one `id`, with any scope."""
+        """An order's ETag is the same from its placing, its change, and a list of its one `id`, any scope."""
         placed = await rex.send("POST", "/v1/store/orders", {"petId": 1})
         moved = await rex.send("PATCH", "/v1/store/orders/1", {"status": "placed"})
         for target in ("/v1/store/orders?id=1", "/v1/store/orders?id=1&scope=all"):
@@ -75,7 +75,7 @@ class TestTag:
         assert after.headers["etag"] != before.headers["etag"]
 
     async def test_every_process_gives_the_same_tag(self, rex: Shop) -> None:
-        """After a restart too: a client may ask another replica."""
+        """ETags stay the same after a restart, as a client may ask another replica."""
         tags = [await tag_of(rex, target) for target in KNOWN]
         await rex.restart()
         assert [await tag_of(rex, target) for target in KNOWN] == tags

@@ -33,7 +33,7 @@ def allowed(headers: dict[str, str]) -> dict[str, str]:
 
 
 async def test_no_header_by_default(shop: Shop) -> None:
-    """Neither on answers nor on preflights, and Vary does not name it."""
+    """Answers and preflights have no CORS header by default, and Vary does not name Origin."""
     for method, vary in (("GET", "Accept-Encoding"), ("OPTIONS", None)):
         answer = await shop.ask(method, "/v1/pets", PREFLIGHT)
         assert allowed(answer.headers) == {}

@@ -50,7 +50,7 @@ class TestTestWebhook:
         return asked, found[0]["id"]
 
     async def test_a_test_is_answered_with_its_first_try(self, store_of_each: Shop) -> None:
-        """As soon as there is one, whether it was a success or not."""
+        """The answer to a webhook's test is its first try, as soon as there is one, a success or not."""
         shop = store_of_each
         await add(shop, types=["order.*"])
         asked, event_id = await self.asking(shop)

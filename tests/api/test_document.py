@@ -225,7 +225,7 @@ class TestErrors:
         assert "further ones may be added" in _schema("Error", "code")["description"]
 
     def test_codes_stand_at_their_status(self) -> None:
-        """In every response the codes belong to the status, and the description names them."""
+        """The error codes of each response belong to its status, and its description names them."""
         for place, response in responses():
             status = int(place.rpartition(" ")[2])
             if status >= 400:
@@ -235,7 +235,7 @@ class TestErrors:
                 assert all(f"`{code}`" in response["description"] for code in codes), place
 
     def test_every_code_of_the_interface_is_somewhere(self) -> None:
-        """In a response; that to methods which the document does not describe is told in words."""
+        """A response has each error code, except method_not_allowed, which the document's text describes."""
         found = {code for _, response in responses() for code in contract.codes_of(response)}
         assert found == set(BY_CODE) - {"method_not_allowed"}
         assert "`method_not_allowed`" in contract.document()["info"]["description"]
@@ -467,7 +467,7 @@ class TestNumbers:
         assert PUBLISHED_REMOVAL.timestamp() - DEPRECATED_AT > 365 * 86_400
 
     def test_sizes_in_prose_are_those_of_the_code(self) -> None:
-        """In the descriptions and in the example messages."""
+        """The document's descriptions and example messages name the size limits that the code has."""
         text = json.dumps(contract.document())
         for number in (body.BODY_MAX_BYTES, HeadersTooLarge.MAX_BYTES, UriTooLong.MAX_BYTES):
             assert f"{number} bytes" in text

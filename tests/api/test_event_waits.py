@@ -41,7 +41,7 @@ class TestKeys:
     """The key as it is at the end."""
 
     async def test_one_that_is_good_no_more_gets_no_event(self, store_of_each: Shop) -> None:
-        """As for any request after that moment: revoked, of a suspended account, or expired."""
+        """A key that is revoked, expired, or of a suspended account during its wait is refused: no event."""
         shop = store_of_each
         revoked, key_id = await shop.open_account("leaked", "free")
         suspended, _ = await shop.open_account("late", "free")
@@ -117,7 +117,7 @@ async def test_a_commit_that_wakes_many_leaves_the_store_to_others(tmp_path: Pat
 
 
 class TestClients:
-    """Those that go."""
+    """A client that leaves and a service that stops leave nothing of a wait behind."""
 
     async def test_a_client_that_goes_leaves_nothing(self, shop: Shop) -> None:
         """The slot of a client that goes is free at once, and no task goes on."""
@@ -184,8 +184,8 @@ class TestForms:
         assert (answer.headers["etag"], after(answer)) == (same.headers["etag"], after(same))
 
     async def test_an_empty_answer_that_is_known_is_304_at_the_end(self, shop: Shop) -> None:
-        """Not before: the client waits for something else. The time ends a wait, with the bookmark to go on
-        from."""
+        """An empty answer that the client knows is 304 only when the time of its wait ends, as the client
+        waits for something else. The end of a wait gives the bookmark to go on from."""
         start = await now(shop)
         known = await shop.ask("GET", f"{start}&wait=1")
         assert (known.json(), after(known).replace("&wait=1", "")) == ([], start)

@@ -91,7 +91,7 @@ class TestPages:
         assert (len(last.json()), last.headers.get("events-behind")) == (1, None)
 
     async def test_types_stand_apart_or_with_commas(self, shop: Shop) -> None:
-        """As `id` does in other lists."""
+        """`type` takes several types, repeated or with commas, as `id` does in other lists."""
         start = await now(shop)
         await shop.post({"name": "Rex", "categoryId": 1})
         await shop.patch(1, {"status": "sold"})
@@ -104,7 +104,7 @@ class TestWaits:
     """An empty answer is held back if the request has `wait`."""
 
     async def test_a_commit_ends_a_wait(self, store_of_each: Shop) -> None:
-        """At once, with the event."""
+        """A commit ends a wait at once, and the answer has its event."""
         shop = store_of_each
         waiting = await begin(shop, f"{await now(shop)}&{LONG}")
         assert not waiting.done()

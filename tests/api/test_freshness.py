@@ -57,7 +57,7 @@ class TestPages:
                 other.execute("DELETE FROM pets")
 
     async def test_a_transaction_is_seen_whole_and_only_after_its_commit(self, shop: Shop) -> None:
-        """Before the commit nothing of it, after it everything; after a rollback nothing."""
+        """A transaction is seen whole after its commit; nothing is seen before it or after a rollback."""
         with outsider(shop.path) as other:
             other.execute("BEGIN IMMEDIATE")
             for name in ("a", "b"):

@@ -24,7 +24,7 @@ class TestGetPet200:
     """An animal by its path."""
 
     async def test_an_animal_is_answered_with_the_same_bytes_as_in_the_201(self, shop: Shop) -> None:
-        """So its ETag is the same too."""
+        """getPet answers with the bytes of the 201 of the animal's creation, so its ETag is the same too."""
         created = await shop.post({"name": "Réx", "categoryId": 2**63 - 1, "status": "sold"})
         answer = await shop.ask("GET", "/v1/pets/1")
         assert (answer.status, answer.body) == (200, created.body)
@@ -78,7 +78,7 @@ class TestDeprecationKit:
             check_kit(answer, "/v1/pets?id=7")
 
     async def test_not_on_other_operations(self, shop: Shop) -> None:
-        """Neither the list nor another method of the path is deprecated."""
+        """The list and the other methods of getPet's path are not deprecated."""
         answers = [
             await shop.ask("GET", "/v1/pets"),
             await shop.post({"name": "n", "categoryId": 1}),

@@ -24,7 +24,7 @@ async def post(shop: Shop, document: object, key: str, account: str | None = Non
 
 @asynccontextmanager
 async def held(shop: Shop) -> AsyncIterator[None]:
-    """While somebody else holds the write lock, what is written waits."""
+    """Another connection holds the write lock, so that the service's writes wait."""
     with outsider(shop.path) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
@@ -46,7 +46,7 @@ class TestReplay201:
         assert len(shop.pets()) == 1
 
     async def test_what_counts_is_the_animal(self, shop: Shop) -> None:
-        """Not the bytes of the body: their order, spaces, escapes, and a default that is said."""
+        """A retry has the same animal; its body's order, spaces, escapes and stated defaults may differ."""
         await post(shop, REX, "k")
         body = b'\n{ "categoryId":1,"name":"R\\u0065x", "status":"available"}'
         again = await shop.post(None, [("idempotency-key", "k")], body=body)
@@ -77,7 +77,7 @@ class TestReplay201:
                 assert (await post(shop, REX, again)).headers["idempotency-replayed"] == "true"
 
     async def test_a_refused_request_does_not_use_up_its_key(self, shop: Shop) -> None:
-        """After 400 the same key works with the mended animal."""
+        """A request that is refused with 400 leaves its key free for the corrected animal."""
         assert (await post(shop, {"name": ""}, "k")).status == 400
         assert (await post(shop, REX, "k")).status == 201
 
@@ -129,7 +129,7 @@ class TestInUse409:
         assert len(shop.pets()) == 4
 
     async def test_a_failed_write_frees_the_key(self, tmp_path: Path, clock: ManualClock) -> None:
-        """After a 503 the key is neither in use nor used."""
+        """A write that fails with 503 leaves its key neither in use nor used."""
         async with open_shop(tmp_path, clock, busy_timeout="20ms") as shop:
             async with held(shop):
                 assert (await post(shop, REX, "k")).status == 503

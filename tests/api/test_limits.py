@@ -24,7 +24,7 @@ def now(shop: Shop) -> int:
 
 
 async def take(shop: Shop, key: str, count: int = 1) -> Answer:
-    """So many requests; the last one's answer."""
+    """Send `count` requests and return the last answer."""
     for _ in range(count):
         answer = await shop.ask("GET", "/v1/pets", key=key)
     return answer
@@ -68,7 +68,7 @@ class TestCosts:
         assert [trio(answer)[1] for answer in answers] == list(range(59, 51, -1))
 
     async def test_401_429_and_options_cost_nothing(self, shop: Shop) -> None:
-        """Neither in the minute nor on the day."""
+        """A 401, a 429 and OPTIONS count neither for the minute's limit nor for the day's."""
         key, _ = await shop.open_account("a", "enterprise", 2, 4)
         await take(shop, key, 2)
         for _ in range(3):

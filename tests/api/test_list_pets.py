@@ -70,7 +70,7 @@ class TestListPets200:
         assert await ids(shop, f"{query}&cursor={cursor}") == [9]
 
     async def test_a_hundred_identifiers_are_taken(self, shop: Shop) -> None:
-        """At most 100 values of id, and limit bounds the page as ever."""
+        """A list takes 100 values of `id`, and `limit` bounds its page as ever."""
         await stock(shop, 101)
         query = "&".join(f"id={number}" for number in range(2, 102))
         assert await ids(shop, f"limit=100&{query}") == list(range(2, 102))

@@ -82,7 +82,7 @@ class TestListOrders200:
 
 
 async def test_a_cursor_belongs_to_its_account_and_list(shop: Shop) -> None:
-    """Not to another account's orders, another filter, or the animals; and theirs not to orders."""
+    """A cursor of orders is refused for another account, filter or list, and one of animals for orders."""
     other, _ = await shop.open_account("other")
     await add_pets(shop, 2)
     for pet_id in (1, 2):

@@ -89,7 +89,7 @@ class TestWriteLockHeld503:
 
 
 async def test_identifiers_used_up(shop: Shop) -> None:
-    """After 2^63 - 1 there is no next identifier, and none is used again."""
+    """A creation after the identifier 2^63 - 1 is 503, as none is next and none is used again."""
     with outsider(shop.path) as other:
         other.execute(
             f"INSERT INTO pets (id, name, category_id, status) VALUES ({2**63 - 1}, 'x', 1, 'sold')"

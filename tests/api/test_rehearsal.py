@@ -201,7 +201,7 @@ class TestSlow:
     """`slow=MS`."""
 
     async def test_the_answer_of_that_moment(self, staging: Shop) -> None:
-        """After so long, with limits as they are then, unmarked and cached as ever."""
+        """A slow answer has the data and limits of its delay's end; it is unmarked and cached as ever."""
         asked = asyncio.create_task(rehearse(staging, "listPets", "slow=2000"))
         await settle()
         await staging.post({"name": "Mia", "categoryId": 2})

@@ -74,7 +74,7 @@ class TestBodySize:
         assert (await writing.send_json(pieces(padded(64 * KIB), piece), length)).status == writing.status
 
     async def test_declared_too_large_is_refused_unread(self, writing: Writing) -> None:
-        """Before a byte of it is asked for."""
+        """A body that is declared too large is refused before the service asks for a byte."""
         answer = await writing.send_json(arriving([], ends=False), ("content-length", "65537"))
         assert (answer.status, answer.code) == (413, "payload_too_large")
 

@@ -99,7 +99,7 @@ async def test_a_bookmark_of_a_time_to_come_holds_nobody_up(
 async def test_a_commit_during_a_pause_is_looked_for_after_it(
     store: Store, waits: Waits, page: EventPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not only when it is time for the next poll: here that comes too late."""
+    """A wait finds a commit during a pause right after it, not at the next poll, which is too late here."""
     monkeypatch.setattr(waiting_requests, "POLL_SECONDS", LONG)
     other = await begin(waits, page, EventQuery(20, 1, frozenset({"key.revoked"})))
     for _ in range(3):

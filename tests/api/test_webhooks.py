@@ -79,8 +79,8 @@ class TestCreateWebhook:
         ],
     )
     async def test_what_it_takes(self, shop: Shop, members: dict[str, Any]) -> None:
-        """At the bounds; each type is kept once, everything else as it was sent. http only because this
-        service itself listens on this machine alone."""
+        """A webhook takes values at their bounds, keeps each type once, and everything else as it was sent.
+        Its URL may be http only because this service itself listens on this machine alone."""
         answer = await add(shop, **members)
         assert answer.status == 201
         members["types"] = list(dict.fromkeys(members.get("types", ["*"])))
@@ -157,7 +157,7 @@ class TestSecrets:
     """Secrets stand in few places."""
 
     async def test_a_secret_is_nowhere_else(self, log: Log) -> None:
-        """In no answer but those of its making, neither in the journal nor in the events nor in the log."""
+        """A webhook's secret is in no answer but those that make it, nor in journal, events or log."""
         async with log.shop() as shop:
             secrets = [(await add(shop)).json()["secret"]]
             secrets.append((await shop.ask("POST", f"{HOOK}/secret")).json()["secret"])
@@ -277,7 +277,7 @@ class TestUpdateWebhook:
         assert (await goes_on_after(shop)).position >= begun.position
 
     async def test_410_for_one_whose_place_is_gone(self, shop: Shop) -> None:
-        """After a restore one that was disabled begins only where it is told to; nothing changes else."""
+        """A webhook whose place a restore removed is enabled only with `after`; else 410 and no change."""
         await add(shop)
         await change(shop, {"enabled": False})
         await shop.store.events.note_restore(ACTOR)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.xdist_group("together")
 def test_a_group_has_one_worker(
     tmp_path_factory: pytest.TempPathFactory, worker_id: str, testrun_uid: str, number: int
 ) -> None:
-    """None of these tests meets the trace of another worker; singly they would go to all of them by turns."""
+    """Tests of a group share one worker; singly they would go to all workers by turns."""
     traces = tmp_path_factory.getbasetemp().parent / f"together-{testrun_uid}"
     traces.mkdir(exist_ok=True)
     (traces / worker_id).touch()

@@ -33,8 +33,8 @@ class Road:
             self.modules.append(name)
 
     def _counts(self, name: str) -> bool:
-        """In other threads the store's work for this request counts; the log writes those before it. None of
-        the tasks that may come to their turn meanwhile, as on a busy machine."""
+        """Whether a call of a module is the request's: in other threads the store's calls are, not the log's
+        of earlier requests; in this one not those of older tasks, which run meanwhile on a busy machine."""
         if threading.get_ident() != self._home:
             if not hasattr(self._thread, "root"):
                 self._thread.root = name

@@ -29,7 +29,7 @@ backend = pytest.fixture(params=["sqlite"])(opened_backend)
 
 @pytest.fixture(autouse=True, scope="package")
 def trusts_nobody() -> Iterator[None]:
-    """To read the certificates of a machine takes 40 ms for each sender."""
+    """Senders read no certificates of the machine, which takes 40 ms for each sender."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", os.devnull)
         yield

@@ -45,7 +45,7 @@ async def enable(store: Store, is_enabled: bool = True) -> None:
 async def test_each_event_arrives_once_and_begins_in_order(
     store: Store, hook: Webhook, process: Process, receiver: Receiver, sender: Recorder
 ) -> None:
-    """In batches of any length."""
+    """Each event arrives once, and first tries begin in the order of the feed, in batches of any length."""
     for count in (70, 1):
         await add(store, count)
         await process.work()
@@ -154,8 +154,8 @@ async def test_one_that_is_down_gets_a_probe_at_a_time_and_its_events_wait(
     sender: Recorder,
     clock: ManualClock,
 ) -> None:
-    """After 20 failures in a row no more rows come, the bookmark stays, and after the first success all
-    arrives in the order of the feed."""
+    """A webhook with 20 failures in a row gets no more rows and keeps its bookmark; after its first success
+    all events arrive in the order of the feed."""
     receiver.answer = answers(500)
     await add(store, 60)
     await process.work()
@@ -259,7 +259,7 @@ async def test_a_clock_that_was_set_back_holds_nothing(
     clock: ManualClock,
     is_restarted: bool,
 ) -> None:
-    """Neither the pause nor the repetition of a year ahead, nor what came after them."""
+    """A clock that was set back delays no pause or repetition of a year ahead, nor what waits after it."""
     now_ms, clock.ms = clock.ms, clock.ms + 365 * DAY_MS
     await pause(store, process, receiver, 503)
     if is_restarted:
@@ -272,7 +272,7 @@ async def test_a_clock_that_was_set_back_holds_nothing(
 async def test_who_asks_for_a_test_does_not_wait_for_a_pause(
     store: Store, hook: Webhook, process: Process, receiver: Receiver
 ) -> None:
-    """Nor for the end of repetitions that are due after it."""
+    """A test waits neither for a webhook's pause nor for the repetitions that are due at its end."""
     await pause(store, process, receiver, 503)
     event_id = await store.deliveries.test(1, ACTOR, 1)
     await process.work()
@@ -388,7 +388,7 @@ async def test_the_time_that_a_clock_was_set_by_is_no_failure(
 async def test_five_days_without_a_success_disable(
     store: Store, process: Process, receiver: Receiver, hook: Webhook, clock: ManualClock
 ) -> None:
-    """Not a moment earlier, and one bad attempt of a quiet webhook disables nothing."""
+    """A webhook is disabled after five days without success, no sooner, and not for one bad attempt."""
     receiver.answer = answers(500)
     await add(store)
     await process.work()
@@ -419,7 +419,7 @@ async def test_five_days_without_a_success_disable(
 async def test_many_webhooks_read_a_few_at_a_time(
     store: Store, process: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In each turn of the loop: the process would show no life meanwhile, and be replaced at its timeout."""
+    """Each turn of the loop reads a few webhooks, or the process would show no life and be replaced."""
     for number in range(34):
         await account(store, f"shop-{number}")
         for _ in range(3):

@@ -162,7 +162,7 @@ class TestAnotherJournal:
 
 
 def place_orders(backend: SharedData, first: int, count: int, now_ms: int) -> None:
-    """As many requests would, in one transaction."""
+    """Place orders as requests would, with their entries in the journal, in one transaction."""
     numbers = (
         f"WITH RECURSIVE numbers (n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM numbers"
         f" WHERE n < {first + count - 1}) SELECT"

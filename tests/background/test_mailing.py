@@ -152,7 +152,7 @@ async def test_a_server_that_does_not_answer(
 async def test_a_certificate_of_another(
     speaks: Speaks, monkeypatch: pytest.MonkeyPatch, is_implicit: bool
 ) -> None:
-    """Neither a password nor a mail goes there, with STARTTLS or TLS from the first byte."""
+    """A server with another's certificate gets no password or mail, with STARTTLS or TLS from the start."""
     Names(monkeypatch, {"shop.example": ["127.0.0.1"]})
     with serving_mail(
         tls=speaks("elsewhere"), is_implicit=is_implicit, user="petstore", password="secret"

@@ -76,7 +76,7 @@ async def test_who_waits_for_nothing_is_not_visited(
 async def test_all_are_read_again_in_proportion_to_what_that_takes(
     store: Store, process: Process, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a change once a rest is over that is three times as long, without one after thirty times."""
+    """All webhooks are read again after 3 times the last reading's duration on a change, else 30 times."""
     owned, reads = store.deliverers.owned, list[float]()
 
     async def slow(owner: str) -> Owned:

@@ -284,7 +284,7 @@ class TestNobodyElse:
         }
 
     async def test_who_was_added_while_the_clock_was_ahead_gets_what_comes(self, world: World) -> None:
-        """Not only once the clock shows that time again."""
+        """A contact added while the clock was ahead gets new mail at once, not only when that time comes."""
         world.clock.set_by(365 * 86_400)
         await contact(world.store, "shop", "ahead@example.com")
         world.clock.set_by(-365 * 86_400)

@@ -65,8 +65,8 @@ class TestServerTrouble:
     async def test_an_hour_of_it_loses_nothing(
         self, store: Store, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock
     ) -> None:
-        """After 5 s, twice as long each time and 5 min at most one is tried, which counts as no try; then all
-        arrive once. The log says once that mail waits, and once that it goes on."""
+        """An outage loses no mail: one is tried after 5 s, then twice as long, 5 min at most, which counts as
+        no try; then all arrive once. The log says once that mail waits, and once that it goes on."""
         refusals: list[Answer] = [
             says(said, at=step)
             for step, said in (
@@ -178,7 +178,7 @@ class TestRefused:
     async def test_others_go_on_and_it_comes_by_the_schedule(
         self, store: Store, backend: SharedData, post: Post, mail: MailServer, clock: ManualClock
     ) -> None:
-        """That of webhooks, of three days; then it is given up. Its contact says why."""
+        """A failed mail delays no other, repeats as webhooks do for three days, and its contact says why."""
         mail.answer = says("451 4.2.0 Full", at=RCPT, to=ALL[0])
         await change(store)
         await post.after()

@@ -57,7 +57,7 @@ class TestRequest:
         assert body == BODY
 
     async def test_a_url_without_a_path_asks_for_the_root(self) -> None:
-        """As in RFC 9112, section 3.2.1."""
+        """A request to a URL without a path asks for `/` (RFC 9112, section 3.2.1)."""
         async with receiving(saying(OK)) as receiver, sender() as sends:
             assert (await sends.send(f"http://127.0.0.1:{receiver.port}?a", BODY, HEADERS)).is_success
         assert receiver.requests[0].startswith(b"POST /?a HTTP/1.1\r\n")
@@ -388,7 +388,7 @@ class TestConnections:
                 await receiver.closed.wait()
 
     async def test_the_duration_is_measured_by_the_clock(self) -> None:
-        """In milliseconds, of the whole try."""
+        """A try's duration is that of the whole try in milliseconds, by the steered clock."""
         async with sender(AT_HOME) as sends:
             clock = sends._clock
 

@@ -74,7 +74,7 @@ class TestSharing:
     async def test_two_share_and_the_other_goes_on_when_one_dies(
         self, backend: SharedData, sender: Recorder, receiver: Receiver, clock: ManualClock
     ) -> None:
-        """Within 40 s, where the dead one was: its last attempts, of which nothing is known, come again."""
+        """A deliverer takes over a dead one's webhooks in 40 s and repeats its attempts of unknown result."""
         stores = backend.open(), backend.open()
         one, other = (Process(each, sender, clock) for each in stores)
         await account(stores[0], "shop")

@@ -27,7 +27,7 @@ async def change(store: Store, **members: Any) -> None:
 
 
 async def gate_for(store: Store, process: Process, receiver: Receiver, count: int = 1) -> Gate:
-    """So many more animals, whose first attempts have begun and wait for their answers."""
+    """Add `count` animals and return once their first attempts have begun; they wait for their answers."""
     gate = receiver.answer = Gate()
     await add(store, count)
     await process.poll()
@@ -348,7 +348,7 @@ class TestOutOfTurn:
     async def test_a_test_comes_at_once_and_once(
         self, store: Store, hook: Webhook, process: Process, receiver: Receiver
     ) -> None:
-        """Before a backlog ends, to this webhook alone, whatever its types."""
+        """A test goes once to its webhook alone, before a backlog ends, whatever types the webhook has."""
         await webhook(store, 1, receiver.url("/other"))
         event_id = await store.deliveries.test(1, ACTOR, 1)
         await process.work()
