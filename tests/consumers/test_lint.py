@@ -23,7 +23,7 @@ _MORE = (
 
 
 def test_redocly_finds_nothing(server: Server, tmp_path: Path) -> None:
-    """In the document, read over the network as a consumer's check does; tests/api compares its two forms."""
+    """The document as read over the network has no fault for redocly; tests/api compares its two forms."""
     rules = {"extends": ["recommended"], "rules": dict.fromkeys(_MORE, "error")}
     (tmp_path / "redocly.yaml").write_text(json.dumps(rules))
     options = ["--config", "redocly.yaml", "--format", "json", f"{server.base_url}/openapi.yaml"]

@@ -107,8 +107,8 @@ def run_program(place: Path, name: str, **variables: str) -> str:
 
 
 def test_the_types_are_those_of_the_contract() -> None:
-    """After a change of the contract: `python -m tools.typescript generate`. `tsc` then names each operation
-    that the client lacks."""
+    """The generated types are those of the contract; after its change run `python -m tools.typescript
+    generate`. `tsc` then names each operation that the client lacks."""
     node_module("openapi-typescript")
     program("node")
     assert contract_types() == GENERATED.read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ def test_a_network_that_loses_requests_and_answers_adds_nothing_twice(server: Se
 
 
 def test_what_may_have_taken_place_is_repeated_only_where_it_is_safe(place: Path) -> None:
-    """After lost answers, 503 and answers of other servers; pauses grow, within the seconds of the call."""
+    """Only safe calls repeat after lost or foreign answers and 503; pauses grow, within a call's seconds."""
     assert run_program(place, "faults.mjs") == "repeated what is safe\n"
 
 
@@ -174,7 +174,7 @@ async def test_limits_are_waited_for(place: Path, tmp_path: Path, clock: ManualC
 
 
 def test_the_samples_compile_strictly_and_run(place: Path, server: Server, tmp_path: Path) -> None:
-    """Those of README.md, one after another, as a user's file."""
+    """README.md's samples, one after another in a user's file, compile strictly and run."""
     (place / "samples.mts").write_text("".join((AMBIENT, *SAMPLES, TYPED)), encoding="utf-8")
     compiled = run_tool([node_program("tsc"), *STRICT, "samples.mts"], place)
     assert compiled.returncode == 0, compiled.stdout

@@ -28,7 +28,7 @@ def billed(of: BilledAccount) -> list[tuple[int, str]]:
 
 
 def change(day: float, before: dict[str, Any] = TO_PRO) -> PlanChange:
-    """At so many days after the bill's first day began."""
+    """A plan change `day` days after the bill's first day began."""
     return PlanChange(int((FIRST + day) * DAY_MS), before)
 
 
@@ -99,7 +99,7 @@ class TestDays:
         assert [day for day, _ in billed(of)] == list(expected)
 
     def test_requests_are_never_left_out(self) -> None:
-        """Not even those that the clock dates before the account was added, or after it was closed."""
+        """A bill has all requests, those dated before the account's addition or after its closing too."""
         of = account(
             created_at_ms=(FIRST + 4) * DAY_MS,
             closed_at_ms=(FIRST + 5) * DAY_MS,

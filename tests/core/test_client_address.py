@@ -86,7 +86,7 @@ def test_hops_as_proxies_write_them(hop: str, client: str) -> None:
 
 
 def test_by_default_no_proxy_is_trusted_and_the_header_means_nothing() -> None:
-    """Else a client could choose the address that it is counted under."""
+    """X-Forwarded-For is ignored by default, else a client could choose the address it is counted under."""
     assert client_address("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"
 
 

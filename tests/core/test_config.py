@@ -537,7 +537,7 @@ class TestTogether:
 
     @pytest.mark.parametrize(("grace", "window"), [("5m", "5m"), ("10m", "5m"), ("1s", "1s")])
     def test_the_grace_is_shorter_than_the_window(self, grace: str, window: str) -> None:
-        """Else nothing would ever be counted."""
+        """The ban's grace must be shorter than its window, else nothing would ever be counted."""
         with pytest.raises(ConfigurationError, match="PETSTORE_BAN_GRACE must be shorter"):
             load(ban_grace=grace, ban_window=window)
 

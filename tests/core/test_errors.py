@@ -57,7 +57,7 @@ def test_when_to_come_back_is_a_default_of_the_class_or_given() -> None:
     ],
 )
 def test_how_long_to_wait_is_never_too_short(milliseconds: int, seconds: int, wait: str) -> None:
-    """Rounded up: a person who tries again then is not refused for the same tries."""
+    """The wait is rounded up: a person who tries again then is not refused for the same tries."""
     error = TooManyTries(milliseconds)
     assert (error.retry_after_seconds, error.message) == (
         seconds,

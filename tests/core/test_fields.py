@@ -65,7 +65,7 @@ def test_clients_never_see_a_field_of_staff() -> None:
 
 
 def test_clients_never_send_a_field_of_staff() -> None:
-    """To them it is not a member; a schema for staff reads it by its rule."""
+    """A schema for clients refuses a field of staff as no member; one for staff reads it by its rule."""
     assert Schema(Bird, "a bird").read(b'{"ringNumber":7}') == Bird(7)
     with pytest.raises(InvalidBody, match="note': not a member of a bird"):
         Schema(Bird, "a bird").read(b'{"ringNumber":7,"note":"limps"}')

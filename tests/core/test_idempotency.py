@@ -17,7 +17,7 @@ KEY = IdempotencyKey(1, "a key")
 
 
 async def test_a_retry_waits_for_the_write_that_its_client_left() -> None:
-    """Before it begins another. A write that is done is forgotten, or the memory would grow with each one."""
+    """A retry begins only after the write that its client left; done writes are forgotten to bound memory."""
     flights, begun, count = InFlight(), list[asyncio.Future[str]](), asyncio.Semaphore(0)
 
     def begin() -> asyncio.Future[str]:

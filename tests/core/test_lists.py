@@ -43,7 +43,7 @@ class TestJsonLines:
         assert records[1].fault == "The line is longer than 65,536 bytes."
 
     def test_a_mark_is_of_the_first_line_alone(self) -> None:
-        """In another line it is a character like others, and no JSON."""
+        """The byte order mark is skipped in the first line alone; in another one it makes the JSON wrong."""
         records = json_rows('\ufeff{"name": "Rex", "categoryId": 7}\n\ufeff{"name": "Rex", "categoryId": 7}')
         assert [record.row is not None for record in records] == [True, False]
 
@@ -68,7 +68,7 @@ class TestHeader:
         ],
     )
     def test_a_refusal_names_the_columns(self, header: str, key_name: str | None, expected: str) -> None:
-        """Those that are missing or doubled, those that are there, and what to do."""
+        """A list's refusal names missing or doubled columns and those that are there, and says what to do."""
         with pytest.raises(OperatorError) as refused:
             list(TableList(io.BytesIO(header.encode()), key_name, ListContext()).records())
         assert expected in str(refused.value), refused.value
@@ -120,7 +120,7 @@ class Overtaken:
             yield page
 
     async def store(self) -> float | None:
-        """None when overtaken."""
+        """Return the seconds that it took, or None when overtaken."""
         return None if len(self.locked) <= self.times else 0.25
 
 

@@ -260,6 +260,6 @@ class TestAddresses:
         ],
     )  # fmt: skip
     def test_what_is_no_address_is_no_contact(self, address: str) -> None:
-        """Neither several, nor what a program of mail reads as another one (RFC 2047)."""
-        with pytest.raises(Invalid, match="is not an email address"):
+        """A contact is one mail address, not several, nor what mail programs read as another (RFC 2047)."""
+        with pytest.raises(Invalid, match="is no address of mail"):
             check_address(address)

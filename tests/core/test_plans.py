@@ -62,5 +62,5 @@ def test_a_refusal_says_what_to_do(
 
 @pytest.mark.parametrize(("phrases", "text"), [("a", "a"), ("ab", "a and b"), ("abc", "a, b and c")])
 def test_phrases_as_a_sentence_has_them(phrases: str, text: str) -> None:
-    """As many as there are windows."""
+    """`and_list` joins phrases as a sentence does, for as many as there are windows."""
     assert and_list([*phrases]) == text

@@ -167,7 +167,7 @@ class TestAddressBucket:
     """Failed authentications of one address: a fixed window of 60 s. tests/api counts them."""
 
     def test_the_window_opens_with_the_second_of_its_first_failure(self) -> None:
-        """At .400 it opened 400 ms ago; its last refusal says 1 s, and what passes need not wait."""
+        """The window of a failure at .400 began 400 ms before; its last refusal says 1 s, a pass no wait."""
         bucket = AddressBucket()
         first = decide_address(bucket, 1, NOON + 400, charge=True)
         assert (bucket.opened_ms, first.now_ms, first.retry_after_seconds) == (NOON, NOON + 400, 0)

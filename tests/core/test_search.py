@@ -30,7 +30,7 @@ from tests.support.cases import every_case
     ],
 )
 def test_capitals_accents_and_spaces_make_no_difference(text: str, folded: str) -> None:
-    """In any script; nor does what nobody sees."""
+    """Capitals, accents, spaces and invisible characters make no difference, in any script."""
     assert fold(text) == folded
     assert fold(folded) == folded
 
@@ -58,7 +58,7 @@ def test_each_word_is_in_the_text(words: str, text: str, *, is_found: bool) -> N
 
 
 def test_the_grams_of_words_are_among_those_of_every_text_that_they_match() -> None:
-    """Else an index would not find it."""
+    """A text that a search matches has all grams of the search's words, else an index would not find it."""
     texts = ["Lady Captain", "小花猫 二", "한국어 고양이", "x", "ab", "O\u2019Malley IV", "Ünï"]
     for text in texts:
         keys = {key_of(gram) for gram in grams_of(text)}

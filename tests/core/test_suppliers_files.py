@@ -265,7 +265,7 @@ def test_how_it_was_read_is_said() -> None:
 
 
 def test_rejects_are_read_again() -> None:
-    """In the order and with the names of the supplier's columns; the faults in front are skipped."""
+    """Rejects are read by the order and names of the supplier's columns, past the faults in front."""
     listed, records = read(b"Price;Species;Animal\n9;Hamster;Rex\n")
     out = io.BytesIO()
     bad = BadRows(listed, out)
@@ -492,7 +492,7 @@ class TestExcel:
 
     @every_case("number", ["-1", "0", "1", "2"])
     def test_rows_and_cells_in_no_order_are_refused(self, number: str) -> None:
-        """None of them is left out in silence."""
+        """A sheet with rows or cells out of order is refused, so that none is left out in silence."""
         content = workbook(rows(["name", "category"], ["Rex", 1], ["Tom", 2]))
         forged = expanded(content, lambda xml: xml.replace(b'<row r="3"', b'<row r="%s"' % number.encode()))
         assert f"Its sheet has row {number} after row 2. Save the sheet as CSV" in refusal(forged)

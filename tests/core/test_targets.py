@@ -189,7 +189,7 @@ class TestUrls:
 
     @every_case("host", SPELLINGS.split())
     def test_an_address_in_any_spelling_is_judged(self, host: str) -> None:
-        """As inet_aton, browsers and resolvers read it."""
+        """A loopback address is refused in each spelling that inet_aton, browsers and resolvers read."""
         fault = ALONE.fault_of_url(f"https://{host}/")
         assert fault is not None
         assert f"127.0.0.1, a loopback address{SETTING}" in fault
