@@ -34,7 +34,7 @@ _LINE = re.compile(
 
 
 class Shell:
-    """As much of a shell as they need: variables, one redirection, head, tail and $?."""
+    """A shell as far as the sessions need one: variables, one redirection, head, tail and $?."""
 
     def __init__(self) -> None:
         self.clock = ManualClock(_START_MS)

@@ -7,7 +7,7 @@ from tests.support.postgres import fresh_database, run
 
 
 def test_a_postgresql_database_is_made_by_what_may_make_one(cli: Cli) -> None:
-    """As a file is: other commands leave the database of a mistyped address as it is."""
+    """Only a command that may make a file makes tables in a PostgreSQL database; others change nothing."""
     with fresh_database() as url:
         cli.settings["PETSTORE_DATABASE_URL"] = url
         message = cli.refused(1, "accounts", "list")

@@ -19,7 +19,7 @@ DECEMBER = ("--month", "2026-12")
 
 @pytest.fixture
 def year(empty: Cli) -> Cli:
-    """On 15 January 2027: two accounts since 30 November, with requests; one of them changed its plan."""
+    """It is 15 January 2027: two accounts since 30 November have requests; one has changed its plan."""
     empty.clock.advance(-46 * 86_400)
     empty.ok("accounts", "add", "shop", "--plan", "free")
     empty.ok("accounts", "add", "--plan", "pro", "--", "-1.5")
@@ -59,7 +59,7 @@ class TestForms:
         assert read == [{name: str(value) for name, value in row.items()} for row in rows]
 
     def test_each_plan_of_an_account_has_a_row_of_sums(self, year: Cli) -> None:
-        """As an invoice needs it."""
+        """Each plan that an account had has one row with its sums, as an invoice needs it."""
         rows = year.json("usage", "shop", *DECEMBER, "--sum")
         days = year.json("usage", "shop", *DECEMBER)
         assert [(row["from"], row["to"], row["days"], row["plan"]) for row in rows] == [
@@ -70,7 +70,7 @@ class TestForms:
             assert sum(row[member] for row in rows) == sum(row[member] for row in days)
 
     def test_the_table_ends_with_the_sum_of_all(self, year: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """For people, with the sum of all; the rows that it leaves out are counted."""
+        """The table for people ends with the sum of all; standard error counts the rows it leaves out."""
         result = year.run("usage", "--all", *DECEMBER, "--sum")
         head, first, *_, end = result.stdout.splitlines()
         assert head.split()[:6] == ["ID", "ACCOUNT", "FROM", "TO", "DAYS", "PLAN"]

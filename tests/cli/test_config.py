@@ -24,7 +24,7 @@ def values(cli: Cli) -> dict[str, dict[str, object]]:
 def test_the_settings_of_whoever_runs_the_tests_are_forgotten(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
-    """Before the first test, so that none depends on them: a command would refuse this one."""
+    """The settings of the shell are removed before the first test, so that no test depends on them."""
     monkeypatch.setenv("PETSTORE_NONSENSE", "1")
     assert "PETSTORE_NONSENSE" in cli.refused(78, "accounts", "list")
     conftest.pytest_configure(pytestconfig)
@@ -34,7 +34,7 @@ def test_the_settings_of_whoever_runs_the_tests_are_forgotten(
 
 class TestShow:
     def test_every_setting_is_shown_with_default_and_meaning(self, cli: Cli) -> None:
-        """As a program reads it."""
+        """`config --json` shows each setting with its default and meaning, for a program to read."""
         rows = cli.json("config")
         assert [row["name"] for row in rows] == [setting.name for setting in config.TABLE]
         assert {row["variable"]: row["default"] for row in rows} == {
@@ -178,8 +178,8 @@ class TestWrong:
         assert len(result.stderr.splitlines()) == (code != 0)
 
     def test_the_check_of_a_reload_asks_postgresql_beside_a_valkey(self, cli: Cli) -> None:
-        """As the service does: what PostgreSQL refuses, such as a changed password or another name, is wrong.
-        Where it is away, no new worker would come to serve."""
+        """`config --check` asks PostgreSQL as the service does: what it refuses, such as a changed password
+        or another name, is wrong. Where it is away, no new worker would come to serve."""
         cli.settings["PETSTORE_VALKEY_URL"] = "valkey://127.0.0.1:1/0"
         with fresh_database(migrated=True) as url:
             cli.settings["PETSTORE_DATABASE_URL"] = url

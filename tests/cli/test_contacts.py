@@ -24,8 +24,8 @@ class TestContacts:
     """An account has contacts."""
 
     def test_added_and_listed(self, shop: Cli) -> None:
-        """In the order of their addition; one that is there is shown by its address alone. The command that
-        adds one says that it gets nothing without a server for mail."""
+        """Contacts are listed in the order of their addition; an address alone shows its contact. The command
+        that adds one says that it gets nothing without a server for mail."""
         assert shop.json(*CONTACTS) == []
         assert shop.run(*CONTACTS).stderr == "No contacts: petstore accounts contacts shop ADDRESS --add\n"
         for address, settings, told in (
@@ -88,7 +88,7 @@ class TestNew:
     """Contacts of a new account or person."""
 
     def test_an_account_is_added_with_its_contacts(self, empty: Cli) -> None:
-        """In the order in which they are given."""
+        """An account is added with its contacts in the order in which they are given."""
         result = empty.run("accounts", "add", "zoo", "--plan", "free", "--email", "b@zoo", "--email", "a@zoo")
         assert result.stderr == f"{NO_SERVER}Next: petstore keys issue zoo\n"
         assert addresses(empty, "accounts", "contacts", "zoo") == ["b@zoo", "a@zoo"]

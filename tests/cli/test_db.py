@@ -74,7 +74,7 @@ class TestCheck:
         assert stat.S_IMODE(pipe.stat().st_mode) == 0o666
 
     def test_a_file_that_is_no_database_is_a_finding(self, cli: Cli) -> None:
-        """Not an outage, which might pass."""
+        """`db check` finds that a file is no database; it is not an outage, which might pass."""
         cli.database.write_text("no database at all, but long enough to look at" * 50)
         result = cli.run("db", "check", "--json")
         assert result.exit_code == 1
@@ -177,7 +177,7 @@ class TestRestore:
         )
 
     def test_where_there_is_no_database(self, shop: Cli, copy: Path) -> None:
-        """On a new machine, or in another file: nothing is replaced, so nothing is asked."""
+        """A restore to a new machine or another file replaces nothing, so nothing is asked."""
         result = shop.run("db", "restore", str(copy), "--into", f"{shop.folder}/other.db")
         assert (result.exit_code, result.stderr) == (0, f"Restored {shop.folder}/other.db from {copy}.\n")
         assert len(shop.json("accounts", "list")) == 2
@@ -258,7 +258,7 @@ class TestRestore:
 
 @pytest.mark.parametrize("command", ["backup", "restore", "into"])
 def test_a_name_that_is_not_utf_8_is_refused(shop: Cli, command: str) -> None:
-    """As files of an older system have it: SQLite takes none."""
+    """A file name that is not UTF-8, as on an older system, is refused, since SQLite takes none."""
     name = os.fsdecode(os.fsencode(shop.folder) + b"/caf\xe9.db")
     shop.run("db", "backup", f"{shop.folder}/plain.db")
     shutil.copy(f"{shop.folder}/plain.db", f"{name}.copy")

@@ -141,7 +141,7 @@ class TestCopied:
     """A store that was moved."""
 
     def test_every_row_of_every_table(self, shop: Cli, server: str) -> None:
-        """As they were, with their identifiers; what is printed are the counts of what is there."""
+        """The copy has every row as it was, with its identifier; the printed counts are those of its rows."""
         printed = shop.json(*copy(shop, server))
         outside = apsw.Connection(str(shop.database))
         for table in TABLES:

@@ -49,7 +49,7 @@ class TestShown:
         ]
 
     def test_each_event_is_a_line_of_json(self, busy: Cli) -> None:
-        """As the interface has it, so that a program reads what has come before the command ends."""
+        """Each event is a line of the interface's JSON, which a program reads before the command ends."""
         first, second, *_ = lines(busy.ok("events", "--json"))
         assert set(first) == {"id", "type", "timestamp", "data"}
         assert (second["type"], second["timestamp"]) == ("pet.updated", "2027-01-15T08:00:30.000Z")

@@ -9,7 +9,7 @@ from tests.cli.conftest import Cli
 
 
 def test_a_key_of_a_suspended_account_is_said_to_be_refused(shop: Cli) -> None:
-    """Before somebody sends it to the customer."""
+    """A command says that a new key of a suspended account is refused, before the customer gets it."""
     assert "suspended" not in shop.run("keys", "issue", "shop").stderr
     assert "suspended" not in shop.run("keys", "rotate", "1").stderr
     shop.ok("accounts", "suspend", "shop")
@@ -97,7 +97,7 @@ class TestForeign:
     """`keys list --foreign`: whom PETSTORE_STAGE locks out, before it is set for the service."""
 
     def test_lists_them_with_their_accounts(self, shop: Cli) -> None:
-        """Those of the other stage, of all accounts; a check of such a key says why it is refused."""
+        """The other stage's keys of all accounts are listed; `keys check` says why one is refused."""
         live, _ = shop.issue("shop")
         shop.settings["PETSTORE_ENVIRONMENT"] = "test"
         test, key_id = shop.issue("shop")

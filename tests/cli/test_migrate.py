@@ -211,7 +211,7 @@ class TestNewerSchema:
             expanded.ok(*line.split())
 
     def test_it_is_checked_backed_up_and_restored(self, expanded: Cli) -> None:
-        """As usual. There is nothing to migrate: going back in a script that does that first succeeds."""
+        """A newer schema is checked, backed up and restored as usual; a script's `db migrate` is no error."""
         said = f"the schema has version {NOW + 1}; this program knows {NOW}, and may go on with it"
         report = expanded.json("db", "check")
         assert (report["schemaVersion"], report["pets"], report["problems"]) == (NOW + 1, 1, [])

@@ -73,8 +73,8 @@ class TestList:
         assert result.stderr == ""
 
     def test_an_age_is_in_whole_units_and_never_negative(self, shop: Cli) -> None:
-        """In whole units; a clock that was set back makes no negative one. Ten minutes after a mail was due
-        standard error says where the reason is."""
+        """A mail's age is in whole units, and a clock that was set back makes no negative one. Ten minutes
+        after a mail was due standard error says where the reason is."""
         fill(shop, 1)
         ages = ((-5, "1s"), (59, "59s"), (599, "9m"), (601, "10m"), (7_199, "1h"), (180_000, "2d"))
         began_ms = shop.clock.ms
@@ -85,7 +85,7 @@ class TestList:
             assert shown.stderr.startswith("Mail is late") == (seconds > 600)
 
     def test_a_hundred_of_many(self, shop: Cli) -> None:
-        """Those that are due first; standard error says how many more there are."""
+        """The list has the hundred mails that are due first; standard error says how many more there are."""
         fill(shop, 1_103)
         result = shop.run("notifications", "list", "--json")
         assert (result.stdout.count('"id"'), result.stderr) == (100, "There are 1,003 more.\n")
@@ -93,7 +93,7 @@ class TestList:
 
 
 def fill(cli: Cli, count: int) -> None:
-    """So many mails that wait, made now; the last one is due first."""
+    """Add `count` mails that wait, made now; the last one is due first."""
     cli.ok("accounts", "contacts", "shop", TO, "--add")
     now_ms = cli.clock.now_ms()
     execute_in_file(

@@ -16,7 +16,7 @@ def test_a_comment_of_staff(shop: Cli) -> None:
 
 
 def test_a_reference_of_the_customer(shop: Cli) -> None:
-    """In the order and in the list; by the interface's rule. A list says how to go on."""
+    """Orders and lists show the customer's reference, by the interface's rule. A list says how to go on."""
     for _ in range(2):
         shop.ok("pets", "add", "Rex", "--category", "1")
     place = ("orders", "place", "1", "--account", "shop", "--reference")

@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
 def test_a_time_is_iso_8601_in_utc(
     capsys: pytest.CaptureFixture[str], ms: int | None, iso: str | None, text: str
 ) -> None:
-    """For people without milliseconds; never a failure."""
+    """A time is in ISO 8601 and UTC, for people without milliseconds, and never a failure."""
     output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=True, empty="")
     output.write_records([{"at": output.moment(ms)}], {"AT": "at"}, as_json=False, empty="")
     *document, _, shown = capsys.readouterr().out.splitlines()

@@ -104,7 +104,7 @@ class TestStreams:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux's /dev/full")
     def test_key_that_could_not_be_printed_is_named(self, program: Program) -> None:
-        """On a full disk nobody has the new key: the operator is told to revoke it."""
+        """A new key that a full disk left unprinted is named, and the operator is asked to revoke it."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         with Path("/dev/full").open("w") as full:
             words = ["keys", "issue", "shop"]
@@ -209,7 +209,7 @@ class TestPrompt:
         assert "Traceback" not in read_all(ours)
 
     def test_prompt_does_not_show_the_key(self, program: Program) -> None:
-        """On a terminal the key is asked for, and what is typed stays hidden."""
+        """The command asks for the key on a terminal, and what is typed stays hidden."""
         program.ok("accounts", "add", "shop", "--plan", "free")
         key = program.ok("keys", "issue", "shop").strip()
         process, ours = at_a_terminal(program, b"Key:", "keys", "check")

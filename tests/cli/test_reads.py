@@ -59,7 +59,7 @@ def test_a_backup_stays_as_it_is(shop: Cli, key: str, backup: Path) -> None:
 
 
 def test_a_backup_that_may_only_be_read(shop: Cli, backup: Path) -> None:
-    """As on a file system that is mounted so, or of another user."""
+    """A backup is read where it may not be written: on a read-only file system, or of another user."""
     backup.chmod(0o400)
     backup.parent.chmod(0o500)
     ended = petstore.run(

@@ -231,8 +231,8 @@ def test_a_refusal_exits_with_1_and_changes_nothing(shop: Cli) -> None:
 def test_a_person_is_asked(
     shop: Cli, monkeypatch: pytest.MonkeyPatch, line: str, question: str, agreed: tuple[str, ...]
 ) -> None:
-    """On a terminal, about what the command names; anything but yes ends with 1, and no byte changes. With
-    --yes nobody is asked."""
+    """A person on a terminal is asked about what the command names; any answer but yes ends with 1, and no
+    byte changes. With --yes nobody is asked."""
     monkeypatch.setattr(f"petstore.cli.{line.partition(' ')[0]}.asks", lambda yes: not yes)
     for _ in range(2):
         shop.issue("shop")

@@ -72,7 +72,7 @@ class TestHelp:
             assert "--json" in {name for each in LEAVES[path].params for name in each.opts}, path
 
     def test_lists_each_command_as_it_says_itself(self, cli: Cli) -> None:
-        """In the order in which one meets them, not in that of the alphabet; the list loads none of them."""
+        """The list loads no command, yet has each one's own summary, in the order in which one meets it."""
         listed = cli.ok("--help").split("Commands:\n")[1].split("\n\n")[0].splitlines()
         width = max(map(len, SUMMARIES))
         assert listed == [f"  {name:{width}}  {ALL[name].get_short_help_str(62)}" for name in SUMMARIES]

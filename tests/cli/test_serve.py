@@ -74,7 +74,7 @@ class Service(Cli):
 
 @pytest.fixture
 def service(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """On a free port, with the events of the parent's log caught."""
+    """A service on a free port, with the events of the parent's log caught."""
     output = logs.Output(descriptor=-1, as_json=True, is_journal=False, is_terminal=True)
     monkeypatch.setattr("petstore.wiring.ops.start_log_of_parent", lambda _settings: output)
     monkeypatch.setattr("petstore.server.parent.Supervisor", FakeSupervisor)
@@ -108,7 +108,7 @@ def test_metrics_for_every_address_are_warned_of(service: Service, networks: str
 def test_too_few_descriptors_are_warned_of(
     service: Service, monkeypatch: pytest.MonkeyPatch, limit: int, warnings: int
 ) -> None:
-    """Else a few idle connections would keep everybody waiting, and nothing would say why."""
+    """A limit of few open files gets a warning, else idle connections would keep everybody waiting."""
     monkeypatch.setattr("petstore.server.binding.resource.getrlimit", lambda _: (limit, limit))
     service.start()
     assert len(service.checks()) == warnings
@@ -117,7 +117,7 @@ def test_too_few_descriptors_are_warned_of(
 
 class TestFirstStart:
     def test_prints_a_key_that_works(self, service: Service) -> None:
-        """On a loopback address: an account `local` on the Free plan, and a curl line to paste."""
+        """A loopback start prints a key of an account `local` on the Free plan, and a curl line to paste."""
         service.settings["PETSTORE_ENVIRONMENT"] = "test"
         told = service.start()
         key, again = KEY_PATTERN.findall(told)
@@ -130,7 +130,7 @@ class TestFirstStart:
         assert service.started[0]["overlap"] is False  # two workers at once would both count
 
     def test_prints_a_link_to_the_console_that_works(self, service: Service) -> None:
-        """For an operator, who sets a password with it; a second start prints none."""
+        """The link lets an operator set a password; a second start prints none."""
         told = service.start()
         (token,) = re.findall(r"http://127\.0\.0\.1:\d+/console/link/([\w-]{43})$", told, re.MULTILINE)
         link = service.with_store(lambda store: store.sign_ins.link(token))
@@ -203,7 +203,7 @@ class TestConsole:
     def test_a_reload_that_turns_it_off_says_so(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Once, and not at the reloads after it."""
+        """A reload that turns the console off says so once, and those after it do not."""
         service.start()
         job = service.started[0]["job"]
         for name, value in (service.settings | {"PETSTORE_TRUSTED_PROXIES": "127.0.0.0/8"}).items():
@@ -450,7 +450,7 @@ class TestStage:
         assert "contradict" in service.refused(78, "keys", "list", "local")
 
     def test_a_backup_of_the_other_one_is_not_restored(self, service: Service) -> None:
-        """Neither where there is a database nor where there is none."""
+        """A backup of the other stage is refused where there is a database and where there is none."""
         copy = str(service.folder / "backup.db")
         service.settings["PETSTORE_STAGE"] = "production"
         service.start()

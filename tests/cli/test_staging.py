@@ -45,7 +45,7 @@ class TestRefresh:
         assert "The database is of staging" in staging.refused(78, "pets", "list")
 
     def test_from_the_path_of_a_backup(self, staging: Cli, shop: Cli, tmp_path: Path) -> None:
-        """As `db backup` was given it; the backup stays as it was, and nothing is made beside it."""
+        """The backup is named as for `db backup`; it stays as it was, and nothing is made beside it."""
         place = tmp_path / "backups"
         place.mkdir()
         shop.ok("db", "backup", f"{place}/backup.db")
@@ -97,7 +97,7 @@ class TestRefresh:
             assert staging.json("pets", "list")[0]["name"] == "Rex"
 
     def test_from_a_seed_and_reset(self, staging: Cli) -> None:
-        """As many animals as asked for; then none is left, and accounts and keys are."""
+        """A seed gives the animals asked for; a reset leaves none, and keeps accounts and keys."""
         staging.ok("accounts", "add", "own", "--plan", "free")
         key, _ = staging.issue("own")
         assert staging.json("staging", "refresh", "--seed", "1", "--animals", "40")["animals"] == 40

@@ -81,7 +81,7 @@ class TestCsv:
         ]
 
     def test_every_fault_has_its_line(self, store: Cli) -> None:
-        """In a shop's words and the interface's, also after cells of several lines."""
+        """Each fault has its line, in a shop's words and the interface's, also after cells of many lines."""
         text = (
             "name,status,categoryId\n"
             '"Multi\nline",,1\n'
@@ -345,7 +345,7 @@ class TestSkipBad:
 
 class TestSourceKey:
     def test_the_same_list_again_changes_nothing(self, store: Cli) -> None:
-        """In either format, from a file or from standard input."""
+        """A list stored again changes nothing, in either format, from a file or from standard input."""
         store.ok("pets", "import", put(store, "id,name,categoryId\nA,Rex,1\n"), "--source-key", "id")
         text = '{"id": "A", "name": "Rex", "categoryId": 1}'
         arguments = ("pets", "import", "-", "--format", "jsonl", "--source-key", "id")

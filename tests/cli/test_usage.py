@@ -88,7 +88,7 @@ class TestDeprecated:
         assert shop.ok("usage", "--deprecated").splitlines()[1].split() == ["1", "shop", "7", "2027-01-14"]
 
     def test_it_says_when_there_are_more(self, shop: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-        """On standard error, as for other lists."""
+        """`usage --deprecated` says on standard error when there are more, as for other lists."""
         monkeypatch.setattr("petstore.transactions.usage._DEPRECATED_READ", 1)
         today = shop.clock.now_ms() // DAY_MS
         serve(shop, minute=0, day=0, days={today: DailyUsage(today, 9, 0, 7)})

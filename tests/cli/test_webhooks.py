@@ -61,14 +61,14 @@ class TestList:
         assert hooks.run("webhooks", "list", "--account", "zoo").stderr == "No webhooks match.\n"
 
     def test_those_that_fail(self, hooks: Cli) -> None:
-        """Once one is disabled it fails no more."""
+        """`webhooks list --failing` shows a failing webhook until it is disabled."""
         assert [each["id"] for each in hooks.json("webhooks", "list", "--failing")] == [1]
         hooks.ok("webhooks", "disable", "1")
         assert hooks.json("webhooks", "list", "--failing") == []
 
 
 def test_a_webhook_with_its_tries(hooks: Cli) -> None:
-    """In JSON as the interface shows both, with the account's name and the state; never a secret."""
+    """A webhook and its tries are shown as by the interface, with account and state; never a secret."""
     shown = hooks.json("webhooks", "show", "1")
     (tried,) = shown.pop("tries")
     assert shown == {
@@ -138,7 +138,7 @@ class TestRetry:
         }
 
     def test_not_to_a_disabled_one(self, hooks: Cli) -> None:
-        """Nor what is not an event."""
+        """A retry is refused for a disabled webhook, and for an event that does not exist."""
         assert "There is no event 'evt_1'" in hooks.refused(1, "webhooks", "retry", "2", "evt_1")
         hooks.ok("webhooks", "disable", "2")
         assert "Webhook 2 is disabled" in hooks.refused(1, "webhooks", "retry", "2", "evt_1")
@@ -157,7 +157,7 @@ class TestRevokedKeys:
         assert of(hooks, 2).disabled is None
 
     def test_with_webhooks_none_is_left(self, hooks: Cli) -> None:
-        """Those of other keys go on."""
+        """The revocation of a key with its webhooks leaves none enabled; those of other keys go on."""
         assert "--with-webhooks" in hooks.run("keys", "revoke", "1").stderr
         hooks.with_store(lambda store: store.webhooks.change(1, WebhookChange(enabled=False), "cli:x"))
         result = hooks.run("keys", "revoke", "1", "--with-webhooks", "--json")

@@ -56,7 +56,7 @@ class Pace:
         self._end(event)
 
     async def wait_async(self, event: asyncio.Event, seconds: float) -> None:
-        """As `wait`, for a task."""
+        """Wait as `wait` does, for a task."""
         until = self._begin(event, seconds)
         await asyncio.sleep(0)
         while not event.is_set() and not self._come(until):  # noqa: ASYNC110  (its clock is steered)

@@ -55,7 +55,7 @@ def test_the_service_keeps_the_request_id_of_the_caller(service: Served, kind: s
 
 
 def test_headers_add_to_those_of_the_client(scripted: Scripted) -> None:
-    """In any case of the letters, the last one counts; the client that was there is as it was."""
+    """`with_options` adds headers: the last of a name in any case counts, and the client itself has none."""
     petstore, script = scripted(answer(200, [PET]))
     shop = petstore.with_options(headers={"X-Shop": "north", "X-Till": "1"})
     shop.with_options(headers={"x-shop": "south"}, request_id="a").pets.get(7)
@@ -76,7 +76,7 @@ def test_headers_add_to_those_of_the_client(scripted: Scripted) -> None:
     ids=repr,
 )
 def test_what_is_not_the_callers_is_refused(kind: str, options: dict[str, Any]) -> None:
-    """At once, as a request of another form, or one that the service would not keep."""
+    """A header that the client sets itself, or a value the service would not keep, is refused at once."""
     client: Callable[..., Any] = Petstore if kind == "sync" else AsyncPetstore
     with pytest.raises(ConfigurationError):
         client("http://localhost", "pets_test_" + "k" * 38).with_options(**options)

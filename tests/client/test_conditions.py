@@ -49,7 +49,7 @@ def test_an_animal_that_came_in_gzip_changes_too(petstore: Petstore) -> None:
 
 
 def test_an_order_changes_only_as_it_was_seen(petstore: Petstore) -> None:
-    """Likewise, up to its cancellation."""
+    """The tag of an order's placing, reading or change is that of its state, up to its cancellation."""
     placed = petstore.orders.place(petstore.pets.create(name="Rex", category_id=1).id)
     assert placed.etag == petstore.orders.get(placed.id).etag != ""
     approved = petstore.orders.update(placed.id, status="approved", if_match=placed.etag)
@@ -70,7 +70,7 @@ def test_a_tag_is_no_part_of_an_animal(petstore: Petstore) -> None:
 
 @pytest.mark.parametrize("tag", ["", "abc", '"a"\n', '"a", "b"', '"é"'])
 def test_what_is_no_tag_is_refused(scripted: Scripted, tag: str) -> None:
-    """Before anything is sent: the tag of a list's animal is empty, and must not mean any state."""
+    """An `if_match` that is no tag is not sent: the empty one of a list must not stand for any state."""
     petstore, script = scripted(answer(200, PET))
     for call in calls(petstore, if_match=tag):
         with pytest.raises(ValueError, match="if_match"):

@@ -63,7 +63,7 @@ def test_what_a_thread_uses_is_closed_when_its_call_ends() -> None:
 
 
 def test_what_a_task_uses_is_closed_when_its_call_ends() -> None:
-    """As of threads; the call has its answer."""
+    """A closed client leaves a task what it uses until its call ends, so that the call has its answer."""
     slow = _Slow()
 
     async def calls() -> None:

@@ -105,7 +105,7 @@ def test_a_dripping_answer_ends_with_the_seconds_of_the_call(
 
 
 def test_a_kept_connection_has_the_deadline_of_the_call_that_reads(kind: str) -> None:
-    """Not that of the call which opened it."""
+    """A kept connection has the deadline of the call that reads, not of the one that opened it."""
     clock = ManualClock()
 
     def twice() -> Iterator[bytes]:
@@ -191,7 +191,7 @@ def blocks(head: bytes, block: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize(("status", "error"), [(b"200 OK", UnexpectedAnswer), (b"503 No", Unavailable)])
 def test_an_endless_answer_is_cut(kind: str, status: bytes, error: type[Exception]) -> None:
-    """After 16 MiB its connection is closed, and the next call has another one."""
+    """The connection of an endless answer is closed after 16 MiB, and the next call has another one."""
     endless = blocks(b"HTTP/1.1 " + status + b"\r\n", b" " * 65_536)
     with served(kind, ManualClock(), endless, [EMPTY], tries=1) as (petstore, server):
         with pytest.raises(error, match="16 MiB" if status == b"200 OK" else "http_503") as caught:

@@ -68,7 +68,7 @@ def test_the_policy_does_nothing_itself() -> None:
 
 
 def test_the_client_for_threads_is_made_from_the_one_for_asyncio() -> None:
-    """After a change in _async run `python -m tools.sync_client`. What was made says so in its first line."""
+    """`python -m tools.sync_client` makes _sync from _async after a change; the files' first line says so."""
     assert {
         file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("_sync/*.py")
     } == sync_client.made()

@@ -33,7 +33,7 @@ def asked(request: httpx2.Request) -> dict[str, str]:
 
 
 def test_a_page_has_what_changed_behind_a_bookmark(petstore: Petstore) -> None:
-    """In order, with former values; of the types that were asked for; the page's bookmark goes on."""
+    """A page has events in order, with former values, of the types asked for, and a bookmark to go on."""
     begin = petstore.events.list(after="now")
     assert (list(begin), begin.is_behind, begin.retry_after_seconds) == ([], False, None)
     pet = petstore.pets.create(name="Rex", category_id=1)
@@ -138,7 +138,7 @@ def test_a_follower_raises_what_does_not_pass(scripted: Scripted) -> None:
     ],
 )
 def test_a_follower_pauses_as_the_answer_says(scripted: Scripted, page: httpx2.Response, pause: int) -> None:
-    """After events, or when there are more, it asks at once."""
+    """A follower asks at once after events, or when there are more, else after the answer's pause."""
     petstore, script = scripted(page, told(2, after=2))
     follow = petstore.events.follow(after="b-0")
     while next(follow).id != "evt_2":

@@ -115,7 +115,7 @@ def minute(twins: Twins) -> Twins:
 
 
 def is_simulated(row: Refusal, call: Call) -> bool:
-    """Not: heads that no client sends, and keys that an operator has stopped."""
+    """The fake simulates neither heads that no client sends nor keys that an operator has stopped."""
     is_head = row.code in {"uri_too_long", "headers_too_large"} or row.names == "Host: "
     has_length = any(name == "content-length" for name, _ in call.headers)
     return not (is_head or has_length or call.level in {"revoked", "suspended", "used-up"})
@@ -131,7 +131,7 @@ async def test_the_fake_refuses_as_the_service_does(minute: Twins, name: str) ->
 
 
 async def test_the_fake_answers_every_method_as_the_service_does(minute: Twins) -> None:
-    """Those that a path does not take, and OPTIONS, which needs no key."""
+    """The fake answers OPTIONS without a key, and methods that a path does not take, as the service does."""
     for target in (PETS, f"{PETS}/1", f"{ORDERS}/1", "/v1/categories", EVENTS, "/v1/usage", "/v1/nothing"):
         for method in ("OPTIONS", "options", "get", "PUT", "TRACE", "FOO-BAR"):
             for headers in ((), (("petstore-rehearse", "conflict"),)):

@@ -142,7 +142,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_a_follower_ends_with_its_client(server: Server, kind: str) -> None:
-    """While it waits for the answer. Other calls of the process go on beside it; nothing is raised."""
+    """A closed client ends a follower that waits for an answer; other calls go on, nothing is raised."""
     consumer = Consumer(kind, server, server.key)
     pet = consumer.call(lambda: consumer.client.pets.create(name="Rex", category_id=1))
     wait_for(lambda: [event.data["id"] for event in consumer.events] == [pet.id], "the event")

@@ -20,7 +20,7 @@ from tests.support.clock import ManualClock
 
 
 def in_threads(service: Served, work: Callable[[], Any], count: int) -> None:
-    """So many threads that begin at once."""
+    """Call `work` in `count` threads that begin at once."""
     barrier = threading.Barrier(count)
     service.pace.callers = count
 
@@ -36,7 +36,7 @@ def in_threads(service: Served, work: Callable[[], Any], count: int) -> None:
 
 
 async def in_tasks(service: Served, work: Callable[[], Awaitable[Any]], count: int) -> None:
-    """So many tasks."""
+    """Call `work` in `count` tasks."""
 
     async def begin() -> None:
         await work()
@@ -62,7 +62,7 @@ def test_a_hundred_threads_on_the_free_plan_are_never_refused(service: Served, f
 def test_a_hundred_tasks_on_the_free_plan_are_never_refused(
     service: Served, free_key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As threads; and they share the limiter with a client of threads. Forty waited, which is one line."""
+    """Tasks and a client of threads share the limiter: none is refused, forty wait, and one line says so."""
     caplog.set_level("INFO", logger="petstore_client")
     service.seen.clear()
     began = service.clock.monotonic()
@@ -113,7 +113,7 @@ def test_calls_go_on_within_a_second_of_the_reset(service: Served, kind: str, fr
 
 
 def test_the_day_is_waited_for_only_within_the_callers_seconds(service: Served, kind: str) -> None:
-    """Else RateLimited at once, with when calls go on; a patient call waits until the UTC midnight."""
+    """A call waits until the UTC midnight only within its seconds; else RateLimited says when calls go on."""
     key = service.open_account(f"day-{kind}", "enterprise", per_minute=10, per_day=12)
     service.clock.set_seconds((service.clock.ms // 86_400_000 + 1) * 86_400 + 3_600)
     petstore = service.client(kind, key)
@@ -176,7 +176,7 @@ def test_keys_and_addresses_have_limiters_of_their_own() -> None:
 
 
 def test_a_refusal_stops_all_until_its_end(scripted: Scripted) -> None:
-    """Not only the call that was refused."""
+    """A refusal stops all calls until its end, not only the call that was refused."""
     script_answers = answer(200, []), failure(429, "rate_limited", retry_after="20"), answer(200, [])
     petstore, script = scripted(*script_answers)
     petstore.pets.get_many([1])
@@ -189,7 +189,7 @@ def test_a_refusal_stops_all_until_its_end(scripted: Scripted) -> None:
 
 
 def test_refusals_one_after_another_are_few(scripted: Scripted) -> None:
-    """Not more than three in five minutes, whatever the service says: twenty processes are not banned."""
+    """Refusals are three in five minutes at most, whatever the service says: 20 processes aren't banned."""
     refusal = failure(429, "rate_limited", retry_after="1")
     petstore, script = scripted(refusal, seconds=3_000)
     with pytest.raises(RateLimited):

@@ -73,8 +73,8 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.mark.e2e
 def test_each_event_arrives_signed_and_has_a_line(server: Server, tmp_path: Path) -> None:
-    """As the service writes it, verified by the secret that is shown. At Ctrl-C it says how to go on; from
-    there, with a secret and types, come those of the events since."""
+    """Each event arrives as the service writes it, signed with the secret that is shown. At Ctrl-C the
+    program says how to go on; from there, with a secret and types, come those of the events since."""
     with receiving() as receiver:
         with listening(tmp_path, server, "--forward", receiver.address) as program:
             program.wait_for("secret whsec_")
@@ -136,7 +136,7 @@ def tried(monkeypatch: pytest.MonkeyPatch, port: int, pause: Callable[[float], o
 def test_an_event_that_nobody_takes_is_passed_over(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After four tries, with a line for each pause: 1, 2 and 4 seconds."""
+    """An event is passed over after four tries, with a line for each pause: 1, 2 and 4 seconds."""
     pauses: list[float] = []
     assert tried(monkeypatch, free_port(), pauses.append) == "no answer in 4 tries, passed over"
     assert pauses == [1, 2, 4]

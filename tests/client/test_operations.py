@@ -70,7 +70,7 @@ def test_animals_are_created_read_changed_and_removed(petstore: Petstore) -> Non
 
 
 def test_a_list_has_all_animals_of_all_pages(service: Served, petstore: Petstore) -> None:
-    """In the asked order, with every filter kept from page to page."""
+    """A list has all animals in the asked order, with every filter kept from page to page."""
     made = [petstore.pets.create(name=f"n{number}", category_id=77) for number in range(5)]
     assert [*petstore.pets.list(category_id=77, page_size=2)] == made
     assert [*petstore.pets.list(category_id=77, page_size=2, order="-id")] == made[::-1]
@@ -80,7 +80,7 @@ def test_a_list_has_all_animals_of_all_pages(service: Served, petstore: Petstore
 
 
 def test_pages_are_fetched_one_at_a_time(petstore: Petstore) -> None:
-    """As for a web page: the cursor of one, kept as text, leads to the next, with the same filters alone."""
+    """A page's cursor, kept as text as for a web page, leads to the next one with the same filters alone."""
     made = [petstore.pets.create(name=f"n{number}", category_id=79) for number in range(3)]
     first = petstore.pets.page(limit=2, category_id=79, order="-id")
     assert [*first.items] == made[:0:-1]
@@ -123,7 +123,7 @@ def test_animals_by_identifiers_are_asked_for_by_the_hundred(service: Served, pe
 
 
 def test_orders_are_placed_moved_and_cancelled(petstore: Petstore) -> None:
-    """As the store's staff and as the account; a ship date keeps its moment, and None takes it back."""
+    """Staff and the account move orders; a ship date keeps its moment, and None takes it back."""
     pet = petstore.pets.create(name="Mia", category_id=1)
     order = petstore.orders.place(pet.id)
     assert (order.pet_id, order.status, order.ship_date, order.complete) == (pet.id, "placed", None, False)
@@ -182,7 +182,7 @@ def test_a_change_of_nothing_is_refused_before_it_is_sent(service: Served) -> No
 
 
 def test_the_deprecated_operation_warns_once_with_its_date(service: Served, kind: str) -> None:
-    """At the line of the program, once in a process, also when it raises; the date is the answer's."""
+    """The warning is at the program's line, once in a process, also if it raises, with the answer's date."""
     petstore = service.client(kind)
     service.runtime.warned.clear()
     with warnings.catch_warnings(record=True) as caught:

@@ -42,7 +42,7 @@ from tests.support.cases import every_case
     ],
 )
 def test_what_is_no_key_is_refused(client: Any, key: Any) -> None:
-    """Before anything is sent, without showing it: it may be another secret."""
+    """A text that is no key is refused unsent and is not shown, as it may be another secret."""
     with pytest.raises(ConfigurationError, match="pets_live_") as caught:
         client(ADDRESS, key)
     assert not key or key.strip() not in str(caught.value)
@@ -218,7 +218,7 @@ def test_what_is_no_identifier_is_not_sent(scripted: Scripted, identifier: Any) 
 
 
 def test_the_key_is_in_no_text(kind: str, scripted: Scripted, caplog: pytest.LogCaptureFixture) -> None:
-    """Not in repr, errors or the logs of the client and of httpx2, at any level."""
+    """The key is not in repr, errors or the logs of the client and of httpx2, at any level."""
     caplog.set_level(logging.DEBUG)
     texts = []
     for outcome in (failure(401, "unauthorized"), httpx2.ReadError("ended"), answer(302), answer(200)):

@@ -180,7 +180,7 @@ REPEATED: dict[str, tuple[str, list[Any]]] = {
 
 @pytest.mark.parametrize("name", REPEATED)
 def test_what_is_safe_is_repeated(scripted: Scripted, name: str) -> None:
-    """In the same words, and has its result; one in flight a second later, as the service says."""
+    """A safe call repeats in the same words and has its result; one in flight after the second asked for."""
     call, answers = REPEATED[name]
     petstore, script = scripted(*answers)
     CALLS[call](petstore)
@@ -190,7 +190,7 @@ def test_what_is_safe_is_repeated(scripted: Scripted, name: str) -> None:
 
 
 def test_a_creation_repeats_under_one_key_of_its_own(scripted: Scripted) -> None:
-    """After lost answers and 503 alike, so that one animal is added."""
+    """A creation keeps its key after lost answers and 503 alike, so that one animal is added."""
     lost: list[Any] = [DROPPED, httpx2.ReadTimeout("silence"), UNKNOWN]
     petstore, script = scripted(*lost, answer(201, PET))
     assert create(petstore).id == 7
@@ -267,7 +267,7 @@ def test_pauses_double_with_full_jitter(scripted: Scripted) -> None:
 
 
 def test_seconds_end_a_call_before_a_pause_that_is_too_long(scripted: Scripted) -> None:
-    """At once, not after the wait; the error says when it would go on."""
+    """A call ends at once before a pause beyond its seconds; the error says when it would go on."""
     petstore, script = scripted(failure(503, "unavailable", retry_after="400"))
     with pytest.raises(Unavailable) as caught:
         petstore.usage()

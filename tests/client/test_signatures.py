@@ -127,14 +127,14 @@ def message(headers: dict[str, str]) -> Message:
 
 @pytest.mark.parametrize("headers_of", [dict, Headers, message])
 def test_names_of_headers_are_in_any_case(headers_of: Callable[[dict[str, str]], Any]) -> None:
-    """In mappings, and in what frameworks have."""
+    """The names of headers may be in any case, in mappings and in what frameworks have."""
     headers = headers_of({name.title(): value for name, value in SIGNED.items()})
     moment = datetime.fromisoformat(EVENT["timestamp"])
     assert verify(BODY, headers, SECRET, now=NOW) == Event(EVENT_ID, EVENT["type"], moment, EVENT["data"])
 
 
 def test_one_of_several_secrets_is_enough() -> None:
-    """While one takes another's place: of the receiver's, and of the signatures."""
+    """One fitting secret or signature of several is enough, while a new secret takes an old one's place."""
     assert verify(BODY, SIGNED, [OTHER, SECRET], now=NOW).id == EVENT_ID
     both = f"v1a,x {sign(EVENT_ID, NOW, BODY, OTHER)['webhook-signature']} {SIGNED['webhook-signature']}"
     assert verify(BODY, signed(webhook_signature=both), SECRET, now=NOW).id == EVENT_ID
@@ -145,7 +145,7 @@ def test_one_of_several_secrets_is_enough() -> None:
 
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-signature"])
 def test_a_header_that_is_no_text_is_refused(name: str) -> None:
-    """As aiohttp gives a byte that is not UTF-8."""
+    """A header with a byte that is not UTF-8, as aiohttp gives it, fits no signature."""
     with pytest.raises(InvalidSignature, match="No signature fits"):
         verify(BODY, SIGNED | {name: b"v1,\xff".decode(errors="surrogateescape")}, SECRET, now=NOW)
 

@@ -161,7 +161,7 @@ def test_the_limit_of_tests_holds_up_no_other_call(scripted: Scripted) -> None:
 
 
 def test_a_test_that_the_keys_limit_refuses_holds_up_all(scripted: Scripted) -> None:
-    """As any other refusal: other calls get its sentence, or wait for the time that it names."""
+    """A refused test stops other calls as any refusal does: they get its sentence, or wait for its time."""
     spent = answer(429, {"code": "rate_limited", "message": "Wait."}, {"Retry-After": "9"}, left=0, reset=9)
     petstore, script = scripted(spent, answer(200, []))
     impatient = petstore.with_options(seconds=5)
