@@ -23,7 +23,7 @@ def saved_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def page(shop: Shop, visitor: Visitor, account_id: int = 2) -> str:
-    """After what the service does by itself once a second."""
+    """The account's page, after what the service does by itself once a second."""
     await shop.application.service.flusher.save()
     return (await visitor.get(f"accounts/{account_id}")).text
 

@@ -34,7 +34,7 @@ class TestList:
     """`/console/accounts`."""
 
     async def test_it_shows_plan_state_and_todays_use(self, shop: Shop, viewer: Visitor) -> None:
-        """In numbers, and only to operators a way to add; a live search gets the rows alone."""
+        """The list has plan, state, use, and a way to add for operators; a live search gets rows alone."""
         account_id = await add(shop)
         today = shop.clock.now_ms() // DAY_MS
         window = AccountWindows.of(shop.clock.now_ms(), 3, today, 1_234)
@@ -118,7 +118,7 @@ class TestAccount:
             assert name not in shown.links
 
     async def test_refused_requests_are_drawn_apart(self, shop: Shop, viewer: Visitor) -> None:
-        """As what they are on a day without another one, and however few they are."""
+        """Refused requests have their own part of a bar, even alone on a day, and however few they are."""
         account_id, today = await add(shop), shop.clock.now_ms() // DAY_MS
         days = {
             (account_id, today): DailyUsage(today, 0, 7, 0),

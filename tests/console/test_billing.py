@@ -89,7 +89,7 @@ class TestFile:
     async def test_it_is_cut_off_when_its_reader_may_not_have_it_any_more(
         self, year: Shop, monkeypatch: pytest.MonkeyPatch, change: str, seconds: float, is_cut: bool
     ) -> None:
-        """Before the next account is read, with one look a second; it does not end as a whole one does."""
+        """A bill whose reader lost the right ends unfinished before its next account: one look a second."""
         store, reader = year.store, await Visitor(year).sign_in_as("operator", "anna")
         anna, read = await store.people.find("anna"), store.billing.accounts
         reads = 0

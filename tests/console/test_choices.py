@@ -47,7 +47,7 @@ async def test_a_list_offers_what_a_field_can_have(viewer: Visitor) -> None:
 
 
 async def test_without_a_script_a_text_that_means_several_is_asked_back(shop: Shop, staff: Visitor) -> None:
-    """As lists in the form's own fields; what is chosen there is ordered."""
+    """A text that means several gets lists in the form's own fields; what is chosen there is ordered."""
     shown = await staff.fill("orders/new", "orders/new", account="paw", pet="tiger", reference="by phone")
     assert shown.status == 400
     form = shown.form("orders/new")
@@ -89,7 +89,7 @@ async def test_an_account_is_never_taken_for_one_that_is_written_in_other_capita
 
 
 async def test_an_animal_is_never_taken_for_another_one_of_its_name(shop: Shop, staff: Visitor) -> None:
-    """Nor where newer ones, which have the name in theirs, fill the list that is offered."""
+    """The animal of the exact name is offered first, where newer ones with it in theirs fill the list."""
     for name in [*["Old Tiger's cub"] * 7, "Old Tiger"]:
         await shop.store.pets.add(NewPet(name, 1), ACTOR)
     await shop.index()

@@ -53,7 +53,7 @@ async def test_a_script_is_told_what_a_browser_would_do(shop: Shop, anna: Visito
 
 
 async def test_a_script_is_told_that_the_session_is_another(shop: Shop, anna: Visitor) -> None:
-    """None, the same person's next one, or a colleague's: nothing is saved, and the form begins anew."""
+    """A form sent without its session, or in a later or a colleague's, saves nothing and begins anew."""
     fields = await form_of(anna, "pets/new", "pets/new", name="Mia", category="1")
     anna.cookies.clear()
     shown = await anna.post("pets/new", fields, headers=SCRIPT)

@@ -21,7 +21,7 @@ from tests.support.service import Shop, open_shop
 
 
 async def test_an_unknown_address_leads_back(shop: Shop, viewer: Visitor) -> None:
-    """To the overview or the sign-in page, from any depth; programs get JSON."""
+    """An unknown address leads to the overview or the sign-in page, from any depth; programs get JSON."""
     for visitor, way in ((viewer, "Back to the overview"), (Visitor(shop), "Go to the sign-in page")):
         for address in ("nowhere", "pets/7/nowhere", "static/nowhere.js"):
             shown = await visitor.get(address)

@@ -26,7 +26,7 @@ REX = NewPet("Rex <b>", 1)
 
 
 async def test_an_entry_says_who_what_when_and_from_what_to_what(shop: Shop, viewer: Visitor) -> None:
-    """In words, with links to what it is about and to all of the same actor."""
+    """A journal entry is in words, with links to what it is about and to all of the same actor."""
     await shop.store.pets.add(REX, "console:anna")
     await shop.store.pets.change(1, PetChange(name="Max"), "api:shop/key 3")
     shown = await viewer.get("journal")

@@ -50,7 +50,7 @@ class TestIssue:
     """`/console/accounts/1/keys/new`."""
 
     async def test_the_key_is_shown_once(self, shop: Shop, operator: Visitor) -> None:
-        """In the answer, which no cache keeps; a reload of it issues none and shows none."""
+        """The answer that issues a key shows it, and no cache keeps it; a reload issues and shows none."""
         form = await operator.get(NEW)
         shown = await operator.submit(form, NEW, label="web", access="read")
         (secret,) = secrets_in(shown.text)
@@ -88,7 +88,7 @@ class TestIssue:
         assert (shown.status, len(secrets_in(shown.text))) == (200, 1), shown.text
 
     async def test_its_text_is_nowhere_else(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        """Not in the journal, the log, the database's files or a later page."""
+        """The key's text is not in the journal, the log, the database's files or a later page."""
         async with open_shop(tmp_path, access_log="on") as shop:
             operator = await Visitor(shop).sign_in_as("operator")
             (secret,) = secrets_in((await operator.fill(NEW, NEW, label="web")).text)
@@ -104,7 +104,7 @@ class TestIssue:
         assert not [place for place in (*places, *log) if secret[11:] in place]
 
     async def test_a_key_expires_as_the_form_says(self, shop: Shop, operator: Visitor) -> None:
-        """None, after a number of days, or at the end of a UTC day."""
+        """A key expires never, after a number of days, or at the end of a UTC day."""
         now_ms = shop.clock.now_ms()
         today = now_ms // DAY_MS
         for days, until, expires_at_ms in (

@@ -79,7 +79,7 @@ class TestPages:
         assert ("First page" in shown.links, "Previous page" in shown.links) == ("q=" in list_, False)
 
     async def test_less_than_a_page_before_is_the_first_page(self, staff: Visitor) -> None:
-        """Not a page with a few rows. A place that no page links to is refused."""
+        """A place with few rows before it shows the first page. A place that no page links to is refused."""
         assert numbers(await staff.get("pets?before=100")) == numbers(await staff.get("pets"))
         assert (await staff.get("pets?before=x")).status == 400
 

@@ -84,8 +84,8 @@ class TestList:
         assert "Order 2" in shown.text
 
     async def test_by_a_part_of_the_reference(self, stocked: Shop, viewer: Visitor) -> None:
-        """Within the list of a state and an account, in its order; in pages, as a file, and not by a guess
-        before the index is made."""
+        """A search by reference stays within the list of a state and an account, in its order; in pages, as a
+        file, and not by a guess before the index is made."""
         for number in range(60):
             pet = (await stocked.store.pets.add(NewPet("Pet", 1), ACTOR)).pet
             await stocked.store.orders.place(1, NewOrder(pet.id, reference=f"Fair 2026/{number}"), ACTOR)
@@ -141,7 +141,7 @@ class TestMoves:
         assert "a-staff console Order delivered" in shown.text
 
     async def test_an_odd_ship_date_is_asked_about(self, stocked: Shop, staff: Visitor) -> None:
-        """In the future, or more than a day before the order. The answer is for that date alone."""
+        """A ship date in the future, or over a day before the order, needs a yes, for that date alone."""
         await move(stocked, 1, APPROVED)
         future, early = "2030-01-01T12:00", "2026-11-22T07:15"
         shown = await staff.fill("orders/1", "deliver", ship_date=future)
@@ -164,13 +164,13 @@ class TestMoves:
         assert "is in the future" in shown.text
 
     async def test_a_delivery_without_a_date_is_now(self, stocked: Shop, staff: Visitor) -> None:
-        """As the command and the interface have it."""
+        """A delivery without a date is dated now, as by the command and the interface."""
         await move(stocked, 1, APPROVED)
         await staff.fill("orders/1", "orders/1/deliver")
         assert (await stocked.store.orders.get(1)).ship_date_ms == stocked.clock.now_ms()
 
     async def test_a_cancellation_asks_first(self, stocked: Shop, staff: Visitor) -> None:
-        """On a page that says what it touches; then the animal is available again."""
+        """A page asks first, and says what a cancellation touches; then the animal is available again."""
         asked = await staff.get("orders/1/cancel")
         assert "farm ordered Rex <b>" in asked.text
         assert (await stocked.store.orders.get(1)).status is PLACED

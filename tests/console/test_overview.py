@@ -116,7 +116,7 @@ async def test_it_stops_when_the_session_ends(viewer: Visitor) -> None:
 
 
 async def test_a_long_address_is_not_led_back_to(viewer: Visitor) -> None:
-    """In an answer's head it is too large for a proxy, which then avoids the replica."""
+    """Sign-in leads to no long address: a proxy refuses so large a head, and then avoids the replica."""
     viewer.cookies.clear()
     for page in (f"pets?q={'{' * 2_000}", f"pets/{'{' * 2_000}"):
         answer = await viewer.get(page, headers=[("accept", "text/html")], follow=False)
@@ -175,7 +175,7 @@ class TestTroubles:
     async def test_a_slow_database_without_a_backup(
         self, viewer: Visitor, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As the service says of itself; the page itself has waited for the database."""
+        """The overview says that there is no backup, and how long the page itself waited for the database."""
         monkeypatch.setattr(overview, "_SLOW_SECONDS", -1)
         text = (await viewer.get()).text
         assert "There is no backup yet." in text
@@ -232,7 +232,7 @@ async def test_a_notice_leads_to_the_account(
 
 
 async def test_mail_that_waits(shop: Shop, viewer: Visitor) -> None:
-    """After more than ten minutes: how many, and since when."""
+    """The overview says how many mails have waited for more than ten minutes, and since when."""
     store = shop.store
     for address in ("anna@example.com", "ben@example.com"):
         await store.contacts.add("person", "a-viewer", address, ACTOR)

@@ -54,7 +54,7 @@ class TestAdding:
 
 class TestOthers:
     async def test_disabled_and_enabled(self, shop: Shop, anna: Visitor, operator: Visitor) -> None:
-        """After a question; the next page of the disabled person is the sign-in page, and stays it."""
+        """A person is disabled after a question; their next page is the sign-in page, and stays so."""
         asked = await operator.get("people/of/anna/disable")
         assert "end at once" in asked.text
         shown = await operator.submit(asked, "disable")
@@ -109,7 +109,7 @@ class TestOthers:
         assert (await operator.get("people")).status == 200
 
     async def test_a_person_is_asked_about_themselves(self, anna: Visitor, operator: Visitor) -> None:
-        """In the second person; of others their name stands there."""
+        """A question about oneself is in the second person; one about others has their name."""
         shown = await operator.get("people/of/a-operator/disable")
         assert "All your sessions and links end at once, this one too" in shown.text
         shown = await operator.get("people/of/a-operator/reset")

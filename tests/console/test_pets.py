@@ -75,7 +75,7 @@ class TestChange:
             assert (form.choices["status"], form.fields["status"]) == (offered, status.value)
 
     async def test_another_move_is_refused_as_by_the_interface(self, shop: Shop, staff: Visitor) -> None:
-        """In the same words; what was typed stays in the form."""
+        """A wrong change of status is refused in the interface's words; what was typed stays in the form."""
         await shop.store.pets.change(1, PetChange(status=SOLD), ACTOR)
         shown = await staff.fill("pets/1", "pets/1", name="Mia", status="pending")
         assert shown.status == 409
@@ -116,7 +116,7 @@ class TestUnusual:
     """What is allowed and seldom meant."""
 
     async def test_what_an_order_sold_is_asked_about(self, shop: Shop, staff: Visitor) -> None:
-        """Before it is available again; what was sold by hand is not, nor is another change."""
+        """An animal sold by an order is asked about before it is available; one sold by hand is not."""
         order = (await shop.store.orders.place(1, NewOrder(1), ACTOR)).order
         for status in (OrderStatus.APPROVED, OrderStatus.DELIVERED):
             await shop.store.orders.change(order.id, ACTOR, status=status)
@@ -198,7 +198,7 @@ class TestTwoEditors:
         assert await shop.store.pets.get_or_none(1) == Pet(1, "Mia", 7, SOLD)
 
     async def test_a_persons_own_second_tab_is_called_that(self, shop: Shop, staff: Visitor) -> None:
-        """Not somebody else, unless somebody else changed it too."""
+        """A person's own change is not called somebody else's, unless somebody else changed it too."""
         first, second, third = [await staff.get("pets/1") for _ in range(3)]
         await staff.submit(first, "pets/1", name="Max")
         assert "You changed this animal meanwhile" in (await staff.submit(second, "pets/1", name="Mia")).text
@@ -285,7 +285,7 @@ async def all_pets(shop: Shop) -> list[Pet]:
 
 
 async def test_it_adds_an_animal(shop: Shop, staff: Visitor) -> None:
-    """In any state, under the name of who did it; its page says so."""
+    """An animal is added in any state, under the name of who did it; its page says so."""
     shown = await staff.fill("pets/new", "pets/new", name="Mia", category="-7", status="sold")
     assert shown.address == "/console/pets/1"
     assert "Animal 1 is added." in shown.text
@@ -469,7 +469,7 @@ class TestLive:
         assert shown.body.strip() in (await viewer.get("pets?q=re")).body
 
     async def test_the_way_back_leads_to_a_whole_page(self, viewer: Visitor) -> None:
-        """After a search and a jump within the page htmx asks again, and replaces the page by the answer."""
+        """The way back after a search gets a whole page, as htmx replaces the page by the answer."""
         asked = [("hx-request", "true"), ("hx-history-restore-request", "true")]
         shown = await viewer.get("pets?q=re", headers=asked)
         assert {"Overview", "Animals"} <= set(shown.links)

@@ -52,7 +52,7 @@ async def test_everything_is_found_by_what_people_write(filled: Shop, viewer: Vi
 
 
 async def test_only_operators_find_people(filled: Shop, viewer: Visitor, operator: Visitor) -> None:
-    """As their pages are theirs alone."""
+    """A search finds people for operators alone, as their pages are theirs alone."""
     await filled.store.people.add("anna.b", Role.STAFF, ACTOR)
     assert "anna.b" not in (await sent(viewer, "nna")).links
     assert (await sent(operator, "nna")).links["anna.b"].endswith("people/of/anna.b")
@@ -62,8 +62,8 @@ class TestKeys:
     """A key is found, and its text stays out of addresses."""
 
     async def test_its_text_leads_to_its_page(self, filled: Shop, viewer: Visitor) -> None:
-        """In whatever it was pasted with, and no address has it; its last four characters find it, alone or
-        as pages and logs show a key."""
+        """A key's text is found in whatever it was pasted with, and no address has it; its last four
+        characters find it, alone or as pages and logs show a key."""
         key = await filled.store.keys.issue("claws-and-paws", "live", ACTOR, label="till")
         for text in (key.secret, f"Authorization: Bearer {key.secret}\n"):
             shown = await sent(viewer, text)

@@ -40,7 +40,7 @@ def back_up(path: Path, at: float) -> None:
 
 
 async def test_the_age_of_the_last_backup(shop: Shop, viewer: Visitor) -> None:
-    """As a moment and as a duration; after two days it is a trouble."""
+    """The page has the last backup's moment and its age; after two days it is a trouble."""
     for hours, is_trouble in ((47, False), (49, True)):
         back_up(shop.path, shop.clock.now_ms() / 1_000 - hours * 3_600)
         shop.clock.advance(60)  # so that it is read again

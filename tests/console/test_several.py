@@ -187,7 +187,7 @@ class TestOrders:
         assert (done.address, "Animal 1 is available." in done.text) == ("/console/pets", True)
 
     async def test_a_row_has_its_next_step(self, orders: Shop, staff: Visitor, viewer: Visitor) -> None:
-        """On the overview and in the list, with a way back there; a viewer has neither buttons nor boxes."""
+        """The overview and the list offer a row's next step and lead back; a viewer has no button or box."""
         shown = await press(staff, await staff.get(), "Approve order 2")
         assert (shown.address, "Order 2 is approved." in shown.text) == ("/console", True)
         shown = await press(staff, await staff.get("orders?state=approved"), "Deliver order 2")
@@ -195,7 +195,7 @@ class TestOrders:
         assert b"several" not in (await viewer.get("orders")).body.replace(b"several.", b"")
 
     async def test_the_next_one_that_waits(self, orders: Shop, staff: Visitor) -> None:
-        """After a step, the oldest order that waits for the same one; then what waits for another."""
+        """A step leads to the oldest order that waits for the same step; then to what waits for another."""
         shown = await staff.fill("orders/1", "orders/1/approve")
         assert "Next order that waits: 2 placed" in shown.text
         shown = await staff.submit(shown, "orders/1/deliver")
@@ -207,7 +207,7 @@ class TestOrders:
 
 
 async def test_all_chosen_keys_are_revoked(shop: Shop, operator: Visitor) -> None:
-    """After a question; one that is revoked already says so."""
+    """The chosen keys are revoked after a question; one that is revoked already says so."""
     await shop.store.accounts.add("zoo", FREE, ACTOR)
     for _ in range(3):
         await shop.store.keys.issue("zoo", "live", ACTOR)
@@ -223,7 +223,7 @@ async def test_all_chosen_keys_are_revoked(shop: Shop, operator: Visitor) -> Non
 
 
 class TestUndo:
-    """Within a minute, by the same person, if nothing has changed since."""
+    """A change is undone within a minute, by the same person, if nothing has changed since."""
 
     async def test_one_change_is_undone_in_all_its_members(self, pets: Shop, staff: Visitor) -> None:
         """Name, category and status at once; one more entry of the journal. Sent twice, it acts once."""

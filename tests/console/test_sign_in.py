@@ -54,7 +54,7 @@ class TestLinks:
         assert (await anna.fill(link, "", password=PASSWORD, again=PASSWORD)).status == 200
 
     async def test_a_browser_cuts_nothing_off_a_new_password(self, shop: Shop) -> None:
-        """As `maxlength` lets it do, in silence: whoever pasted a longer one would never get in with it."""
+        """A new password's field has no `maxlength`, which cuts in silence; one too long is refused."""
         anna, too_long = Visitor(shop), "a dog, a cat and a bird " * 6
         link = await invited(shop)
         page = await anna.get(link)
@@ -167,7 +167,7 @@ class TestSignIn:
         assert (await anna.get()).address == "/console/sign-in"
 
     async def test_a_session_opens_nothing_else(self, shop: Shop, anna: Visitor) -> None:
-        """Neither /v1, nor is its token a key; and a key is not a session."""
+        """A session does not open /v1, nor is its token a key; and a key is no session."""
         token = anna.cookies["petstore-session"]
         assert (await shop.call("GET", "/v1/pets", [("cookie", f"petstore-session={token}")])).status == 401
         assert (await shop.ask("GET", "/v1/pets", key=token)).status == 401
@@ -218,7 +218,7 @@ class TestCookies:
     async def test_nor_does_one_that_adds_nothing(
         self, shop: Shop, anna: Visitor, origin: str, site: str | None
     ) -> None:
-        """As nginx does unless told otherwise: a form's Origin has the name that the browser knows."""
+        """A proxy that adds no header, as nginx by default, is refused: a form's Origin has another name."""
         visitor = Visitor(shop)
         fields = await sign_in_form(visitor)
         headers = [("origin", origin), *([("sec-fetch-site", site)] if site else [])]
@@ -235,7 +235,7 @@ class TestCookies:
         assert (await visitor.post("sign-in", fields, headers=headers, follow=False)).status == 303
 
     async def test_an_empty_cookie_is_replaced(self, shop: Shop, anna: Visitor) -> None:
-        """Else no form would ever be from this browser."""
+        """An empty form cookie is replaced, else no form would ever be from this browser."""
         visitor = Visitor(shop)
         visitor.cookies["petstore-form"] = ""
         assert (await signs_in(visitor)).address == "/console"
@@ -312,7 +312,7 @@ async def test_a_storm_of_wrong_passwords(tmp_path: Path) -> None:
 
 
 async def test_a_crowd_is_refused_before_it_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most 200 wait for the two threads: some seconds."""
+    """Two hundred wait for the two threads, some seconds; those who come after them are refused."""
     monkeypatch.setattr("petstore.console.passwords._MEMORY_KIB", 8)
     passwords = Passwords()
     answers = await asyncio.gather(*(passwords.hash("x" * 12) for _ in range(203)), return_exceptions=True)

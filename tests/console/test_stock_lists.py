@@ -114,8 +114,8 @@ class TestDay:
         assert done.links["See the entries in the journal"].endswith("journal?actor=console%3Aa-staff")
 
     async def test_an_import_is_one_line_of_the_journal(self, shop: Shop, staff: Visitor) -> None:
-        """On the overview too; it leads to the entries of its animals, and earlier ones follow, however many
-        it has."""
+        """An import is one line of the journal and the overview; it leads to the entries of its animals, and
+        earlier ones follow, however many it has."""
         await shop.store.pets.add(NewPet("Older", 1), ACTOR)
         many = b"name,category\n" + b"".join(b"Rex %d,1\n" % number for number in range(700))
         await store(await check(staff, many, "dogs.csv"), staff)
@@ -352,7 +352,7 @@ class TestRefusals:
     async def test_what_packages_log_is_json_too(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        """As all lines are: of the parser, about a form that it can't read, and of asyncio."""
+        """The lines of the form's parser and of asyncio are JSON, as all lines are."""
         async with open_shop(tmp_path) as shop:
             staff = await Visitor(shop).sign_in_as("staff")
             assert (await send_parts(shop, staff, [("list", "", "")], boundary="Y")).status == 400

@@ -129,7 +129,7 @@ async def test_clocks_that_are_put_forward_and_back(shop: Shop, staff: Visitor) 
     ],
 )
 def test_moments_of_lists_are_relative(away_ms: int, expected: str) -> None:
-    """Rounded down; farther than 30 days the day. The title has the moment in both zones."""
+    """A moment is rounded down, and shown as its day beyond 30 days; its title has it in both zones."""
     now_ms = 1_799_967_600_000 + 2 * HOUR_MS
     shown = str(ago({"zone": BERLIN, "now_ms": now_ms}, now_ms + away_ms))
     assert f" data-ago>{expected}</time>" in shown

@@ -235,8 +235,8 @@ async def test_without_a_forms_token_nothing_changes(shop: Shop, token: str | No
 
 
 async def test_a_token_is_of_its_session_alone(shop: Shop) -> None:
-    """Neither a colleague's token is taken, nor the same person's of another session, nor that of the page on
-    which they signed in, nor a part of one."""
+    """A token is refused if it is a colleague's, or the same person's of another session, or that of the page
+    on which they signed in, or a part of one."""
     visitor = Visitor(shop)
     before_session = await token_of(visitor, "sign-in")
     await visitor.sign_in_as("operator", "olga")

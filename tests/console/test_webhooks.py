@@ -141,7 +141,7 @@ async def test_an_account_has_its_webhooks(shop: Shop, failing: str, viewer: Vis
 async def test_a_revocation_lets_the_webhooks_go_on_or_ends_them(
     shop: Shop, failing: str, operator: Visitor
 ) -> None:
-    """As the box says; it is empty at first."""
+    """The revocation of a key ends its webhooks if the box says so; it is empty at first."""
     asked = await operator.get("keys/1/revoke")
     assert f"Webhooks that it has made Number URL State Failing since Key 1 {URL}" in asked.text
     assert "with_webhooks" not in asked.form("/revoke").fields

@@ -52,7 +52,7 @@ class Desk(WatchedPage):
         next(self._bases)
 
     def is_expected(self, status: int, url: str) -> bool:
-        """None: nobody here asks the interface."""
+        """No status is expected, since nobody here asks the interface."""
         return False
 
     def arrive(self, name: str, role: str) -> None:

@@ -73,7 +73,7 @@ Open = Callable[..., WatchedPage]
 
 
 def sign_in(context: BrowserContext, full: tuple[Server, People]) -> BrowserContext:
-    """As the operator."""
+    """Sign the browser in as the operator."""
     server, people = full
     cookie = {"name": "petstore-session", "value": people.token, "url": server.base_url}
     context.add_cookies([cookie])  # type: ignore[list-item]
@@ -140,9 +140,9 @@ def test_a_page_is_light_and_accessible_everywhere(
 
 @pytest.mark.parametrize("path", ["pets", "orders?state=all", "accounts", "journal"])
 def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path: str) -> None:
-    """On a phone the first row stands in the upper half, filters unfold, and axe has no complaint; a desk has
-    them without that. On paper there is no menu, no form and nothing to choose, and nothing is cut. Focus is
-    an outline, which forced colours keep."""
+    """A list on a phone has its first row in the upper half, filters that unfold, and no complaint of axe; a
+    desk has the filters at once. Paper has no menu, no form and nothing to choose, and nothing is cut. Focus
+    is an outline, which forced colours keep."""
     watched = open_page()
     page = watched.page
     page.set_viewport_size(PHONE)
@@ -168,9 +168,9 @@ def test_a_list_on_a_phone_on_paper_and_in_forced_colours(open_page: Open, path:
 
 
 def test_what_lies_over_a_phones_page_covers_nothing_that_is_wanted(open_page: Open) -> None:
-    """At 320 pixels what a row offers stands within the screen, whatever scrolls. The end of a list with
-    chosen rows is above their actions, and so is what the keyboard goes to. The menu closes with Escape, and
-    when the focus goes elsewhere. A long name of the person is cut off before it lies over the store's."""
+    """A row's buttons stand within a screen of 320 pixels, whatever scrolls. The end of a list with chosen
+    rows is above their actions, and so is what the keyboard goes to. The menu closes with Escape, and when
+    the focus goes elsewhere. A long name of the person is cut off before it lies over the store's."""
     watched = open_page()
     page = watched.page
     page.set_viewport_size(PHONE)
@@ -262,8 +262,8 @@ def test_a_list_that_follows_what_is_typed(open_page: Open) -> None:
 
 
 def test_the_overview_refreshes_itself(open_page: Open) -> None:
-    """Not while somebody is at a link in it, but then the ages in it go on. An open table of a chart stays
-    open. It says when nothing answers, and ends with its session."""
+    """The overview does not refresh while somebody is at a link in it, but its ages go on. An open table of a
+    chart stays open. It says when nothing answers, and ends with its session."""
     watched = open_page()
     page, asked = watched.page, list[str]()
     page.on("request", lambda request: asked.append(request.headers.get("x-unattended", "")))

@@ -51,7 +51,7 @@ def test_nothing_of_a_staff_members_day_is_shown_after_the_sign_out(open_desk: O
 
 
 def _show_from_memory(desk: Desk) -> None:
-    """As a browser does that keeps pages; Playwright's does not. It is hidden, and loaded again."""
+    """Act as a browser that keeps pages, as Playwright's does not: the page is hidden and loaded again."""
     heading = desk.page.get_by_role("heading", level=1)
     desk.page.wait_for_load_state()  # a script hides it
     desk.page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', {persisted: true}))")
