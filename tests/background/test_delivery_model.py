@@ -188,8 +188,8 @@ async def test_every_event_arrives_and_none_is_passed_by(
     clock: ManualClock,
     moves: list[tuple[str, object]],
 ) -> None:
-    """Each event of the account, and of no other, arrives at least once, first attempts in order; the bookmark
-    in the store passes only events that are delivered or to be repeated."""
+    """Each event of the account, and of no other, arrives at least once, first attempts in order; the
+    bookmark in the store passes only events that are delivered or to be repeated."""
     run = Run(backend, store, receiver, sender, clock)
     await run.begin()
     try:

@@ -261,5 +261,5 @@ class TestAddresses:
     )  # fmt: skip
     def test_what_is_no_address_is_no_contact(self, address: str) -> None:
         """A contact is one mail address, not several, nor what mail programs read as another (RFC 2047)."""
-        with pytest.raises(Invalid, match="is no address of mail"):
+        with pytest.raises(Invalid, match="is not an email address"):
             check_address(address)

@@ -24,7 +24,7 @@ from tests.support.cases import every_case
     ],
 )
 def test_a_moment_with_any_offset_is_read(text: str, ms: int) -> None:
-    """A moment with any offset is read to the millisecond, before 1970 too."""
+    """A moment with any offset is read to the whole millisecond, before 1970 too, with any digits."""
     assert read_moment(text) == ms
 
 

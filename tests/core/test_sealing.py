@@ -6,9 +6,9 @@ import base64
 import sys
 
 import pytest
+from petstore.core.sealing import Seal
 
 from petstore.core.errors import ConfigurationError, Unavailable
-from petstore.core.sealing import Seal
 from petstore.core.webhooks import Secret, mint
 
 OLD, NEW = (base64.urlsafe_b64encode(bytes([number]) * 32).decode() for number in (1, 2))
