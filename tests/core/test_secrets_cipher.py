@@ -15,7 +15,7 @@ OLD, NEW = (base64.urlsafe_b64encode(bytes([number]) * 32).decode() for number i
 
 
 def test_an_encrypted_text_shows_nothing_of_it() -> None:
-    """An encrypted text shows nothing of its secrets and is never the same twice; without a key it is plain."""
+    """An encrypted text shows no secret and is never the same twice; without a key it is plain."""
     secrets = [mint(), Secret(mint().text, 5)]
     encrypted = [SecretsCipher([NEW]).encrypt(secrets) for _ in range(2)]
     assert encrypted[0] != encrypted[1]
