@@ -267,7 +267,7 @@ export interface paths {
          *     `ID.TIMESTAMP.BODY`, whose key is the bytes after `whsec_`, and spaces between. One that fits is enough. Refuse a
          *     timestamp that is more than 5 minutes off, answer at once, and do each `webhook-id` once.
          *
-         *     The `url` is `https` to a public host, at port 443 or one from 1,024 up that is no database's or the like. Refused are
+         *     The `url` is `https` to a public host, at port 443 or one from 1,024 up that is not a database's or the like. Refused are
          *     this machine, private networks and cloud metadata, also when the name leads there at the moment of a try. The operator
          *     may allow networks.
          *     With `Idempotency-Key` a retry cannot add the webhook twice: it gets the webhook and its secret as they are now.
@@ -313,7 +313,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * See what became of deliveries
+         * See the outcomes of deliveries
          * @description An addition: a page of tries, the newest first, as a bare array; `Link` works as that of `GET /pets`. Kept are the
          *     failed tries of 30 days and the last 100 that succeeded.
          *
@@ -393,8 +393,8 @@ export interface paths {
         post?: never;
         /**
          * Remove a webhook
-         * @description An addition: the webhook gets nothing more, but a try that is under way comes to its end. What became of its
-         *     deliveries is removed with it. A repetition after a lost answer is 404.
+         * @description An addition: the webhook gets nothing more, but a try that is under way comes to its end. The outcomes of its
+         *     deliveries are removed with it. A repetition after a lost answer is 404.
          *
          *     Needs a key of level `write` or `manage`.
          */
@@ -821,9 +821,9 @@ export interface components {
              */
             type: "pet.created" | "pet.updated" | "pet.deleted" | "category.updated" | "order.created" | "order.updated" | "account.updated" | "account.suspended" | "account.resumed" | "account.closed" | "key.issued" | "key.rotated" | "key.revoked" | "key.expiring" | "key.banned" | "key.unbanned" | "limit.approaching" | "limit.reached" | "webhook.disabled" | "store.restored";
         };
-        /** @description What came of an event, by webhook. */
+        /** @description The outcomes of an event, by webhook. */
         SentEvents: components["schemas"]["Sent"][];
-        /** @description What came of an event at a webhook. */
+        /** @description The outcome of an event at a webhook. */
         Sent: {
             /**
              * Format: int64
@@ -835,7 +835,7 @@ export interface components {
         /** @description What went wrong: exactly these three members, in every later version of `/v1` too. `status` equals the HTTP status. */
         Error: {
             /**
-             * @description Machine-readable error code. The examples are all codes of this version. None of them is ever removed, renamed or used for something else within `/v1`, but further ones may be added: that is why this is no enumeration. Treat an unknown code by its status.
+             * @description Machine-readable error code. The examples are all codes of this version. None of them is ever removed, renamed or used for something else within `/v1`, but further ones may be added: that is why this is not an enumeration. Treat an unknown code by its status.
              * @enum {string}
              */
             code: "invalid_request" | "invalid_json" | "invalid_body" | "invalid_parameter" | "invalid_header" | "unauthorized" | "account_suspended" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "gone" | "events_gone" | "precondition_failed" | "payload_too_large" | "uri_too_long" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limited" | "key_banned" | "headers_too_large" | "internal_error" | "unavailable" | "outcome_unknown";
@@ -1102,7 +1102,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The order that was placed, durably stored. A replay shows it as it was placed, whatever became of it. */
+            /** @description The order that was placed, durably stored. A replay shows it as it was placed, even if it has changed since. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1249,7 +1249,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What came of the first try; `delivered` says whether it was a success. */
+            /** @description The outcome of the first try; `delivered` says whether it was a success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -1258,7 +1258,7 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            /** @description The event is to be sent; listDeliveries has what comes of it. */
+            /** @description The event is to be sent; listDeliveries has the outcome. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1317,7 +1317,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The event is to be sent; listDeliveries has what comes of it. */
+            /** @description The event is to be sent; listDeliveries has the outcome. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -1458,7 +1458,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What came of each try, by webhook; none where no webhook gets such events. */
+            /** @description The outcome of each try, by webhook; none where no webhook gets such events. */
             200: {
                 headers: {
                     [name: string]: unknown;
