@@ -89,7 +89,7 @@ def test_accounts_on_every_plan_and_in_every_state(made: Made) -> None:
 
 
 def test_keys_of_every_level_work_and_are_printed(made: Made) -> None:
-    """At the end, each with its level, and lines that use them."""
+    """The demo's output ends with its keys of every access level, and with curl lines that use them."""
     for customer in CUSTOMERS:
         for key in customer.keys:
             assert made.story.keys[customer.name, key.label] in made.text
@@ -112,7 +112,7 @@ def test_several_accounts_have_orders_of_every_state(made: Made) -> None:
 
 
 def test_a_key_is_banned(made: Made) -> None:
-    """For most of an hour, by its own 429s."""
+    """The demo has the scraper's key banned by that key's own 429s; `petstore bans` lists this one ban."""
     assert made.ask((SCRAPER, "crawler"), "/v1/pets", 429)["code"] == "key_banned"
     [ban] = made.command("bans")
     assert ban["account"] == SCRAPER

@@ -149,8 +149,8 @@ def test_pip_stays_for_work_on_the_code(project: Project) -> None:
 
 
 def test_an_interpreter_that_others_cannot_run_is_pointed_out(project: Project) -> None:
-    """In a closed directory, as below /root, unless the checkout is somebody's own as well. Naming another
-    one of the same version replaces it."""
+    """`make` warns that other users can't run an interpreter in a closed directory, as below /root, unless
+    the checkout is closed to them too. Naming another one of the same version replaces it."""
     closed = project.path / "closed"
     closed.mkdir(mode=0o700)
     program = closed / "python3"

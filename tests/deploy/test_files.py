@@ -54,7 +54,7 @@ REPLICAS = {name: each for name, each in COMPOSE["services"].items() if name.sta
     ],
 )
 def test_the_makers_of_each_format_have_no_remark(program: str, words: list[str | Path]) -> None:
-    """On YAML, compose files, images and objects of Kubernetes, by the published schemas."""
+    """The checkers of YAML, compose files, images and Kubernetes objects (by its schemas) find no fault."""
     passes(tool(program, *words))
 
 
@@ -126,7 +126,7 @@ class TestSettings:
         assert f"COPY --from=build --chown=10001:10001 {volume} {volume}\n" in text
 
     def test_who_may_read_metrics(self, tmp_path: Path) -> None:
-        """Those in a network that is there for it, in which every replica is and the proxy is not."""
+        """Only the monitoring network may read metrics: every replica is in it, and the proxy is not."""
         networks = COMPOSE["networks"]
         subnet = ip_network(networks["monitoring"]["ipam"]["config"][0]["subnet"])
         assert networks["monitoring"]["internal"] is True
@@ -141,7 +141,7 @@ class TestSettings:
         assert "monitoring" not in COMPOSE["services"]["nginx"]["networks"]
 
     def test_the_version_is_that_of_the_program(self) -> None:
-        """In the label of the image and in every tag."""
+        """The label of the image and each of its tags in deploy/ name the version of the program."""
         files = [
             DEPLOY / "Dockerfile",
             DEPLOY / "compose.yaml",
@@ -198,7 +198,7 @@ class TestWebhooks:
     """They go out, to where the service lets them."""
 
     def test_replicas_have_a_way_out(self) -> None:
-        """In a network that is not internal, in which nothing else is; the database and Valkey have none."""
+        """Replicas and staging reach the outside by a network of their own; database and Valkey have none."""
         outward = {name for name, each in COMPOSE["networks"].items() if not each.get("internal")}
         ways = {name: outward & set(each["networks"]) for name, each in COMPOSE["services"].items()}
         assert {name: way for name, way in ways.items() if way} == {
@@ -252,7 +252,7 @@ class TestMail:
         assert settings.smtp_url == MailServer("mail", 465, True, "petstore", "secret")
 
     def test_pods_reach_its_ports(self) -> None:
-        """Those that a URL without a port means."""
+        """The network policy lets pods reach the ports that smtp:// and smtps:// URLs without a port mean."""
         urls = ("smtp://mail", "smtps://mail")
         settings = [config.load(self.FROM | {"PETSTORE_SMTP_URL": url}) for url in urls]
         ports = [each.smtp_url.port for each in settings if each.smtp_url]
@@ -280,7 +280,7 @@ class TestNumbers:
             assert int(dict(unit(name))["TimeoutStopSec"]) > needed({})
 
     def test_nginx_lets_idle_connections_go_before_a_replica_does(self, tmp_path: Path) -> None:
-        """Within the drain, or a request could meet a connection that is being closed."""
+        """nginx closes idle connections within half the drain, so no request meets one that is closing."""
         for text in (NGINX, SITE):
             idle = re.search(r"^ *upstream .*?keepalive_timeout (\w+);", text, re.M | re.S)
             assert idle is not None

@@ -26,7 +26,7 @@ def check(port: int, *words: str) -> int:
 
 
 def test_a_service_that_answers_is_healthy(tmp_path: Path) -> None:
-    """At the port that PETSTORE_PORT names, and also by the path that is asked for."""
+    """The health check succeeds at the port that PETSTORE_PORT names, also for a path that is given to it."""
     with running_server(tmp_path) as server:
         assert check(server.port) == 0
         assert check(server.port, "/readyz") == 0

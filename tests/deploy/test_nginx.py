@@ -159,7 +159,7 @@ class TestWhatArrives:
     """A request reaches the service as it was sent."""
 
     def test_the_target_arrives_as_it_was_sent(self, front: Front) -> None:
-        """Not decoded, not normalised: the service answers for it, whether it may come twice or not."""
+        """nginx neither decodes nor normalises a target, repeatable or not: the service answers for it."""
         for target in ("/v1//pets", "/v1/pets/%31", "/v1/pets/../x", "/v1/pets?a=%2F&&b", "/V1"):
             for headers in ({}, {"Idempotency-Key": "a"}):
                 front.ask("POST", target, b"{}", POST_HEADERS | headers)
@@ -282,8 +282,8 @@ class TestAccessLog:
         assert line["seconds"] >= 0
 
     def test_no_secret_is_written(self, front: Front) -> None:
-        """Neither the Authorization header, nor a key that somebody put into the query, nor a link into the
-        console, by which a reader chooses a person's password, or of a contact; also below a prefix."""
+        """nginx logs no secret: neither the Authorization header, nor a key in the query, nor a console link,
+        by which a reader chooses a person's password, nor a contact's link; also below a path prefix."""
         for prefix in ("", "/pets"):
             front.ask("GET", f"{prefix}/console/link/Secret?a", None, {})
             front.ask("POST", f"{prefix}/notifications/Secret?off=a", None, {})
@@ -360,7 +360,7 @@ class TestOnAHost:
         assert seen == [["api.example.com", "shop.example.com"], ["staging.example.com"]]
 
     def test_browsers_are_told_to_stay_with_tls(self, site: Front) -> None:
-        """On answers of the service and on nginx's own."""
+        """Answers of the service and nginx's own answers have Strict-Transport-Security, for a year."""
         for target, expected in (("/v1/pets", 200), ("/metrics", 404)):
             status, headers = self.ask(site, target)
             assert (status, headers.get("strict-transport-security")) == (expected, "max-age=31536000")

@@ -102,7 +102,7 @@ async def healthy(shop: Shop) -> dict[str, str]:
 
 
 def of_one(series: dict[str, str]) -> dict[str, str]:
-    """Those of one operation: promtool takes three times as long for all."""
+    """Return only the series of one operation: promtool takes three times as long for all."""
     return {name: it for name, it in series.items() if "operation=" not in name or "listPets" in name}
 
 
@@ -187,7 +187,7 @@ async def test_what_is_for_nobody_is_silent(shop: Shop, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_each_alert_fires(shop: Shop, tmp_path: Path) -> None:
-    """On its trouble, from the first event on, and no other alert does. Looked at each second minute."""
+    """Each alert fires on its own trouble, from its first event, and no other does. A look each 2 minutes."""
     assert TROUBLE.keys() == ALERTS.keys() - APART
     series = of_one(await healthy(shop))
     tests = (fires(series | trouble, alert) for alert, trouble in TROUBLE.items())

@@ -137,7 +137,7 @@ class TestInstallation:
         assert {dict(unit(path.name))["User"] for path in UNITS} == {made}
 
     def test_the_directories_are_made(self) -> None:
-        """Those where settings, database and copies are, closed to others."""
+        """tmpfiles makes the directories of settings, database and copies, and closes them to other users."""
         text = (SYSTEMD / "petstore.tmpfiles").read_text(encoding="utf-8")
         made = {
             path: (mode, user)
@@ -154,7 +154,7 @@ class TestInstallation:
         assert f" {backup['ReadWritePaths']} " in backup["ExecStart"]
 
     def test_the_settings_file_loads(self, tmp_path: Path) -> None:
-        """As it is, with SQLite where the units may write; and with the lines that are commented out."""
+        """The settings file loads as it is, for SQLite where the units write, and with comments enabled."""
         text = (SYSTEMD / "settings.toml").read_text(encoding="utf-8")
         settings = config.load({"PETSTORE_CONFIG": str(SYSTEMD / "settings.toml")})
         assert settings.database_url == "sqlite:////var/lib/petstore/petstore.db"

@@ -50,7 +50,7 @@ DECISIONS = 14_000
 
 
 def words(text: str) -> int:
-    """As `wc -w` counts them, the strokes of tables included."""
+    """Count words as `wc -w` does, the strokes of tables included."""
     return len(text.split())
 
 

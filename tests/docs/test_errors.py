@@ -70,7 +70,7 @@ def requests_of_the_page() -> dict[str, str]:
 
 @pytest.mark.e2e
 def test_the_curl_of_the_page_brings_each_error_about(tmp_path: Path) -> None:
-    """In staging, with a key of the default level: the code and its status."""
+    """The curl line of the page brings about each error's code and status in staging, with a default key."""
     ((language, command),) = fences(_TEXT)
     assert (language, command.partition("\n")[0]) == ("sh", "CODE=rate_limited")
     adding = '--json \'{"name": "Mia", "categoryId": 2}\''

@@ -109,7 +109,7 @@ def test_what_is_to_be_installed_is_in_the_project() -> None:
 
 
 def test_every_unit_is_in_the_project() -> None:
-    """Those that the page starts, reloads or asks about."""
+    """Every unit that the page starts, reloads or asks about is in deploy/systemd, or is made on the page."""
     units = {path.name for path in (ROOT / "deploy" / "systemd").iterdir()}
     units |= set(re.findall(r"/etc/systemd/system/(petstore[\w-]+\.service)$", DOCUMENT, re.M))  # copies
     words = re.findall(r"systemctl [a-z-]+ ((?:--now )?petstore[^`\n]*)", DOCUMENT)

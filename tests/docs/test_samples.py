@@ -249,7 +249,7 @@ GATE = (*RETRY["python"], "def send_through_gate(")
 @pytest.mark.e2e
 @pytest.mark.parametrize("language", RETRY)
 def test_a_retry_waits_and_keeps_its_key(language: str, tmp_path: Path) -> None:
-    """After a lost answer and a 503 with Retry-After: one Idempotency-Key in all tries, and the pause.
+    """Each sample retries a lost answer and a 503 with one Idempotency-Key, and waits as Retry-After says.
 
     Before each pause it prints how long that is, and why.
     """
@@ -287,7 +287,7 @@ def test_the_gate_closes_after_a_429(tmp_path: Path) -> None:
 def test_no_sample_waits_until_midnight(
     language: str, parts: tuple[str, ...], script: dict[str, list[int]], tmp_path: Path
 ) -> None:
-    """At the limit of a day it ends at once with what the answer says."""
+    """A sample that meets the limit of a day ends at once, with what the answer says."""
     with moody(UNTIL_MIDNIGHT, **script) as server, pytest.raises(AssertionError, match=SAID):
         play(chosen(language, *parts), tmp_path, surroundings(server))
 

@@ -110,8 +110,8 @@ async def test_a_killed_process_has_stored_all_or_nothing(url: str, server: Serv
 
 @pytest.mark.parametrize("victim", ["workers", "replica"])
 async def test_a_kill_beside_another_replica(victim: str, tmp_path: Path) -> None:
-    """On PostgreSQL and Valkey, while one of two replicas stores a list: it is stored once, and the other one
-    shows it at once."""
+    """A list that one of two replicas on PostgreSQL and Valkey is storing when it is killed is stored once,
+    and the other replica shows it at once."""
     folders = [tmp_path / name for name in ("one", "other")]
     for folder in folders:
         folder.mkdir()

@@ -85,7 +85,7 @@ class TestTheClient:
     """The Python client, through nginx to both replicas."""
 
     def test_a_customers_day(self, cluster: Cluster, key: str) -> None:
-        """As with one process: every later call sees what an earlier one did."""
+        """Each call of a customer's day sees what earlier calls did, in a cluster as with one process."""
         with Petstore(front(cluster), key) as client:
             play_day(client, category_id=7)
 

@@ -47,7 +47,7 @@ def head(key: str, target: str = WAIT) -> bytes:
 
 
 def begin(server: Server, keys: list[str]) -> list[RawConnection]:
-    """So many connections whose requests wait."""
+    """Start WAITERS connections, each with a request that waits."""
     waiters = [RawConnection(server.port) for _ in range(WAITERS)]
     for number, waiter in enumerate(waiters):
         waiter.send(head(keys[number % len(keys)]))

@@ -39,7 +39,7 @@ def mode(path: Path) -> int:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """On a database in `data`, beside a backup of it."""
+    """Run a server on a database in `data`, with a backup beside that database."""
     folder = tmp_path_factory.mktemp("names") / "data"
     folder.mkdir()
     with running_server(folder) as server:
@@ -164,7 +164,7 @@ class TestUnwritable:
         assert check(str(database), 1_000).problems == []
 
     def refusal(self, folder: Path, *prefix: str, command: str = "db migrate") -> str:
-        """As a start: both look at the file first, and `serve` takes twice the time to."""
+        """Return the refusal, a start's too: both look at the file first; `serve` takes twice as long."""
         ended = run("petstore.db", *command.split(), folder=folder, prefix=prefix or without_rights())
         assert ended.returncode == 78, ended.stderr
         (line,) = ended.stderr.splitlines()
@@ -207,7 +207,7 @@ class TestUnwritable:
         assert ended.stderr.endswith(f"Correct its rights: chmod u+rwx '{folder}'.\n")
 
     def test_a_command_that_may_not_even_read(self, folder: Path) -> None:
-        """Not an outage that might pass."""
+        """A database that a command may not read ends it with 78: that is no outage that might pass."""
         database = folder / "petstore.db"
         database.chmod(0)
         for arguments in (["accounts", "list"], ["db", "check"], ["db", "backup", "x.db"]):
@@ -217,7 +217,7 @@ class TestUnwritable:
         database.chmod(0o600)
 
     def test_a_command_that_may_only_read(self, folder: Path) -> None:
-        """Neither: it says what to mend, and no job tries again."""
+        """A command that may only read the file ends with 78 and says what to fix; no job tries again."""
         (folder / "petstore.db").chmod(0o400)
         folder.chmod(0o500)
         for arguments in (["accounts", "list"], ["db", "check"], ["accounts", "add", "shop", "--plan=free"]):
@@ -227,7 +227,7 @@ class TestUnwritable:
         folder.chmod(0o700)
 
     def test_a_directory_that_cannot_be_entered(self, folder: Path) -> None:
-        """Not to be taken for one that is absent."""
+        """A directory that may not be entered is named as the fault; it is not taken for an absent one."""
         inner = folder / "inner"
         inner.mkdir(mode=0)
         ended = run("inner/x.db", "serve", folder=folder, prefix=without_rights())
@@ -235,7 +235,7 @@ class TestUnwritable:
         assert "may not enter a directory" in ended.stderr
 
     def test_a_file_system_that_is_mounted_read_only(self, folder: Path) -> None:
-        """As after an error of the disk."""
+        """A file system that is mounted read-only, as after an error of the disk, is named as the fault."""
         prefix = with_mount("--bind", "-o", "ro", folder, folder)
         assert "is on a file system that is mounted read-only" in self.refusal(folder, *prefix)
 
@@ -289,7 +289,7 @@ class TestRoom:
                 (place / "filler").unlink()
 
     def test_a_start_on_a_full_disk_takes_the_room_that_was_kept_back(self, tmp_path: Path) -> None:
-        """After a clean stop SQLite has to make its files anew; it takes the room that was kept back."""
+        """A start after a clean stop, when SQLite makes its files anew, takes the room that was kept back."""
         place = tmp_path / "small"
         place.mkdir()
         key = issue_key(tmp_path / "petstore.db")
@@ -336,7 +336,7 @@ def fill(place: Path) -> None:
 
 
 def status(server: Server, target: str, key: str = "") -> int:
-    """That of an answer; 0 while nobody answers."""
+    """Return the status of the answer, or 0 while nobody answers."""
     try:
         return server.request("GET", target, key=key).status
     except OSError:

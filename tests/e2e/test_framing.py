@@ -101,7 +101,7 @@ def test_a_body_that_never_becomes_a_good_one(
 
 
 def test_a_stalled_body_ends_its_connection(server: Server, head: bytes) -> None:
-    """At the deadline for bodies, with an answer."""
+    """A body that stalls is answered with 408 at the deadline for bodies, and its connection is closed."""
     with RawConnection(server.port) as connection:
         connection.send(post(head + CHUNKED), b"1d\r\n" + BODY[:5])
         assert_error(connection.read(), 408, "request_timeout")
@@ -109,7 +109,7 @@ def test_a_stalled_body_ends_its_connection(server: Server, head: bytes) -> None
 
 
 def test_a_reset_in_the_middle_of_a_body_stores_nothing(server: Server, head: bytes) -> None:
-    """At every byte of it."""
+    """A connection that is reset at any byte of its request's body stores nothing."""
     before = count(server)
     for cut in range(len(BODY)):
         connection = RawConnection(server.port)

@@ -170,8 +170,8 @@ def misuse(server: Server, key: str) -> None:
 
 
 def test_no_key_is_written_anywhere(tmp_path: Path) -> None:
-    """After all manner of requests with it, right and wrong: not in the log, the database, its log or its
-    shared memory, neither while the server runs nor after it."""
+    """A key is never in the log, the database, its WAL or its shared memory, neither while the server runs
+    nor after it, whatever right and wrong requests were sent with the key."""
     key = issue_key(tmp_path / "petstore.db")
     secrets = [key.encode(), key.encode()[10:42], key.encode()[10:42].lower(), key.replace("_", "-").encode()]
 

@@ -26,7 +26,7 @@ def waiting(url: str) -> int:
 
 
 def end_gathering(url: str) -> None:
-    """As if a minute had passed for those that are there."""
+    """Make the mails that are there due now, as if a minute had passed."""
     wait_for(lambda: waiting(url) > 0, "a mail")
     execute_at(url, "UPDATE mails SET due_ms = due_ms - 60000 RETURNING id")
 

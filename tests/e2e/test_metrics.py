@@ -35,7 +35,7 @@ def sample(server: Server, name: str) -> float:
 
 
 def test_connections_are_those_of_clients(server: Server) -> None:
-    """None of the server's own descriptors is one; that of the scrape is. They go when clients go."""
+    """petstore_connections counts the clients that are there, with the scrape, and no other descriptor."""
     wait_for(lambda: sample(server, "petstore_connections") == 1, "the end of earlier ones")
     with ExitStack() as stack:
         for _ in range(CLIENTS):
@@ -71,7 +71,7 @@ def test_numbers_go_on_when_the_worker_is_another_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["/dev/shm", tempfile.gettempdir()])
 def test_where_numbers_are_left(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """In memory; where that is not possible in a file, and where that is not possible either, nowhere."""
+    """The numbers of workers are left in memory, else in a file, and where neither is possible, nowhere."""
     makes = tempfile.TemporaryDirectory
 
     def make(**where: Any) -> tempfile.TemporaryDirectory[str]:

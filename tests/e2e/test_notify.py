@@ -53,7 +53,7 @@ class Manager:
 
 @pytest.fixture
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]:
-    """On a path, or on the other kind of sockets that systemd may give."""
+    """Listen where systemd may: on a path, or on an abstract socket."""
     is_abstract = getattr(request, "param", None) == "abstract"
     made = Manager(f"@petstore-{secrets.token_hex(8)}" if is_abstract else str(tmp_path / "notify"))
     yield made

@@ -59,8 +59,8 @@ def wait_for_others(server: Server, before: list[int]) -> None:
 
 
 def test_workers_go_on_with_the_program_of_their_parent(tmp_path: Path, settings: dict[str, Any]) -> None:
-    """After a reload and after the death of a worker: the same pages, the same SQL and Lua, the same code; a
-    line and a metric say that the disk has another program, once."""
+    """Workers that start after a reload or a worker's death have the pages, SQL, Lua and code of their
+    parent, though the disk has another program; a line and a metric say that once."""
     copy = Copy(tmp_path / "lib")
     server = Server(tmp_path, program=copy.program, **settings)
     server.launch()

@@ -46,7 +46,7 @@ class Both(Child):
         self.second.settings["database_url"] = f"sqlite:///{folder}/petstore-staging.db"
 
     def launch(self) -> None:
-        """As `make` does."""
+        """Start the program as `make` does."""
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         variables = {"PYTHONPATH": path, "SSL_CERT_FILE": os.devnull}
         self.start(environment({"port": str(self.first.port), "drain": "0s"}) | variables)
@@ -132,7 +132,7 @@ class TestBoth:
         assert in_store(staging, lambda store: store.contacts.of("account", 1)) == []
 
     async def mark(self, store: Store) -> None:
-        """As commands do."""
+        """Mark the store's content as commands do."""
         await store.categories.name(1, _MARK, ACTOR)
         await store.contacts.add("account", "local", "a@b.example", ACTOR)
 
@@ -192,7 +192,7 @@ class TestOne:
     ],
 )  # fmt: skip
 def test_what_a_developer_has_chosen_is_served_alone(given: dict[str, str]) -> None:
-    """As before, by `petstore serve` itself."""
+    """The settings that a developer has chosen are served alone, as before, by `petstore serve` itself."""
     assert environments(given) is None
 
 

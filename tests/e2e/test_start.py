@@ -59,8 +59,8 @@ class TestFirstStart:
 
     @pytest.mark.measured
     def test_it_prints_a_key_once_and_the_second_start_prints_none(self, tmp_path: Path) -> None:
-        """On a terminal. The key works after the restart, whose output has none. The line to try is pasted by
-        tests/docs/test_quickstart.py."""
+        """The first start on a terminal prints a key, which works after a restart, whose output has none.
+        tests/docs/test_quickstart.py pastes the line to try."""
         with on_terminal(tmp_path) as first:
             key = first_key_of(first)
             wait_for(lambda: first.log.count(key) == 2, "the key by itself, and in the line to try")
@@ -99,7 +99,7 @@ class TestFirstStart:
 
 @pytest.fixture
 def many_descriptors() -> Iterator[list[int]]:
-    """As a careless parent leaves them to its children."""
+    """Leave 1,100 descriptors open, as a careless parent leaves them to its children."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard not in (-1, resource.RLIM_INFINITY) and hard < 2_000:
         pytest.skip("a process may not have so many descriptors here")
@@ -140,7 +140,7 @@ def test_descriptors_that_were_inherited(tmp_path: Path, many_descriptors: list[
 
 
 def test_without_standard_error(tmp_path: Path) -> None:
-    """As a program starts it that has closed everything: it serves, replaces its worker and stops."""
+    """A service that is started with its standard streams closed serves, replaces its worker and stops."""
     key = issue_key(tmp_path / "petstore.db")
     with running_server(tmp_path, prefix=["sh", "-c", 'exec "$@" >&- 2>&- <&-', "sh"]) as server:
         before = server.workers()

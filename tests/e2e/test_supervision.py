@@ -158,7 +158,7 @@ class TestSighup:
             assert "does not stop" not in server.log
 
     def test_a_closed_terminal_stops_it_in_order(self, tmp_path: Path) -> None:
-        """As it stops any other program; the counters are saved."""
+        """A service whose terminal was closed ends in order, with 0, as any other program does."""
         controller, terminal = os.openpty()
         server = Server(tmp_path, how={"stderr": terminal})
         try:

@@ -14,7 +14,7 @@ from tests.http.kit import Later, Peer
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """As worker.run makes it."""
+    """Make the event loop as worker.run makes it."""
     return {"uvloop": uvloop.new_event_loop}
 
 

@@ -162,7 +162,7 @@ class TestAsgiBridge:
         assert [line["event"] for line in lines] == ["unexpected error"] * (target != b"/nothing/")
 
     async def test_a_client_that_goes_is_a_disconnect(self) -> None:
-        """Before its body is complete, and after."""
+        """The application hears of a disconnect when a client goes, before its body is complete and after."""
         heard: list[str] = []
 
         async def application(scope: object, receive: Receive, send: object) -> None:

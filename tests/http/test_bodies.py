@@ -47,7 +47,7 @@ class TestUnread:
         assert peer.transport.has_ended
 
     async def test_a_late_one_has_had_its_time(self, application: Later, peer: Peer) -> None:
-        """After a 408 nothing more is waited for."""
+        """The server closes a connection after a 408, and waits for nothing more of its body."""
         peer.send(post(LENGTH % 5, body=b"x"))
         application.last.answer(408, b"", b"")
         assert b"connection: close\r\n" in peer.written
@@ -73,7 +73,7 @@ class TestUnread:
         await reading
 
     async def test_a_client_that_ends_in_the_middle_of_it_is_closed(self) -> None:
-        """While it is discarded."""
+        """A client that ends in the middle of a body that is being discarded is closed."""
         peer = Peer()
         peer.send(post(LENGTH % 5, b"/1", b"1234"))
         assert peer.written == ok(b"/1")

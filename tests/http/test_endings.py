@@ -121,7 +121,7 @@ class TestClient:
         assert peer.transport.end == "close"
 
     async def test_refusals_reach_half_closed_clients(self, application: Later, peer: Peer) -> None:
-        """After the answer to the request before."""
+        """A half-closed client gets the answer to its first request, and then the refusal of what follows."""
         peer.send(get(b"/1") + b"\0")
         peer.end()
         application.answer()
@@ -133,7 +133,7 @@ class TestClient:
     async def test_gone_resolves_once_the_client_has_left(
         self, application: Later, peer: Peer, how: str
     ) -> None:
-        """For tasks that wait, one that asks later, and the next request."""
+        """gone() returns once the client has left: to waiting tasks, a later call, and the next request's."""
         peer.send(get(b"/1") + get(b"/2"))
         first = application.last
         tasks = [asyncio.create_task(first.wait_for_disconnect()) for _ in range(2)]

@@ -121,7 +121,7 @@ async def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     "lines", [b"X-Long: %b\r\n" % (b"a" * 1_024), b"a: b\r\n" * 25], ids=["long", "many"]
 )
 async def test_large_ones_are_not_kept(lines: bytes) -> None:
-    """Nor is anything else of them: the server stays small."""
+    """The server keeps nothing of a head that is too large, so that it stays small."""
     cache = kept(get(lines=lines))
     assert (cache._heads, cache._seen) == ({}, set())
 

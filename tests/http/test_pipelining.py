@@ -97,7 +97,7 @@ async def test_what_follows_the_last_answer_is_dropped() -> None:
 
 
 async def test_a_stop_answers_one_more(application: Later, peer: Peer) -> None:
-    """While the service drains, each answer is the last of its connection."""
+    """A service that drains answers one more request; that answer is the last of its connection."""
     peer.send(get(b"/1") + get(b"/2"))
     peer.is_draining = True
     application.answer()

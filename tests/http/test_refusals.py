@@ -51,7 +51,7 @@ class TestSizes:
     )
     @pytest.mark.parametrize("size", [1_000, 60_000])
     async def test_a_head_that_does_not_end(self, begun: bytes, status: int, size: int) -> None:
-        """In pieces, of whatever size."""
+        """A head that does not end is refused with its status, whatever the size of the pieces."""
         application = Later()
         peer = Peer(application)
         pieces = [begun[at : at + size] for at in range(0, len(begun), size)]

@@ -221,7 +221,7 @@ async def test_a_client_that_pipelines_does_not_hold_up_others() -> None:
 
 
 async def test_peers_that_vanish_at_once() -> None:
-    """Before they are accepted, with a reset, in the middle of anything: others are served."""
+    """Clients that reset before they are accepted, or in the middle of anything, stop no other client."""
     async with serving() as service:
         for sent in (b"", b"GET", get(), post(b"Content-Length: 9\r\n", b"/", b"x"), get() * 100):
             with socket.create_connection(service.address) as client:

@@ -40,7 +40,7 @@ async def test_with_a_body(framing: bytes, cut: int | None) -> None:
 
 
 async def test_bodies_that_offer_an_upgrade_are_discarded() -> None:
-    """So are an empty one, and one that is left."""
+    """A body that offers an upgrade is discarded, also an empty one and one that the application leaves."""
     peer = Peer()
     peer.send(post(OFFER + LENGTH % 0, b"/1"), post(OFFER + LENGTH % 3, b"/2", b"abc"), get(b"/3"))
     assert peer.written == ok(b"/1") + ok(b"/2") + ok(b"/3")

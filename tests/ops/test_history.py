@@ -88,7 +88,7 @@ def test_latencies_are_estimated_within_their_bucket(service: Service) -> None:
 
 
 def test_a_latency_above_all_bounds_is_the_last_bound() -> None:
-    """As it is in Prometheus."""
+    """A latency above all bounds is shown as the last bound, as in Prometheus."""
     assert quantile([0] * len(LATENCY_BOUNDS) + [3], 0.5) == LATENCY_BOUNDS[-1]
 
 
@@ -114,7 +114,7 @@ def test_a_look_reads_the_present_state(service: Service) -> None:
 
 
 def test_a_chart_has_ten_minutes_and_forgets_what_is_older(service: Service) -> None:
-    """Oldest first; the arrays are used again and again."""
+    """A chart has the last ten minutes, the oldest first; its arrays are used again and again."""
     for step in range(2 * STEPS):
         service.answer(5 * (step // STEPS + 1))
         service.gauges.writes_waiting = step // STEPS
@@ -152,7 +152,7 @@ def test_numbers_that_can_not_be_read_or_fall_make_no_negative_rate(service: Ser
 
 
 def test_it_has_the_numbers_of_all_workers(tmp_path: Path) -> None:
-    """Those of another worker come from its file."""
+    """The history has the numbers of all workers; those of another worker come from its file."""
     other = WorkerMetricsDirectory(tmp_path, os.getpid())
     other.write(ProcessMetrics(Counts(), Gauges(writes_waiting=2)))
     metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))

@@ -153,7 +153,7 @@ class TestFolding:
     """What ended workers have left becomes one file."""
 
     def test_files_do_not_pile_up(self, tmp_path: Path) -> None:
-        """After ten dead workers there is the sum of them, and the file of the living one."""
+        """The counts of ten dead workers are summed, and their files do not stay: only one file is there."""
         metrics = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid()))
         dead = ended_process()
         for number in range(1, 11):
@@ -263,7 +263,7 @@ def test_a_directory_that_is_gone_costs_no_request(tmp_path: Path) -> None:
 
 
 def test_a_scrape_is_short(tmp_path: Path) -> None:
-    """At most 1,700 samples at the start, whatever the number of workers: a worker makes each."""
+    """A scrape has at most 1,700 samples at the start, for any number of workers: a worker makes each."""
     workers = [Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())) for _ in range(4)]
     for worker in workers:
         worker.share()

@@ -39,7 +39,7 @@ class Service:
             self.counts.latencies("listPets", status).observe(seconds, LATENCY_BOUNDS)
 
     def answer(self, count: int, status: int = 200, seconds: float = 0.004) -> None:
-        """Within a minute that ends now."""
+        """Count answers within a minute that ends now."""
         self.count(count, status, seconds)
         self.step()
 

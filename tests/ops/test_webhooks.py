@@ -85,7 +85,7 @@ async def test_a_service_that_has_a_mail_server_shows_what_waits(
 
 
 async def test_mails_are_counted_by_what_came_of_them(tmp_path: Path) -> None:
-    """In the same file as tries to deliver; each outcome is there from the start, at 0."""
+    """Mails are counted by outcome in the same file as attempts to deliver; each outcome begins at 0."""
     scraped, counts = Metrics(WorkerMetricsDirectory(tmp_path, os.getpid())), DeliveryCounts(tmp_path)
     names = [f'petstore_mails_total{{outcome="{each}"}}' for each in ("sent", "failed", "given_up")]
     assert [samples(scraped)[name] for name in names] == [0, 0, 0]

@@ -6,7 +6,7 @@ from tests.support.service import Shop
 
 
 async def test_the_hour_is_published(shop: Shop) -> None:
-    """In both forms of the headers and in /usage."""
+    """The limit of the hour is published in the RateLimit-Policy header and in /usage."""
     key, _ = await shop.open_account("a", "free")
     answer = await shop.ask("GET", "/v1/usage", key=key)
     assert '"hour";q=500;w=3600' in answer.headers["ratelimit-policy"]
@@ -16,7 +16,7 @@ async def test_the_hour_is_published(shop: Shop) -> None:
 
 
 async def test_the_hour_refuses(shop: Shop) -> None:
-    """After 500 requests, by at most 60 a minute, until the hour ends."""
+    """The 501st request of an hour is refused until the hour ends, though no minute had more than 60."""
     key, _ = await shop.open_account("a", "free")
     statuses = []
     for number in range(501):

@@ -12,7 +12,7 @@ from tests.support.service import Shop
 
 
 def test_commands_add_rename_and_list_them(tmp_path: Path) -> None:
-    """As text and as JSON; an unknown one is named."""
+    """Commands add, rename and list suppliers, as text and as JSON; an unknown supplier is named."""
     cli = Cli(tmp_path, ManualClock())
     cli.ok("db", "migrate")
     assert cli.ok("suppliers", "add", "Happy Paws") == "1  Happy Paws\n"

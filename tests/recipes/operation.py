@@ -31,7 +31,7 @@ async def test_it_is_measured(shop: Shop) -> None:
 
 
 async def test_it_is_documented(shop: Shop) -> None:
-    """In the published contract and on the page of the reference."""
+    """The new operation is in the published contract and on the page of the reference."""
     contract = (await shop.call("GET", "/openapi.json")).json()
     assert contract["paths"]["/counts"]["get"]["operationId"] == "countPets"
     assert '<section id="countPets"' in (await shop.call("GET", "/docs/reference")).body.decode()

@@ -9,7 +9,7 @@ PATHS = ("/v1/pets", "/v1/nothing", "/docs", "/healthz", "/metrics", "/openapi.j
 
 
 async def test_date_follows_the_clock_back(shop: Shop) -> None:
-    """On every kind of answer, once and at once."""
+    """Every kind of answer has one Date, which follows the clock at once, forwards and back."""
 
     async def dates() -> list[bytes]:
         lines = f"Host: 127.0.0.1\r\nAuthorization: Bearer {shop.key}\r\n\r\n"

@@ -137,7 +137,7 @@ class Service(SignalPipe):
 
     @property
     def numbers(self) -> list[int]:
-        """Those of the workers that were started, in order."""
+        """Return the numbers of the workers that were started, in order."""
         return [process.number for process in self.processes]
 
     @property
@@ -206,7 +206,7 @@ class TestTimeouts:
     """A worker that is late is killed."""
 
     def test_a_worker_that_never_serves(self, service: Service) -> None:
-        """After 30 s, with a warning."""
+        """A worker that does not serve within 30 s is killed, with a warning."""
         service.step(after=29)
         service.serve(2)
         assert (service.sent, service.warnings) == ({}, [])
@@ -303,7 +303,7 @@ class TestReload:
         assert (alone.running, alone.numbers, alone.warnings) == ([3, 4], [0, 1, 0, 1], [])
 
     def test_without_overlap_one_that_never_serves_is_killed(self, alone: Service) -> None:
-        """After the time that the one before may take, and its own."""
+        """A worker that never serves is killed after the time that the one before may take, and its own."""
         alone.serve(1, 2)
         alone.step(signal.SIGHUP)
         alone.end(1, 0)

@@ -28,14 +28,14 @@ def shop(lasting_shop: Shop) -> Shop:
 
 
 async def test_each_change_is_on_one_page() -> None:
-    """For callers or for operators."""
+    """Each change in the changelog is on one page: that for callers or that for operators."""
     parts = [_ITEM.findall(part(TEXT, is_interface=is_interface)) for is_interface in (True, False)]
     assert all(parts)
     assert sorted([*parts[0], *parts[1]]) == sorted(_ITEM.findall(TEXT))
 
 
 async def test_a_change_is_named_once() -> None:
-    """In each release: branches that are merged line by line double what both have."""
+    """No release names a change twice: branches that are merged line by line double what both have."""
     for release in re.split("^## ", TEXT, flags=re.M):
         names = re.findall(r"^\* \*\*([^*]+)\*\*", release, re.M)
         assert len(names) == len(set(names)), [name for name in names if names.count(name) > 1]

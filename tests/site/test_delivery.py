@@ -133,8 +133,8 @@ class TestStreaming:
         assert [message.get("more_body") for message in sent] == [None, True]
 
     async def test_what_makes_it_ends_with_it(self) -> None:
-        """At once when the client goes: its question to the store does not stay open until memory is
-        collected."""
+        """A streamed answer's generator ends at once when the client goes: its question to the store does not
+        stay open until memory is collected."""
 
         async def goes() -> Any:
             return {"type": "http.disconnect"}
@@ -176,8 +176,8 @@ class TestCaching:
 
     @every_case("path", CHANGING)
     async def test_it_is_compressed_and_known_by_its_tag(self, shop: Shop, path: str) -> None:
-        """To less than half for who takes that. A reader who has it gets 304, with the same headers and no
-        body; the compressed and the plain bytes have tags of their own."""
+        """The file has less than half its size for clients that accept gzip. A reader who has it gets 304,
+        with the same headers and no body; the compressed and the plain bytes have tags of their own."""
         whole = {}
         for coding in ("gzip", "identity"):
             headers = [BROWSER, ("accept-encoding", coding)]
@@ -233,7 +233,7 @@ class TestAddress:
         return found
 
     async def test_is_the_readers(self, shop: Shop) -> None:
-        """As Host says it, or the example's where Host is not a host's name."""
+        """The page shows the address that Host says, or the example's where Host is not a host's name."""
         for host, shown in (
             ("api.shop.example", "http://api.shop.example"), ("[::1]:9000", "http://[::1]:9000"),
             ("API.shop.example:80", "http://api.shop.example:80"), ('"><script>', EXAMPLE), ("a b", EXAMPLE),
@@ -336,7 +336,7 @@ class TestCost:
         assert source.page.call_count == 5
 
     async def test_the_reference_is_made_once(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-        """For all addresses, as Markdown and for searches: it takes 0.3 s of a thread."""
+        """The reference is made once for all addresses, Markdown and searches: it takes 0.3 s of a thread."""
         read = Mock(wraps=reference.read)
         monkeypatch.setattr(reference, "read", read)
         for path in ("/docs/reference", "/docs/reference.md", "/docs/search?q=retry"):

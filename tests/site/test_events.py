@@ -101,8 +101,8 @@ async def test_an_example_has_what_the_store_writes(made: dict[str, list[Event]]
 
 
 async def test_the_page_has_each_type_once(shared_shop: Shop) -> None:
-    """In the section of its subject, which says who sees it, at an anchor of its name, with its sentence and
-    an example that the contract allows."""
+    """The page has each type once, in the section of its subject, which says who sees it, at an anchor of its
+    name, with its sentence and an example that the contract allows."""
     page = (await shared_shop.call("GET", "/docs/events")).body.decode()
     sections = [
         (name, html.unescape(re.sub("<[^>]+>", "", text)), html.unescape(re.sub("<[^>]+>", "", code)))

@@ -78,7 +78,7 @@ class TestShown:
         assert shop.fingerprint() == before
 
     async def test_a_person_has_other_kinds(self, shop: Shop) -> None:
-        """Those of the store's own people."""
+        """The page of a person has the kinds of mail that are for the store's own people."""
         await shop.store.people.add("bob", Role.STAFF, ACTOR)
         contact = await shop.store.contacts.add("person", "bob", "bob@example.com", ACTOR)
         answer = await shop.call("GET", page_of(contact), [BROWSER])
@@ -192,7 +192,7 @@ class TestSwitched:
     async def test_whatever_the_body_is(
         self, shop: Shop, contact: Contact, headers: list[tuple[str, str]], body: bytes
     ) -> None:
-        """In one click (RFC 8058, section 3.1): no cookie, no form that was shown before, any body."""
+        """One click (RFC 8058, section 3.1) needs no cookie and no earlier form, and takes any body."""
         answer = await shop.call("POST", page_of(contact, "?off=key.expiring"), headers, body)
         assert (answer.status, await off(shop, contact)) == (200, ("key.expiring",))
 
@@ -240,7 +240,7 @@ class TestRefused:
     async def test_404_for_another_token(
         self, shop: Shop, contact: Contact, token: str, method: str, query: str
     ) -> None:
-        """In words that name nothing that was sent."""
+        """Another token is answered with 404, in words that name nothing that was sent."""
         if method == "HEAD":
             assert (await shop.call("HEAD", f"{SWITCHES}/{token}{query}")).status == 404
             return

@@ -57,8 +57,8 @@ class TestOperations:
     def test_a_header_of_all_answers_is_described_once(
         self, shown: Reference, operations: dict[str, Operation]
     ) -> None:
-        """Those of every answer stand in a section of their own; a list adds its own only, and those of its
-        body where it has one."""
+        """The headers of every answer are described once, in a section of their own; a list adds only its own
+        headers, and those of its body where it has one."""
         always = {header.name for header in shown.always}
         assert {"X-RateLimit-Remaining", "X-Request-Id"} <= always
         whole, known = operations["listPets"].answers  # 200 and 304

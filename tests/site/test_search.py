@@ -67,7 +67,7 @@ class TestFirst:
         assert {name: (await _found(shop, name))[0][0] for name in wanted} == wanted
 
     async def test_a_title_counts_more_than_a_text(self, shop: Shop) -> None:
-        """In capitals or not, in the plural or not, and by the beginning of the last word."""
+        """A match in a title comes first: in capitals, in the plural, by the beginning of the last word."""
         for query in ("bans", "BAN", "receive webho", "webhooks receive"):
             (address, title, _), *_ = await _found(shop, query)
             assert address == (
@@ -131,7 +131,7 @@ class TestOddQueries:
 
     @pytest.mark.parametrize("characters", [101, 7_000])
     async def test_a_long_one_is_refused_with_the_bound(self, shop: Shop, characters: int) -> None:
-        """As a page for browsers, else as JSON."""
+        """A query over the bound is refused with the bound: as a page for browsers, else as JSON."""
         target = f"/docs/search?q={'a' * characters}"
         answer = await shop.call("GET", target)
         check_error(answer)
@@ -141,7 +141,7 @@ class TestOddQueries:
         assert b"at most 100 characters" in page.body
 
     async def test_results_have_the_readers_address(self, shop: Shop) -> None:
-        """As the pages that they are of."""
+        """Results show the API's address as the reader's Host says it, as the pages do."""
         shop.clock.advance(_PAUSE_SECONDS)
         for host in ("one.example", "other.example"):
             page = await shop.call("GET", "/docs/search?q=every+operation+below", [*HTML, ("host", host)])

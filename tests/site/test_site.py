@@ -55,7 +55,7 @@ class _Anchors(HTMLParser):
 
 
 async def test_every_link_leads_somewhere(shop: Shop) -> None:
-    """To a path that answers and an anchor that exists, also when a proxy cuts a prefix off each path."""
+    """Every link leads to a path that answers and an anchor that exists, also behind a proxy's prefix."""
     pages: dict[str, _Anchors] = {}
 
     async def look(path: str) -> _Anchors:

@@ -55,5 +55,5 @@ async def test_a_thread_that_can_not_begin_keeps_no_slot(
 
 
 def refused(_thread: threading.Thread) -> None:
-    """As the system refuses a thread."""
+    """Refuse a thread as the system does."""
     raise RuntimeError("can't start new thread")

@@ -69,7 +69,7 @@ async def test_the_page_says_the_state_in_words_and_figures(
 
 
 async def test_many_readers_of_any_form_cost_one_look_in_five_seconds(shop: Shop, read: Mock) -> None:
-    """In trouble everybody opens this page."""
+    """Any number of readers of any form cost one look in 5 s: in trouble everybody opens this page."""
     for accept in 50 * ("text/html", "application/json"):
         await shop.call("GET", "/status", [("accept", accept)])
     read.assert_called_once()

@@ -75,8 +75,8 @@ def test_it_decides_as_the_rules_say(limiter_kind: str, tmp_path: Path, events: 
 def test_a_peek_says_what_is_left_and_takes_nothing(
     limiter_kind: str, tmp_path: Path, events: list[Event]
 ) -> None:
-    """Before each request of a history: that finds one less, or nothing left where it is refused. All is the
-    same as if nobody had peeked."""
+    """A peek before a request says what is left: the request then finds one less, or nothing where it is
+    refused. All decisions are the same as if nobody had peeked."""
     clock = ManualClock()
     running: list[Event] = [event for event in events if not isinstance(event, Restart)]
 

@@ -121,7 +121,7 @@ class TestVersions:
     """A decision brings the versions of its moment; a caller that was kept passes only while they stand."""
 
     async def test_a_caller_kept_under_another_keyring_takes_nothing(self, clock: ManualClock) -> None:
-        """None comes back, for a moved version and for an unknown one; the caller calls again."""
+        """take() returns None where the keyring's version has moved or is unknown; the caller calls again."""
         versions = SteeredVersions()
         limiter = MemoryLimiter(clock, BanPolicy(), versions)
         version = limiter.keyring_version()

@@ -150,7 +150,7 @@ class TestLeftOpen:
         assert replica.watch.round_trips == before
 
     async def test_a_connection_that_is_lost(self, server: ValkeyServer, clock: ManualClock) -> None:
-        """Before the call was sent and after; the next connection has calls of its own."""
+        """Calls on a lost connection, sent or not, get None; the next connection has calls of its own."""
         async with Replicas(server.url, clock, steered=False) as replicas:
             replica = await replicas.open(2)
             for turns in (0, 1):

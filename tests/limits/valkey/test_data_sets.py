@@ -168,7 +168,7 @@ class TestASnapshot:
 async def test_snapshots_without_a_log_are_told(
     clock: ManualClock, settings: tuple[str, ...], told: int
 ) -> None:
-    """Once, by each process; where the server does not say, nothing fails."""
+    """Each process reports snapshots without a log once; where the server does not say, nothing fails."""
     with ValkeyServer(*settings).start() as server:
         async with Replicas(server.url, clock, steered=False) as replicas:
             replica = await replicas.open()
@@ -381,7 +381,7 @@ class TestTheEpoch:
     async def test_what_others_write_there_begins_another(
         self, server: ValkeyServer, replicas: Replicas, text: str
     ) -> None:
-        """As an eviction does: no request fails, and the records are merged with what the store has."""
+        """An epoch that others write acts as an eviction: no request fails, and the records are merged."""
         replica = await replicas.open()
         assert await admitted(replica, 100) == 100
         server.client("SET", EPOCH, text)

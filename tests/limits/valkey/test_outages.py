@@ -136,8 +136,8 @@ async def broken(name: str, server: ValkeyServer, *replicas: Replica) -> AsyncIt
 async def test_no_request_fails_and_the_share_decides(
     name: str, server: ValkeyServer, replicas: Replicas
 ) -> None:
-    """Those that were on their way too; versions are unknown, so no cache is used. The probe ends it: an
-    account's first request afterwards brings the local count along, the store what was before."""
+    """No request fails in an outage, even one on its way: the local share decides, and no cache is used, as
+    versions are unknown. After the probe, an account's first request adds the local count to the store's."""
     replica = await replicas.open(PROCESSES, policy=NO_BANS)
     await admitted(replica, ANOTHER, 10)
     before = await replica.take(CALLER)
@@ -298,8 +298,8 @@ class TestTheBound:
     async def test_pending_counts_are_of_their_own_minute_and_day(
         self, server: ValkeyServer, clock: NowClock, before: int, outage: int, beside: int | None, after: int
     ) -> None:
-        """As if one record had counted all of them. Times are in seconds after midnight; `beside` is that of
-        another process, which met no outage."""
+        """Pending counts belong to their own minute and day, as if one record had counted all requests. Times
+        are in seconds after midnight; `beside` is that of another process, which met no outage."""
         midnight_ms, used = clock.ms - clock.ms % 86_400_000, AccountWindows()
 
         async def take(replica: Replica, at: int, times: int, *, tell: bool = True) -> Decision:

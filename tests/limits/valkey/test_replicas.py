@@ -131,7 +131,7 @@ class TestReadYourWrite:
     """The next request sees it, whoever is asked."""
 
     async def test_a_stock_list_is_in_the_next_list_of_both(self, pair: Pair) -> None:
-        """While it is prepared both go on with what they keep, however long that takes."""
+        """Both replicas show a stock list once it is stored, and use what they keep while it is prepared."""
         await pair.one.post({"name": "Rex", "categoryId": 1})
         async with command(pair.settings, []) as store, store.stock.importing(ACTOR, None) as load:
             await load.stage([stock_row(1, None, "Mia", 1, None)])

@@ -270,8 +270,8 @@ class TestOutage:
 async def test_a_difference_is_told_once_until_it_is_over(
     replicas: Replicas, reader: Replica, clock: ManualClock
 ) -> None:
-    """To the operator, who has to correct the clocks. Two seconds are none; what differs is looked at with
-    every lease."""
+    """A difference of the clocks above two seconds is reported once until it is over, to the operator, who
+    has to correct them. Every lease looks at the difference again."""
     for seconds_behind in (0, 2, 3, 30, 0, -4):
         clock.advance(20 * LEASE_SECONDS)
         reader.tell_time()

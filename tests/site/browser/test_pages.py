@@ -144,7 +144,7 @@ class TestSearch:
         assert watched.faults() == []
 
     def test_the_page_of_results_follows_its_field(self, open_page: OpenPage) -> None:
-        """In its place, not in a second list."""
+        """The page of results shows what is found for its field in the same place, not in a second list."""
         page = open_page().open("/docs/search")
         page.get_by_role("searchbox").fill("zzz")
         expect(page.get_by_role("status")).to_contain_text("Nothing is found")

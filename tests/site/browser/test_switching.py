@@ -29,7 +29,7 @@ def token(server: Server) -> str:
 @pytest.mark.e2e
 @pytest.mark.xdist_group("browser")
 class TestOverTheWire:
-    """As a provider of mail asks: with the address of List-Unsubscribe, and nothing of the page."""
+    """A provider of mail asks with the address of List-Unsubscribe, and with nothing from the page."""
 
     def test_one_click_is_200_at_once(self, server: Server, token: str) -> None:
         """The connection takes the next request, or says that it ends."""
@@ -57,7 +57,7 @@ class TestInABrowser:
 
     @pytest.mark.parametrize("java_script_enabled", [True, False])
     def test_it_switches_off_and_on(self, token: str, open_page: OpenPage, java_script_enabled: bool) -> None:
-        """On a phone, with a script and without: the large button, then the one in the list."""
+        """A reader on a phone, with scripts or not, uses the large button, then the one in the list."""
         watched = open_page(java_script_enabled=java_script_enabled, viewport=PHONE)
         page = watched.open(f"{SWITCHES}/{token}?off=key.expiring")
         asked = page.get_by_role("button", name="Switch off").first

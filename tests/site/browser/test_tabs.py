@@ -55,7 +55,7 @@ class TestLanguages:
     """Tabs."""
 
     def test_one_choice_is_the_choice_everywhere(self, open_page: OpenPage) -> None:
-        """On this page and others, now and at the next visit; it moves nothing under the reader."""
+        """A chosen language shows on this page and others, now and later, and nothing visible moves."""
         page = open_page().open("/docs/reference#placeOrder")
         chosen = page.locator("#placeOrder").get_by_role("tab", name="JavaScript")
         chosen.scroll_into_view_if_needed()
@@ -121,7 +121,7 @@ class TestOwnKey:
     """A key that the reader pastes."""
 
     def test_it_is_in_the_samples_and_in_this_tab_alone(self, open_page: OpenPage, server: Server) -> None:
-        """On three pages and in the forms, also after a reload; in no other storage, address or request."""
+        """The key is in this tab's samples and forms, also after a reload; in no other storage or request."""
         watched = open_page(permissions=["clipboard-read", "clipboard-write"])
         page = watched.open("/docs/guide")
         asked: list[str] = []
