@@ -124,7 +124,7 @@ async def test_use_is_of_the_running_utc_day(store: Store, clock: ManualClock, d
 
 
 async def test_accounts_by_their_ids(store: Store, clock: ManualClock) -> None:
-    """Those that there are, and none for no ids."""
+    """uses() returns those accounts of the given ids that exist, and none for no ids."""
     found = await store.accounts.uses(clock.now_ms(), (1, 3, 99))
     assert sorted(use.account.name for use in found) == ["a-z", "shop"]
     assert await store.accounts.uses(clock.now_ms(), ()) == []

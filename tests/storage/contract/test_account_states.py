@@ -150,7 +150,7 @@ class TestNaming:
 
 @through_pgbouncer_too
 async def test_names_of_those_that_there_are(store: Store) -> None:
-    """In one query, also for a hundred or for one."""
+    """names() returns the names of the accounts that exist, also for a hundred ids, for one, or for none."""
     for number in range(4):
         await store.accounts.add(f"named{number}", FREE, ACTOR)
     first, *_, last = [(await store.accounts.find(f"named{number}")).id for number in range(4)]

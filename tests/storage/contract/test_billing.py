@@ -48,7 +48,7 @@ async def test_plans_that_applied(store: Store, clock: ManualClock) -> None:
 async def test_counts_of_these_days_and_accounts(
     backend: SharedData, store: Store, clock: ManualClock
 ) -> None:
-    """None of the days around them, and none of an account that is not there, whatever the journal has."""
+    """A bill has no day outside its period, and no account that is not there, whatever the journal has."""
     first = clock.now_ms() // DAY_MS
     for name in ("a", "b", "c"):
         await store.accounts.add(name, FREE, ACTOR)

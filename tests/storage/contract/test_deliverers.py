@@ -101,7 +101,7 @@ class TestLeases:
         assert sorted(owned) == [*range(1, 10)]
 
     async def test_a_dead_ones_are_free_after_30_seconds(self, store: Store, clock: ManualClock) -> None:
-        """Not before; those of one that ended at once. A clock that was set back holds nothing for long."""
+        """Webhooks are free 30 s after a deliverer dies, not before; at once if it ends or clocks go back."""
         await hooks(store, 2)
         assert await claim(store, "a") == [1, 2]
         clock.advance(29)
@@ -144,7 +144,7 @@ class TestLeases:
         assert not [sql for sql in written if "webhooks" in sql]
 
     async def test_one_that_is_alone_takes_all_at_once(self, store: Store) -> None:
-        """As the one process beside a file, that has just replaced another one."""
+        """A deliverer that is alone, as one that replaced another on a file, takes all webhooks at once."""
         await hooks(store, 2)
         assert await claim(store, "a") == [1, 2]
         assert await claim(store, "b", is_alone=True) == [1, 2]
@@ -201,7 +201,7 @@ class TestNotes:
 
     @through_pgbouncer_too
     async def test_one_that_was_asked_for_meanwhile_stays(self, store: Store) -> None:
-        """Neither what is over nor a later repetition puts it off."""
+        """A repetition that was asked for meanwhile stays: none that is over or comes later puts it off."""
         await hooks(store)
         hook = await mine(store)
         await add(store)
@@ -289,7 +289,7 @@ class TestNotes:
 
 
 class TestGoingOn:
-    """After a bookmark that the store can't continue."""
+    """A webhook goes on after a bookmark that the store can't continue."""
 
     async def test_one_goes_on_behind_what_a_removal_took(self, store: Store, backend: SharedData) -> None:
         """The webhook's bookmark is older than what is kept, which comes from the first on."""

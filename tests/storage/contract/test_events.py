@@ -204,7 +204,7 @@ async def test_the_latest_events_are_the_last_ones_of_all(store: Store) -> None:
 
 
 async def test_a_search_for_the_latest_events_ends(store: Store) -> None:
-    """After as many entries as it may read."""
+    """A search for the latest events ends after as many entries as it may read."""
     await changes_everything(store)
     await settled(store)
     query = EventQuery(1, None, read_types(["pet.created"]))
@@ -238,7 +238,7 @@ async def test_the_latest_events_begin_where_the_journal_does(backend: SharedDat
 
 
 async def test_a_summary_names_the_types_and_who_sees_them(store: Store) -> None:
-    """Those after the position, once each."""
+    """A summary names each type after the position once, with the account that sees it."""
     await store.accounts.add("shop", FREE, ACTOR)
     await store.pets.add(REX, ACTOR)
     after = (await settled(store)).position
@@ -269,7 +269,7 @@ async def test_a_restored_store_continues_no_bookmark_of_before(store: Store) ->
 
 
 async def test_a_journal_without_its_beginning_is_followed_from_now_only(backend: SharedData) -> None:
-    """As that of a store of 1.0.0: what it had then was recorded nowhere."""
+    """A journal of a store of 1.0.0, whose first events were recorded nowhere, is followed from now only."""
     store = backend.open()
     await store.pets.add(REX, ACTOR)
     now = await settled(store)
@@ -293,7 +293,7 @@ async def test_a_bookmark_of_what_is_not_kept_is_gone(backend: SharedData) -> No
 
 
 async def test_another_data_set_has_other_bookmarks(store: Store) -> None:
-    """So has one that looks as if it were of this store's future."""
+    """A bookmark of another data set is refused, even one that looks like this store's future."""
     with pytest.raises(EventsGone, match="another store"):
         await followed(store, Bookmark("0" * 12, Position(2**62, 2**62)))
 

@@ -47,7 +47,7 @@ class Service:
         return (await self.store.keys.issue(account, "test", ACTOR, **options)).secret
 
     async def ask(self, key: str, times: int) -> None:
-        """So many requests; their counts are saved."""
+        """Send `times` requests with the key, and save their counts."""
         caller = await self.store.keys.find_caller(digest(key.encode()))
         assert caller is not None
         for _ in range(times):
@@ -223,7 +223,7 @@ async def test_a_ban_that_has_ended_meanwhile_is_told(service: Service, clock: M
 
 @pytest.mark.parametrize("end", ["suspend", "close", "revoke"])
 async def test_nothing_is_told_of_what_has_no_access(service: Service, clock: ManualClock, end: str) -> None:
-    """Neither of a suspended or closed account, nor of a revoked key."""
+    """No fact is recorded about a suspended or closed account, or about a revoked key."""
     store = service.store
     expires_at_ms = clock.ms + 20 * DAY_MS
     keys = [await service.issue(account, expires_at_ms=expires_at_ms) for account in ("small", "free")]

@@ -104,7 +104,7 @@ class FirstRelease:
 
 @pytest.fixture
 def first(url: str, monkeypatch: pytest.MonkeyPatch) -> FirstRelease:
-    """On a database of its own with an account."""
+    """Make a store of the first release, with an account, on a database of its own."""
     make_first_release(url, monkeypatch)
     execute_at(
         url,
@@ -145,7 +145,7 @@ async def test_a_key_makes_one_animal_for_both(first: FirstRelease, store: Store
 
 
 async def test_each_purges_what_the_other_kept(first: FirstRelease, store: Store, clock: ManualClock) -> None:
-    """After its day, and not a moment before."""
+    """Each release purges the other's idempotency keys after their day, and not a moment before."""
     await store.pets.add(REX, ACTOR, IdempotencyKey(1, "late"))
     clock.advance(DAY_MS / 1_000 - 0.001)
     await first.purge(clock.now_ms())

@@ -158,7 +158,7 @@ class TestCheck:
 
 class TestStore:
     async def test_the_good_rows_are_stored_once(self, store: Store) -> None:
-        """In the name of the person who stored it; the list is removed, its report and its rejects stay."""
+        """Good rows are stored once, as the person who stores; the list goes, its report and rejects stay."""
         upload_id = (await sent_and_checked(store, LIST + b"C,x,\r\n")).id
         upload = await work(store, upload_id, STORING, OTTO)
         assert (upload.state, counted(upload)) == (UploadState.STORED, (3, 2, 0, 0, 1))
@@ -255,7 +255,7 @@ class TestStore:
     async def test_an_animal_that_changes_before_it_is_stored(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """After the plan of this very run too: nothing is stored but what was agreed to."""
+        """Nothing is stored but what was agreed to, even if an animal changes after this very run's plan."""
         await work(store, (await sent_and_checked(store)).id, STORING, ANNA)
         upload = await sent_and_checked(store, LIST.replace(b"Rex", b"Max"))
         (rex, _) = (await store.pets.page(PetQuery(2))).pets
@@ -347,7 +347,7 @@ class TestNeighbours:
     """A program of 1.1.0 beside this one: it has no jobs, and notes every two seconds that it works."""
 
     async def take_over(self, backend: SharedData, upload_id: int, state: UploadState, at_ms: int) -> None:
-        """As its process does."""
+        """Take the upload over as another process does."""
         backend.execute(
             f"UPDATE stock_uploads SET state = '{state}', run = 'theirs', beat_at_ms = {at_ms}"
             f" WHERE id = {upload_id}"
@@ -358,7 +358,7 @@ class TestNeighbours:
     async def test_what_it_left_is_checked(
         self, store: Store, backend: SharedData, clock: ManualClock, state: UploadState
     ) -> None:
-        """Once it has been silent for a minute; not while it works."""
+        """What a process left is checked once that has been silent for a minute, and not while it works."""
         upload_id = await send(store)
         await self.take_over(backend, upload_id, state, clock.now_ms())
         clock.advance(MINUTE_MS / 1_000 - 1)

@@ -74,7 +74,7 @@ class TestLease:
     async def test_a_process_that_died_gives_it_up(
         self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
-        """After 30 s without a renewal another one has it, and the first one can't end it."""
+        """A job that is not renewed for 30 s goes to another process, and the first process can't end it."""
         add(backend, 7)
         first = await store.jobs.take(KIND)
         assert first is not None
@@ -249,7 +249,7 @@ class TestLoop:
     async def test_a_job_that_ends_its_process_is_given_up(
         self, store: Store, backend: SharedData, clock: ManualClock
     ) -> None:
-        """After three attempts, or it would end each process for ever."""
+        """A job that ends its process is given up after three attempts, or it would end each process."""
         add(backend, 7)
         for _ in range(ATTEMPTS_MAX):
             assert await store.jobs.take(KIND) is not None

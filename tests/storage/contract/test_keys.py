@@ -80,7 +80,7 @@ class TestIssue:
         assert found == await store.keys.get(1) == issued.record
 
     async def test_keys_are_listed_by_account_in_the_order_of_their_ids(self, store: Store) -> None:
-        """Those of others are not among them."""
+        """An account's keys are listed in the order of their ids, and no other account's keys among them."""
         for name in ("a", "b"):
             await store.accounts.add(name, FREE, ACTOR)
         for reference in ("a", "b", "1", "2", "a"):

@@ -82,7 +82,7 @@ async def test_animals_are_as_before(store: Store, backend: SharedData) -> None:
 
 
 async def test_it_is_found_when_the_clock_goes_back_meanwhile(store: Store, clock: ManualClock) -> None:
-    """So is a list which a machine took whose clock is minutes ahead of the one that stores it."""
+    """A list is found though the clock of the machine that took it is minutes ahead of the storing one."""
     upload_id = await keep_list(store, FIRST, ANNA, key_name="sku")
     clock.set_by(-600)
     await carry_out(store)

@@ -30,7 +30,7 @@ async def _take(store: Store) -> Mail:
 
 
 async def test_a_mail_waits_from_when_it_is_whole_until_it_is_sent(store: Store, clock: ManualClock) -> None:
-    """While more facts may come into it, it is not late; where the server is in trouble, it is."""
+    """A mail that may still gather facts is not late; one that waits for a server in trouble is."""
     await store.accounts.add("shop", FREE, ACTOR)
     assert await store.notifications.waiting() == (0, 0)
     await _mail(store, "ops@shop.example")

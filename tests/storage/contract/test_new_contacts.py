@@ -86,7 +86,7 @@ class TestAdd:
 
 
 async def test_mails_that_wait(store: Store, clock: ManualClock) -> None:
-    """Those that are due first, and how many there are; as they are when taken."""
+    """Mails that wait are listed, those due first, with their number, and as they are when taken."""
     await store.accounts.add("zoo", FREE, ACTOR, addresses=TEN[:3])
     await store.notifications.gather()
     await store.accounts.suspend("zoo", ACTOR)

@@ -101,7 +101,7 @@ class TestPlace:
     async def test_only_an_available_animal_can_be_ordered(
         self, backend: SharedData, store: Store, status: PetStatus | None
     ) -> None:
-        """Neither a reserved one, nor a sold one, nor one that does not exist; nothing is written."""
+        """An animal that is reserved, sold or absent can't be ordered, and nothing is written."""
         if status is not None:
             await store.pets.add(NewPet("Rex", 1, status), "test")
         with pytest.raises(Conflict):
@@ -237,8 +237,8 @@ class TestChange:
             assert (await store.orders.change(order.id, "test", status=DELIVERED)).ship_date_ms == expected
 
     async def test_a_ship_date_is_taken_back(self, backend: SharedData, store: Store) -> None:
-        """None takes it back of an order that is not delivered: once is one entry of the journal, twice
-        too."""
+        """A ship date of None takes the date back from an order that is not delivered: once is one entry of
+        the journal, twice too."""
         await order_one(store)
         await store.orders.change(1, "a", ship_date_ms=1_000)
         for _ in range(2):
@@ -266,7 +266,7 @@ class TestChange:
         assert Counter(type(answer) for answer in answers) == {Order: 10, Conflict: 10}
 
     async def test_a_cancelled_order_gets_no_ship_date(self, store: Store) -> None:
-        """Neither with its cancellation nor afterwards."""
+        """A cancelled order gets no ship date, neither with its cancellation nor afterwards."""
         await order_one(store)
         with pytest.raises(Conflict):
             await store.orders.change(1, "test", status=CANCELLED, ship_date_ms=1)
@@ -275,7 +275,7 @@ class TestChange:
             await store.orders.change(1, "test", ship_date_ms=1)
 
     async def test_another_accounts_order_is_not_found(self, backend: SharedData, store: Store) -> None:
-        """As one that does not exist, whatever its state; without an account every order is found."""
+        """Another account's order is not found, whatever its state; without an account every order is."""
         await order_one(store)
         for order_id in (1, 2):
             with pytest.raises(OrderNotFound):

@@ -54,7 +54,7 @@ async def test_one_of_many_writers_of_an_order_wins_each_round(store: Store) -> 
 
 
 async def test_a_refusal_leaves_no_trace(store: Store) -> None:
-    """Neither in the animal nor in the order, and a change that would change nothing is refused too."""
+    """A refusal changes neither animal nor order, and a change that would change nothing is refused too."""
     await open_accounts(store, 1)
     pet = (await store.pets.add(NewPet("Rex", 1), "test")).pet
     order = await place(store)

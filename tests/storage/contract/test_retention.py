@@ -60,7 +60,7 @@ async def step(store: Store, clock: ManualClock) -> bool:
 
 
 async def bookmarks(store: Store, count: int) -> list[Bookmark]:
-    """Those after each of the first events."""
+    """Return the bookmarks after each of the first `count` events."""
     await settled(store)
     return [(await followed(store, None, number)).after for number in range(1, count + 1)]
 
@@ -78,7 +78,7 @@ async def is_gone(store: Store, after: Bookmark | None) -> bool:
 
 
 async def test_what_is_older_leaves_and_what_is_younger_stays(store: Store, clock: ManualClock) -> None:
-    """To the millisecond, in any number of steps; and again as time goes on."""
+    """Entries leave when they are too old, to the millisecond, in any number of steps, as time goes on."""
     for _ in range(5):
         await add(store, 3)
         clock.advance(DAY)
@@ -145,8 +145,8 @@ async def test_what_the_service_still_reads_stays(store: Store, clock: ManualClo
 
 
 async def test_a_removal_that_was_cut_short_is_taken_up(backend: SharedData, clock: ManualClock) -> None:
-    """After each step, as a kill leaves it: bookmarks at and after the end of what left go on, earlier ones
-    and none are told that events are gone; another process removes the rest."""
+    """Another process ends a removal that a kill cut short after any step: bookmarks at and after the end of
+    the removed entries go on; earlier bookmarks, and none, get EventsGone."""
     store = backend.open()
     await add(store, 6)
     places = await bookmarks(store, 6)
@@ -319,7 +319,7 @@ async def test_what_a_removed_webhook_had_leaves_in_steps(
 async def test_events_of_a_removed_webhook_come_again(
     store: Store, backend: SharedData, clock: ManualClock
 ) -> None:
-    """To its account, as long as entries are kept; then its row leaves too."""
+    """Events of a removed webhook come again to its account while they are kept; then its row leaves too."""
     hooks = await webhooks(store, 3)
     for hook in hooks:
         await store.webhooks.change(hook, WebhookChange(enabled=False), ACTOR)
@@ -341,7 +341,7 @@ async def test_events_of_a_removed_webhook_come_again(
 async def test_failed_tries_leave_after_thirty_days(
     store: Store, clock: ManualClock, keep_ms: int | None
 ) -> None:
-    """To the millisecond, whether changes are kept or not, and of every webhook; the others stay."""
+    """Webhooks' failed attempts leave after 30 days to the millisecond, changes kept or not; others stay."""
     hooks = await webhooks(store, 2)
     changes = len(await entries(store))
     clock.advance(100 * DAY)
@@ -363,7 +363,7 @@ async def webhooks(store: Store, count: int) -> list[int]:
 
 
 async def note_attempts(store: Store, webhook_id: int, failed_at_ms: list[int]) -> None:
-    """As the deliverer that has it: tries that failed at these times, and one before them that did not."""
+    """Note attempts that failed at these times, and an earlier one that did not, as their deliverer does."""
     succeeded = DeliveryAttempt("evt_1", "pet.created", failed_at_ms[-1] - 1 - KEEP_MS, 1, 200, None, "")
     failed = [
         DeliveryAttempt("evt_1", "pet.created", at_ms, 1, 500, "It answered 500.", "")

@@ -216,5 +216,5 @@ class TestFiles:
 
     @pytest.mark.parametrize("name", FIRST_RELEASE)
     def test_the_first_release_was_never_shut_out(self, name: str) -> None:
-        """So far: raise this with the first step that must, and say so in the changelog."""
+        """No step shuts out the first release yet; the first that must changes this and the changelog."""
         assert migrations.load(name)[-1].oldest == FIRST_RELEASE[name]

@@ -169,7 +169,7 @@ async def test_of_many_changes_since_the_index_a_bounded_number_is_looked_at(
 
 
 async def test_a_restored_store_makes_its_index_again(store: Store) -> None:
-    """Before that it finds nothing, and says so."""
+    """A restored store makes its index again; before that a search finds nothing, and says so."""
     await store.pets.add(NewPet("Rex", 1), ACTOR)
     await index(store)
     await store.events.note_restore(ACTOR)
@@ -197,7 +197,7 @@ async def test_an_index_of_another_format_is_made_again(
 async def test_the_index_of_a_newer_release_is_made_again_once_that_is_gone(
     store: Store, clock: ManualClock
 ) -> None:
-    """Not while it goes on with it beside this release, also with kinds that this one does not know."""
+    """A newer release's index, also of unknown kinds, is made again once that release is gone, not before."""
     await store.pets.add(NewPet("Rex", 1), ACTOR)
     await index(store)
     own = await store.search.index.progress()

@@ -242,7 +242,7 @@ class TestTries:
     async def test_a_hundred_wrong_ones_from_new_networks(
         self, store: Store, anna: str, clock: ManualClock
     ) -> None:
-        """In an hour, of all names together, whether they exist or not; an IPv6 address counts as its /64."""
+        """All names, real or not, share 100 wrong tries an hour from new networks; IPv6 counts as its /64."""
         await wrong(store, 5, address="2001:db8:0:1::1")
         with pytest.raises(TooManyTries):
             await wrong(store, 1, address="2001:db8:0:1:ffff::2")
@@ -284,7 +284,7 @@ class TestTries:
     async def test_a_network_is_known_for_thirty_days(
         self, store: Store, anna: str, clock: ManualClock
     ) -> None:
-        """After a sign-in, for its person alone, and until a reset; then it is new again."""
+        """A network is known for 30 days after a sign-in, for its person alone, and until a reset."""
         await store.people.add("ben", Role.STAFF, ACTOR)
         assert len((await store.sign_ins.count_attempt("ben", HOME)).windows) == 2
         clock.advance(30 * DAY_MS / 1_000 - 1)
@@ -299,7 +299,7 @@ class TestTries:
     async def test_a_name_that_nobody_has_is_limited_the_same(
         self, backend: SharedData, store: Store
     ) -> None:
-        """So is text that can be no name, such as a password in the wrong field; no table has it."""
+        """Unknown names, and text that can be no name, as a password, are limited too, and in no table."""
         for name in ("nobody", "no\x00body", "my secret password"):
             await wrong(store, 5, name)
             with pytest.raises(TooManyTries):

@@ -65,7 +65,7 @@ async def test_followers_list_the_animals_anew(store: Store) -> None:
 
 
 async def test_production_is_never_filled(store: Store) -> None:
-    """Not even where nobody has stamped it yet: a key for production is enough. Nothing changes."""
+    """Production is never filled, even unstamped: a key for production is enough. Nothing changes."""
     await store.accounts.add("shop", FREE, ACTOR)
     await store.keys.issue("shop", "live", ACTOR)
     await store.pets.add(NewPet("Real", 1), ACTOR)
@@ -94,7 +94,7 @@ async def test_only_listed_columns_pass(backend: SharedData, store: Store) -> No
 
 
 async def test_the_newest_animals_pass_and_closed_accounts_do_not(store: Store) -> None:
-    """At most as many as asked for; a customer who has left is nobody's example."""
+    """A cut has at most as many animals as asked for, the newest ones, and no account that is closed."""
     for name in ("one", "two", "three"):
         await store.pets.add(NewPet(name, 1), ACTOR)
     await store.accounts.add("gone", FREE, ACTOR)

@@ -119,7 +119,7 @@ class TestSourceKeys:
         ]
 
     async def test_a_key_twice_is_a_fault_of_both_rows(self, store: Store) -> None:
-        """Neither row is preferred to the other."""
+        """A key that is in two rows is a fault of both: neither row is preferred to the other."""
         listed = [("A1", "Rex", 1, None), ("A2", "Mia", 1, None), ("A1", "Max", 1, None)]
         assert await faults(store, *listed) == [
             (2, "sku: line 4 has the same"),
@@ -137,7 +137,7 @@ class TestSourceKeys:
         ]
 
     async def test_open_orders_hold(self, store: Store) -> None:
-        """As in a PATCH, an open order decides the status; the name may change."""
+        """An open order decides its animal's status, as in a PATCH; the name may change."""
         await run_import(store, ("A1", "Rex", 1, None))
         ((pet_id, *_),) = await animals(store)
         account = await store.accounts.add("shop", resolve_plan("free"), ACTOR)

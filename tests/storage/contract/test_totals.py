@@ -143,7 +143,7 @@ async def test_accounts_near_their_limit(store: Store, clock: ManualClock) -> No
 
 
 async def test_a_count_can_be_cancelled(store: Store, clock: ManualClock) -> None:
-    """At the end of a service nobody waits for it; the next count is whole."""
+    """A count can be cancelled, since a service that ends does not wait for it; the next count is whole."""
     counting = asyncio.create_task(store.totals.count(clock.now_ms(), _UTC))
     await asyncio.sleep(0)
     counting.cancel()
@@ -155,7 +155,7 @@ async def test_a_count_can_be_cancelled(store: Store, clock: ManualClock) -> Non
 async def test_a_store_that_cannot_count_says_so(
     backend: SharedData, store: Store, clock: ManualClock
 ) -> None:
-    """As for every other reading."""
+    """A store that cannot count raises StoreUnavailable, as for every other reading."""
     backend.execute("ALTER TABLE usage_days RENAME TO elsewhere")
     with pytest.raises(StoreUnavailable):
         await store.totals.count(clock.now_ms(), _UTC)

@@ -117,8 +117,8 @@ class TestWhatMoves:
         await watched.check()
 
     async def test_reading_moves_nothing(self, backend: SharedData, watched: Watched) -> None:
-        """Nor does a refused change: what is kept serves on, with every store. Somebody else's transaction
-        may move a server's snapshot at that moment, so it is looked at a few times."""
+        """Reading and a refused change move no version, so what is kept serves on, with every store. Somebody
+        else's transaction may move a server's snapshot at that moment, so it is looked at a few times."""
         store = watched.store
 
         async def moves() -> bool:

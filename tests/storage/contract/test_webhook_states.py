@@ -72,8 +72,8 @@ async def test_the_oldest_event_that_a_healthy_webhook_has_not_got(store: Store,
 async def test_events_that_this_service_does_not_owe_count_not(
     store: Store, clock: ManualClock, cause: str
 ) -> None:
-    """Those for a webhook that fails, is disabled, or is of a suspended account; beside one that does well
-    and has everything."""
+    """Events for a webhook that fails, is disabled, or is of a suspended account do not count as waiting,
+    beside a webhook that does well and has everything."""
     hook, other = await webhook(store), await webhook(store)
     await store.pets.add(REX, ACTOR)
     clock.advance(60)

@@ -168,7 +168,7 @@ class TestChange:
             assert secret.text.removeprefix("whsec_")[:8] not in text
 
     async def test_a_place_that_can_not_go_on_changes_nothing(self, store: Store) -> None:
-        """Neither as `after`, nor when one is enabled whose bookmark is not kept; from `now` on it goes."""
+        """A bookmark that is not kept, as `after` or on enabling, changes nothing; `now` is taken."""
         await create(store)
         await add(store, 3)
         before = await settled(store)
@@ -201,8 +201,8 @@ class TestChange:
             await store.webhooks.remove(1, ACTOR)
 
     async def test_one_that_was_removed_is_nowhere(self, store: Store, backend: SharedData) -> None:
-        """In no list, no count, and of no key. No deliverer takes it. Its row, by which its entries are the
-        account's, keeps no secrets."""
+        """A removed webhook is in no list and no count, and is of no key; no deliverer takes it. Its row, by
+        which its entries are the account's, keeps no secrets."""
         await create(store)
         await store.webhooks.remove(1, ACTOR)
         with pytest.raises(WebhookNotFound):
@@ -278,7 +278,7 @@ class TestOutOfTurn:
     async def test_no_more_than_a_bound_wait_to_be_sent_again(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Else an account could fill the table."""
+        """A bounded number of events wait to be sent again, else an account could fill the table."""
         monkeypatch.setattr("petstore.transactions.deliveries.REPETITIONS_MAX", 2)
         await create(store)
         await add(store, 3)

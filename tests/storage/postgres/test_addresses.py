@@ -48,7 +48,7 @@ def test_the_missing_root_certificate_is_asked_for(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the HOME of another user: it is no outage. Said in the driver's stead: root may read all."""
+    """An unreadable HOME is named, and is no outage. The driver's error is made here: root may read all."""
     unread = PermissionError(13, "Permission denied", "/srv/other/.pgpass")
 
     async def connect(*_: object, **__: object) -> None:
@@ -62,14 +62,14 @@ def test_a_home_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_database_that_does_not_exist(database: str) -> None:
-    """Nor will it while the settings stay as they are. Nothing of the address is quoted."""
+    """A database that does not exist is a fault of the settings, no outage; the address is not quoted."""
     said = refusal(database.replace(urlsplit(database).path, "/no_such_shop", 1))
     assert "it has no such database" in said
     assert "shop" not in said
 
 
 def test_a_user_that_is_refused(database: str) -> None:
-    """Before the start a fault of the settings; later an outage: somebody may be changing the password."""
+    """A refused user is a fault of the settings at the start, later an outage: a password may be changing."""
     said = refusal(database.replace("petstore@", "nobody_here@", 1))
     assert "refuses the user" in said
     assert "nobody_here" not in said

@@ -29,7 +29,7 @@ FIRST, SECOND = "first@example.com", "second@example.com"
 async def test_who_leaves_while_its_mail_is_made_gets_none(
     store: Store, database: str, subject: Subject, name: str, kind: str, leaves: str
 ) -> None:
-    """Nor does it make the mail of others fail."""
+    """A contact that leaves while its mail is made gets none, and the mail of others does not fail."""
 
     async def happens(plan: Plan) -> None:
         await store.accounts.set_plan("shop", plan, ACTOR)

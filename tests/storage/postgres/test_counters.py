@@ -78,7 +78,7 @@ class TestWindows:
     async def test_any_order_leads_to_the_same(
         self, store: PostgresStore, seen: list[AccountWindows]
     ) -> None:
-        """As a maximum over pairs: (opening, count) and (day, count)."""
+        """Merges in any order lead to the same: a maximum over pairs (opening, count) and (day, count)."""
         await store._database.write_rows("DELETE FROM account_windows")
         minute = max(used.numbers()[:2] for used in seen)
         day = max(used.numbers()[2:] for used in seen)
@@ -126,7 +126,7 @@ class TestAClockThatWasAhead:
         assert await merge_windows(store, later) == right
 
     async def test_a_ban_of_the_future_gives_way(self, store: PostgresStore, clock: Clock) -> None:
-        """To the same ban with its corrected times, and not to one from before a pardon."""
+        """A ban of the future yields to the same ban with corrected times, not to one before a pardon."""
         now_ms = clock.now_ms()
         from_ms = now_ms + self.AHEAD_MS
         ahead = BanState(level=1, banned_from_ms=from_ms, banned_until_ms=from_ms + 9, pardoned_ms=7)
@@ -155,7 +155,7 @@ class TestRecall:
     async def test_windows_older_than_yesterday_do_not_matter(
         self, store: PostgresStore, age_days: int, kept: bool
     ) -> None:
-        """As at a start; the key's standing is told all the same."""
+        """Windows older than yesterday are not loaded, as at a start; the key's standing always is."""
         used, ban = used_of((1, 2), (DAY - age_days, 3)), BanState(level=1, banned_until_ms=9)
         await store.counters.merge(LimiterState({1: used}, {1: ban}), UsageChanges())
         assert await store.counters.load_for(NOW_MS, 1, 1) == (used if kept else None, ban)

@@ -115,7 +115,7 @@ class TestCutElsewhere:
         assert await written(store, "pet:1") == ["pet.added pet:1", "pet.changed pet:1"]
 
     async def test_a_read_that_broke_is_repeated(self, proxy: Proxy, store: Store) -> None:
-        """On another connection, at once."""
+        """A read that broke is repeated at once on another connection."""
         await store.pets.get_or_none(123_456)  # prepares the statement
         proxy.cut_before_the_answer((123_456).to_bytes(8, "big"))
         assert await store.pets.get_or_none(123_456) is None
@@ -182,8 +182,8 @@ class TestHanging:
     async def test_a_first_server_that_hangs_leaves_time_for_the_second(
         self, database: str, proxy: Proxy, store: Store
     ) -> None:
-        """As after a failover, where the machine of the old primary is gone and refuses nothing. The two are
-        named in any of the ways that PostgreSQL knows."""
+        """A first server that hangs, as the machine of the old primary after a failover, which refuses
+        nothing, leaves time for the second. The two are named in any of the ways that PostgreSQL knows."""
         proxy.hold()
 
         async def read(place: str, options: str) -> list[str]:
@@ -205,7 +205,7 @@ class TestHanging:
         assert list(read_by_each) == [["Rex"]] * 3
 
     async def test_a_first_server_that_hangs_up_leads_to_the_second(self, database: str) -> None:
-        """As a load balancer whose server is gone, where the driver asks for no TLS first."""
+        """A first server that hangs up, as a load balancer may, leads to the second if TLS is not asked."""
         async with (
             await asyncio.start_server(lambda _, client: client.close(), "127.0.0.1", 0) as gone,
             open_proxy(listening_address(database)) as second,
@@ -238,7 +238,7 @@ class TestPool:
     async def test_nothing_is_accepted_after_the_close_and_what_was_is_carried_out(
         self, database: str
     ) -> None:
-        """As at a clean stop; no connection is left."""
+        """A store that closes, as at a clean stop, ends what it accepted, refuses more, and disconnects."""
         store = open_store(database)
         accepted = [asyncio.create_task(store.pets.add(REX, ACTOR)) for _ in range(20)]
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from tests.support.waiting import until
 
 
 class Connection:
-    """Open until it is closed, one way or the other."""
+    """A stand-in for a connection, which is open until it is closed, one way or the other."""
 
     def __init__(self) -> None:
         self.ended = ""
@@ -66,7 +66,7 @@ def open_pool(
 
 
 async def test_the_one_that_was_used_last_is_used_next(server: Server, clock: ManualClock) -> None:
-    """In quiet times the others are left alone, and age."""
+    """The pool gives the connection that was used last, so that in quiet times the others rest and age."""
     pool = open_pool(server, clock)
     first, second = await pool.acquire(), await pool.acquire()
     pool.release(first)
@@ -111,7 +111,7 @@ async def test_a_connection_that_cannot_be_made_leaves_its_place(server: Server,
 
 
 async def test_whoever_goes_away_while_connecting_leaves_their_place(clock: ManualClock) -> None:
-    """As many as the pool has places: the next ones are served, and those in line behind them."""
+    """Requests that go away while connecting, one for each place, leave the places to those behind."""
     answers = asyncio.Event()
 
     async def connect() -> Connection:
@@ -131,7 +131,7 @@ async def test_whoever_goes_away_while_connecting_leaves_their_place(clock: Manu
 
 
 async def test_who_waited_first_is_served_first(server: Server, clock: ManualClock) -> None:
-    """In order, also past those who went away meanwhile."""
+    """Requests get connections in the order in which they came, past those that went away meanwhile."""
     pool = open_pool(server, clock, size=1)
     held = await pool.acquire()
     served: list[int] = []

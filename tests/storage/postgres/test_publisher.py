@@ -138,7 +138,7 @@ async def test_counters_and_the_purge_are_nobodys_business(store: Store, publish
 
 
 async def test_a_refused_change_is_settled_as_well(store: Store, publisher: Publisher) -> None:
-    """Else everybody would wait for it until its mark has run out."""
+    """A refused change is settled as well, else everybody would wait for it until its mark has run out."""
     await store.pets.add(REX, ACTOR, KEY)
     publisher.take()
     for attempt, error in (
@@ -195,7 +195,7 @@ async def test_an_import_is_announced_around_its_commit_alone(store: Store, publ
 async def test_a_refresh_of_staging_is_published_however_long_it_takes(
     database: str, store: Store, publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the limit of a statement holds for it, nor that of a transaction."""
+    """A refresh of staging is published though it takes longer than a statement or a transaction may."""
     monkeypatch.setattr(statements, "_WRITE_SECONDS", 0.9)
     run(
         database,

@@ -136,7 +136,7 @@ class TestCollisions:
     async def test_what_is_refused_slowly_is_not_repeated_for_long(
         self, database: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As by a pooler, after seconds: eight times that would be half a minute without an answer."""
+        """A slow refusal, as by a pooler, is repeated once: eight times would take half a minute."""
         clock = ManualClock()
         store = backend_for(database).open(clock)
         attempts = 0
@@ -171,8 +171,8 @@ class TestTold:
         assert run(database, "SELECT count(*) FROM creations") == [(0,)]
 
     async def test_a_copy_that_cannot_be_written_to(self, database: str, open_store: Open) -> None:
-        """As after a failover that went elsewhere, or as providers do for a full disk: reads go on, and so do
-        writes as soon as they may.
+        """A database that can't be written to, as after a failover that went elsewhere or at a provider's
+        full disk, still serves reads, and takes writes as soon as it may.
         """
         configure(database, "default_transaction_read_only = on")
         store = open_store()

@@ -95,7 +95,7 @@ class TestSharing:
     async def test_a_request_that_goes_away_takes_no_answer_with_it(
         self, database: Database, source: SnapshotVersions
     ) -> None:
-        """Neither the one that asked for itself, nor the first of those who share the next question."""
+        """A request that goes away, the asking one or the first to wait, takes no answer from the others."""
         first = asyncio.create_task(source.current())
         await until(lambda: database.asked == 1)
         second, third = asyncio.create_task(source.current()), asyncio.create_task(source.current())

@@ -81,7 +81,7 @@ class TestIdempotencyRace:
     """Two replicas, one key, the same moment: what one statement sees, and what it doesn't."""
 
     async def test_another_replica_is_told_at_once(self, database: str, store: Store, rival: Rival) -> None:
-        """While the first is being carried out, however long that takes; its retry gets the animal."""
+        """Another replica refuses the key at once while the first request runs; its retry gets the animal."""
         await rival.take_key(TOM, 77)
         first = asyncio.create_task(store.pets.add(REX, ACTOR, KEY))
         await rival.has_a_waiter()
@@ -228,8 +228,8 @@ class TestPlans:
                 await self._check(connection, statement.postgres, arguments, 2 * (query.limit + 1))
 
     async def test_a_page_of_an_account_with_most_orders(self, database: str, store: Store) -> None:
-        """In any state, in one or those that wait: no others are read. As a service asks, and as through
-        PgBouncer, which plans with the values: the lowest and the highest are those of few orders."""
+        """A page of an account with most orders reads no other orders, in any state, one, or all that
+        wait. The plans are a service's and PgBouncer's: the lowest and the highest account have few."""
         run(
             database,
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at_ms)"
@@ -357,8 +357,8 @@ class TestPlans:
             await self._check(connection, refusals.ADD.postgres, (rows,), 100, 200)
 
     async def test_what_goes_from_an_index_of_searches_that_grows(self, database: str, store: Store) -> None:
-        """As planned while it was known to be empty, after a restore and an ANALYZE: no text is compared with
-        all the others, for which each step took longer than the one before."""
+        """Removals from a growing index compare no text with all the others, though planned while it was
+        known to be empty, after a restore and an ANALYZE; else each step took longer than the one before."""
         run(database, "ANALYZE search_pets")
         connection = await connect(database, PostgresOptions())
         await connection.execute(f"PREPARE remove AS {REMOVE[SearchKind.PETS].postgres}")
@@ -372,8 +372,8 @@ class TestPlans:
         await connection.close()
 
     async def test_what_a_session_is_told(self, database: str) -> None:
-        """To plan once, since planning a page would cost more than reading it; and when to give up, so that a
-        process that stands still holds no lock for longer than a statement may take."""
+        """A session plans once, since planning a page would cost more than reading it, and has time limits,
+        so that a process that stands still holds no lock for longer than a statement may take."""
         connection = await connect(database, PostgresOptions(timeout_ms=2_345))
         names = ("plan_cache_mode", "statement_timeout", "idle_in_transaction_session_timeout")
         told = [await connection.fetchval(f"SHOW {name}") for name in names]

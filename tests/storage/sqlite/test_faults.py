@@ -46,7 +46,7 @@ def disk() -> Iterator[Disk]:
 
 @pytest.fixture
 async def store(disk: Disk, tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
-    """On the watched disk, with an account and one animal."""
+    """Make a store on the watched disk, with an account and one animal."""
     opened = SqliteStore(f"{tmp_path}/faults.db", clock, SqliteOptions(busy_timeout_ms=10))
     await opened.accounts.add("shop", FREE, ACTOR)
     await opened.pets.add(REX, ACTOR)
@@ -104,7 +104,7 @@ class TestCommit:
         assert (await store.pets.add(NewPet("Tom", 2), ACTOR)).pet.id == 2
 
     async def test_a_failure_reaches_every_waiter_of_its_group(self, disk: Disk, store: Store) -> None:
-        """None of them is told that it was kept, and none is left without an answer."""
+        """A failure reaches every waiter of its group: no one gets a success or is left without an answer."""
         disk.fail("sync", suffix="-wal", times=1_000)
         results = await asyncio.gather(
             *(store.pets.add(REX, ACTOR) for _ in range(20)), return_exceptions=True

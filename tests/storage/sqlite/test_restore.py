@@ -153,7 +153,7 @@ class TestKept:
         assert place.path.read_bytes()[18:20] == b"\x02\x02"  # a write-ahead log
 
     def test_pages_of_another_size(self, place: Place) -> None:
-        """As in a backup that somebody has rewritten with another tool."""
+        """A backup with pages of another size, as another tool may have rewritten it, is restored."""
         other = apsw.Connection(str(place.backup))
         other.execute("PRAGMA page_size = 1024")
         other.execute("VACUUM")
@@ -202,7 +202,7 @@ class TestBesideOthers:
         assert (place.names(), place.names(kept)) == (BACKED_UP, LATER)
 
     def test_what_is_written_just_before_is_kept(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        """While the backup is read, the lock is not held yet: such a write is in the kept copy."""
+        """A write while the backup is read, when the lock is not held yet, is in the kept copy."""
         original = whole_copies.whole_copy
 
         def stage(source: str, *more: object, **options: object) -> AbstractContextManager[str]:
@@ -228,7 +228,7 @@ class TestBesideOthers:
 
     @pytest.mark.parametrize("more", [0, 3])
     def test_the_versions_are_new_to_everybody(self, place: Place, more: int) -> None:
-        """Neither those of the database nor those of the backup come again."""
+        """A restore makes new versions: those of the database and of the backup do not come again."""
         for _ in range(more):
             execute_in_file(place.backup, "UPDATE pets SET category_id = category_id + 1")
         versions = "SELECT catalogue, keyring FROM versions"
@@ -315,8 +315,8 @@ class TestInterrupted:
         [("-wal", 0), ("-wal", 1), ("-wal", 7), ("-wal", 20), (".partial", 3), (".before-restore", 3)],
     )
     def test_the_process_is_killed(self, place: Place, file: str, writes: int) -> None:
-        """After so many writes to the log or a copy: the next one to open it finds all that was there, and
-        the next restore leaves no unfinished copy."""
+        """A restore that is killed after `writes` writes to the log or a copy loses nothing: the next one to
+        open it finds all that was there, and the next restore leaves no unfinished copy."""
 
         def die() -> None:
             left = writes

@@ -36,7 +36,7 @@ from tests.support.cases import every_case
 
 @pytest.fixture
 def connection(tmp_path: Path) -> apsw.Connection:
-    """As the service opens it."""
+    """Prepare a database, and connect to it as the service does."""
     path = str(tmp_path / "pets.db")
     prepare(path, SqliteOptions())
     return open_reader(path, 1_000)
@@ -88,7 +88,7 @@ def test_a_page_of_orders_is_a_walk_along_an_index(
     is_open: bool,
     newest_first: bool,
 ) -> None:
-    """Those of several states are a walk for each, merged as they go."""
+    """A page of orders is a walk along an index; several states are a walk for each, merged as they go."""
     query = OrderQuery(account_id, 50, status, None, 7, newest_first, is_open)
     statement, arguments = orders.page_of(query)
     rowid = f"rowid{'<' if newest_first else '>'}?)"

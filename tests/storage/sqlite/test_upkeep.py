@@ -124,7 +124,7 @@ class TestBackup:
         assert target.read_text().startswith("of a program")
 
     async def test_a_link_in_its_way(self, store: SqliteStore, path: Path) -> None:
-        """In a directory that others write to: what somebody's link leads to is not overwritten."""
+        """A backup overwrites nothing that a stranger's link leads to, in a directory that others write."""
         target = path.with_name("backup.db")
         victim = path.with_name("victim")
         beside_it(target, ".partial").symlink_to(victim)

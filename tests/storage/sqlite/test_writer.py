@@ -30,7 +30,7 @@ INSERT = "INSERT INTO pets (name, category_id, status) VALUES (?, 1, 'sold')"
 
 
 def refused(_thread: threading.Thread) -> None:
-    """As the system refuses a thread."""
+    """Refuse a thread as the system does."""
     raise RuntimeError("can't start new thread")
 
 
