@@ -57,7 +57,7 @@ def pack(compiled: Path, folder: Path, client: Path = CLIENT) -> Path:
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    """As `npm pack` does, but at a time that is always the same."""
+    """Add a file as `npm pack` does, but at a time that is always the same."""
     file = tarfile.TarInfo(f"package/{name}")
     file.size, file.mtime, file.mode = len(content), _TIME, 0o644
     archive.addfile(file, io.BytesIO(content))

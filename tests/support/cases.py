@@ -10,7 +10,7 @@ from typing import Any
 
 
 def every_case(names: str | Sequence[str], cases: Iterable[Any]) -> Callable[[Callable[..., Any]], Any]:
-    """As `pytest.mark.parametrize`, but one test: its first case that fails is named.
+    """Run the cases as `pytest.mark.parametrize` does, but in one test, which names the first that fails.
 
     To collect, set up and report a test takes 10 ms: for cases of microseconds, which share all fixtures.
     """

@@ -248,7 +248,7 @@ def wait_for_another(dead: int, replica: Petstore) -> None:
 
 
 def pass_time(cluster: Cluster, name: str, milliseconds: int) -> None:
-    """As if the account's minute had opened so much earlier: the next request opens a new one."""
+    """Move the opening of the account's minute back by `milliseconds`: the next request opens a new one."""
     client = ValkeyClient(cluster.valkey.url_file.read_text())
     ((number,),) = run(address(cluster), f"SELECT id FROM accounts WHERE name = '{name}'")
     place = f"{{petstore}}:windows:{number}"

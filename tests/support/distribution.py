@@ -23,7 +23,7 @@ def keep_groups_together(config: pytest.Config, items: Iterable[pytest.Item]) ->
 
 
 def keep_status(session: pytest.Session, exitstatus: int) -> None:
-    """At the end keep the exit code beside pytest's list of failed tests: tools/again.py needs both."""
+    """Keep the exit code beside pytest's list of failed tests, at the end: tools/again.py needs both."""
     if not hasattr(session.config, "workerinput"):
         assert session.config.cache is not None
         session.config.cache.set("petstore/exit_status", int(exitstatus))

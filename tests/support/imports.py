@@ -50,8 +50,8 @@ def finish(importing: subprocess.Popen[bytes]) -> dict[str, int]:
 
 
 def play(url: str, folder: Path, report: Report, seed: int, kills: int) -> None:
-    """So many imports of a list, and as many of its next state, are killed at random moments; then one of
-    each goes to its end. What is there at any time, and what a server shows, is all of a list or nothing."""
+    """Kill `kills` imports of a list, and as many of its next state, at random moments; then let one of each
+    go to its end. What is there at any time, and what a server shows, is all of a list or nothing."""
     key = issue_key(url)
     with running_server(folder, database_url=url) as server:
         chance = random.Random(seed)

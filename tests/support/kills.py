@@ -68,7 +68,7 @@ def _add_until_killed(server: Server, key: str, prefix: str, log: Log, over: thr
 
 
 def play(folder: Path, report: Report, seed: int, kills: int) -> None:
-    """So many kills at random moments under load. Some of the clients that got no answer ask again."""
+    """Kill a server `kills` times at random moments under load. Some clients without an answer ask again."""
     chance, log, database = random.Random(seed), Log(), folder / "petstore.db"
     key = issue_key(database)
     server = start_server(folder, access_log="off")

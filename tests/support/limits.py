@@ -150,7 +150,7 @@ class Campaign:
 
 
 async def play(url: str, seed: int, report: Report, windows: int, *, kills: bool, processes: int = 8) -> None:
-    """So many windows from one seed."""
+    """Play `windows` windows from one seed."""
     campaign = Campaign(url, seed, report, processes, kills=kills)
     await campaign.start()
     try:

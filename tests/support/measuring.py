@@ -57,7 +57,7 @@ def unmeasured() -> Iterator[None]:
 
 
 def untraced(check: Callable[_P, _T]) -> Callable[_P, _T]:
-    """For what runs none of our code, such as a check of each answer: traced it takes up to three times as
+    """Exempt what runs none of our code, such as a check of each answer: traced it takes up to three times as
     long. Other threads are traced on, as they would not be after `unmeasured`.
 
     No context manager: of a frame the tracer has to see the call and the return, or neither.

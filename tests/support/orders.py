@@ -55,7 +55,7 @@ class Race:
         self._lock = threading.Lock()
 
     def run(self, *, kills: bool) -> None:
-        """To the end; with `kills`, replicas are killed at random moments and started again."""
+        """Make all calls; with `kills`, replicas are killed at random moments and started again."""
         beside = _COMMANDS if len(self.replicas) == 1 else 0
         threads = [
             threading.Thread(target=self._call, args=(number, number < beside))

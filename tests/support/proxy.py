@@ -59,7 +59,7 @@ class Proxy:
         return len(self._lines)
 
     async def listen(self) -> None:
-        """On a port of the loopback, the same one again after `refuse`."""
+        """Listen on a port of the loopback, the same one again after `refuse`."""
         tls = None if self._asked_for_tls else self._tls
         self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=tls)
         self.port = self._listener.sockets[0].getsockname()[1]

@@ -59,7 +59,7 @@ def _late(seconds: float) -> Iterator[bytes]:
 
 
 def by_http_client(port: int, asked: list[Refusal], seconds: float) -> Outcomes:
-    """As a program on http.client does: it believes what the answer says of the connection."""
+    """Ask as a program on http.client does: it believes what the answer says about the connection."""
     outcomes: Outcomes = Counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_SECONDS)
     for method, path, headers in asked:

@@ -86,8 +86,8 @@ async def replicas(url: str, clock: Clock, count: int) -> AsyncIterator[list[App
 
 
 async def storm(applications: Sequence[Application], tries: int, seed: int) -> Storm:
-    """So many wrong tries at once, in any order: a third of anna's name from one address, a third of it from
-    as many addresses, a third of other names from one address. Anna signs in meanwhile from HOME.
+    """Send `tries` wrong passwords at once, in any order: a third for anna from one address, a third for her
+    from as many addresses, a third for other names from one address. Anna signs in meanwhile from HOME.
     """
     store = applications[0].service.store
     link = await store.people.add("anna", Role.STAFF, ACTOR)

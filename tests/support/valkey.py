@@ -109,7 +109,7 @@ class ValkeyServer(Valkey):
         self.child.process.send_signal(number)
 
     def kill(self) -> None:
-        """As a crash; everything that it held is gone."""
+        """Kill the server, as a crash would; everything that it held is gone."""
         self.child.kill()
 
     def __enter__(self) -> Self:
@@ -169,7 +169,7 @@ class SteeredTime:
         self._sent_ms = -1
 
     def send(self) -> None:
-        """Before a call: the time, if it has moved (or the server was emptied)."""
+        """Send the time before a call, if it has moved (or the server was emptied)."""
         now_ms = self._clock.now_ms()
         if now_ms != self._sent_ms:
             self._client("HSET", CLOCK, "seconds", now_ms // 1_000, "microseconds", now_ms % 1_000 * 1_000)

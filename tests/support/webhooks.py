@@ -175,7 +175,7 @@ class Process:
         await self.work()
 
     async def stop(self) -> None:
-        """As the end of `run`."""
+        """Stop as `run` does at its end."""
         await self.deliverer._close()
 
     async def die(self) -> None:

@@ -98,7 +98,7 @@ class Cluster:
         return key
 
     def _check_ports(self) -> None:
-        """Before anything runs. Raises Unusable for a port that another program has."""
+        """Check each port before anything runs. Raises Unusable for a port that another program has."""
         front = (self.ports.front,) if self.nginx else ()
         for port in (*front, *self.ports.replicas, self.ports.postgres, self.ports.valkey):
             if not is_free(port):

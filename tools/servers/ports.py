@@ -30,7 +30,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> range:
-    """So many free ports in a row."""
+    """Return `count` free ports in a row."""
     ports = _ports()
     while True:
         found = [next(ports) for _ in range(count)]

@@ -21,7 +21,7 @@ _STALL: Interval = (10.0, 10.1)
 
 
 def test_a_line_may_have_a_body_of_its_own() -> None:
-    """Else it has that of the load; spaces within a body are its own."""
+    """A line has a body of its own, with its spaces, or else that of the load."""
     assert request_bytes('/v1/pets key {"name": "Max"}', "PATCH", "{}").endswith(b'\r\n\r\n{"name": "Max"}')
     assert request_bytes("/v1/pets key", "POST", "{}").endswith(b"\r\n\r\n{}")
     assert b"Content-" not in request_bytes("/v1/pets key", "GET", "")
@@ -47,7 +47,7 @@ def _serve(listener: socket.socket, stand_still_after: int, seconds: float) -> N
 
 
 def test_a_stall_counts_for_every_request_that_was_due() -> None:
-    """Not for that alone which had left."""
+    """A stall counts for every request that was due in that time, not only for the one that had left."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = threading.Thread(target=_serve, args=(listener, 50, 0.2))
         serving.start()

@@ -162,7 +162,7 @@ class Process:
         notes.seconds += self._loop.time() - arrived
 
     async def _list(self, request: Request, caller: Caller, decision: Decision) -> Response:
-        """As ApiApp does it."""
+        """List animals as ApiApp does."""
         version = decision.versions.catalogue
         found = self.cache.find(request, version)
         if found is not None:

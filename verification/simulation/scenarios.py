@@ -30,7 +30,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def _exact(result: Result) -> bool:
-    """Not one over, not one under, nothing stale, and nobody fails where there is no outage."""
+    """Whether nothing was over, under or stale, and nobody failed, as it must be where there is no outage."""
     faults = result.over + result.under + result.stale_pages + result.stale_callers + result.regressed
     return faults == 0 and result.failed == 0 and result.local == 0
 

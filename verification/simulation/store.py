@@ -115,7 +115,7 @@ class SimulatedStore:
         await self._loop.at(self._loop.time() + seconds + self._delays.one_way())
 
     async def public_page(self, query: PetQuery) -> PetPage:
-        """As transactions.pets.Pets, for lists."""
+        """Return a page as transactions.pets.Pets does for lists."""
         self.pages += 1
         await self._run(COSTS.page)
         pet = Pet(self.catalogue.committed + 1, "", 1, PetStatus.AVAILABLE)

@@ -55,7 +55,7 @@ def test_no_answer_is_stale_while_writers_come_go_and_die() -> None:
 
 
 def _shortened(omitted: Omitted) -> Setup:
-    """So long that it shows."""
+    """Return the setup, only so long that what is omitted shows."""
     return msgspec.structs.replace(omitted.setup, seconds=20.0 if omitted.setup.outages else 6.0)
 
 

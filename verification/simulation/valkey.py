@@ -141,7 +141,7 @@ class SimulatedValkey:
         return b":1\r\n"
 
     def _arrive(self, now_us: int) -> int:
-        """As arrive.lua."""
+        """Arrive as arrive.lua does."""
         data = self._data
         if data.epoch and data.history == self._history:
             return 0

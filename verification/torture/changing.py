@@ -63,7 +63,7 @@ class Writers:
             writer.change()
 
     def make(self, changes: int) -> None:
-        """So many tries, one after another."""
+        """Try `changes` changes, one after another."""
         writer = _Writer(self, 0)
         for _ in range(changes):
             writer.change()

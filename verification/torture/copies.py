@@ -24,10 +24,10 @@ class Restore:
         self.file = place.folder / "petstore.db"
 
     def copy(self) -> None:
-        """While the service runs."""
+        """Copy the database while the service runs."""
 
     def put_back(self) -> None:
-        """Once it has stopped."""
+        """Put the copy back once the service has stopped."""
 
 
 class Command(Restore):

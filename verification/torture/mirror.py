@@ -120,7 +120,7 @@ class _Round:
         self.faults.append("the writers get no further")
 
     def _send_lists(self, over: threading.Event) -> None:
-        """At the console, for the background process; once more where a request was not answered."""
+        """Send lists at the console, for the background process; again where a request was not answered."""
         staff = None
         while not over.is_set():
             try:
@@ -132,7 +132,7 @@ class _Round:
                 pause(0.5)
 
     def check(self) -> None:
-        """Once nobody changes anything: what was told, and what is there."""
+        """Compare the events that arrived with what is there, once nobody changes anything."""
         last_pet = self.writers.close()
         for follower in [*self.all, self.late]:
             follower.finish(last_pet)

@@ -52,7 +52,7 @@ def silent_crowd(port: int) -> Iterator[Crowd]:
 
 
 class _Burst:
-    """So many connections, opened and answered once."""
+    """A burst of connections, each opened and answered once."""
 
     def __init__(self, port: int, crowd: Crowd) -> None:
         self._port = port

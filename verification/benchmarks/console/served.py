@@ -52,7 +52,7 @@ class Reader:
 
 @contextmanager
 def served(store: str, size: Size) -> Iterator[Served]:
-    """Once searches have their index. `store`: `sqlite`, or `postgres`, which comes with Valkey."""
+    """Serve the console once searches have their index. `store`: `sqlite`, or `postgres` with Valkey."""
     print(f"{store}: filling", file=sys.stderr)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

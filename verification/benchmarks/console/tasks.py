@@ -33,7 +33,7 @@ class Day:
         self._base = base
 
     def begin(self) -> None:
-        """At the overview, with nothing counted."""
+        """Begin at the overview, with nothing counted."""
         self.page.goto(f"{self._base}/console")
         self.page.locator(".tile").first.wait_for()
         self.hand.begin()

@@ -67,7 +67,7 @@ class Sockets:
             self._sockets[number].sendall(request)
 
     def answers(self, seconds: float | None = None) -> Iterator[tuple[int, int]]:
-        """Those that have come, once there is one or so long has passed: connection and status."""
+        """Yield connection and status of answers that have come, once there is one or `seconds` are over."""
         for descriptor, _ in self.ready.poll(seconds):
             number, received = self._numbers[descriptor], b""
             with contextlib.suppress(ConnectionError):

@@ -60,7 +60,7 @@ class _Shop:
         return answer
 
     def bookmark(self) -> str:
-        """That of this moment."""
+        """Return the bookmark of this moment."""
         return re.sub(r".*after=([^&>]+).*", r"\1", self.ask("GET", "/v1/events?after=now").headers["link"])
 
     def listen(self, port: int, *paths: str, types: tuple[str, ...] = ("pet.*",)) -> list[int]:
@@ -72,7 +72,7 @@ class _Shop:
 
 
 def measure(plan: Plan) -> list[Row]:
-    """On SQLite, and how soon also over two replicas."""
+    """Measure on SQLite, and over two replicas too how soon an event arrives."""
     source, (key, *_) = database(ANIMALS)
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as started:
         folder = Path(temporary)

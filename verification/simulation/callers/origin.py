@@ -68,7 +68,7 @@ class Origin:
         return key
 
     async def ids_of(self, key: str) -> tuple[int, int]:
-        """Those of its account and of the key itself."""
+        """Return the ids of the key's account and of the key itself."""
         with self._loop.standing():
             caller = await self.shop.store.keys.find_caller(digest(key.encode()))
         return caller.account_id, caller.key_id
