@@ -19,7 +19,8 @@ _SQL = re.compile(
 )
 # A docstring with one of these in front goes on from what stands above it.
 _LEANS = re.compile(
-    r' *"""(Also|And|But|By|Even|From|Into|Its|Of|Or|Such|The same|Until|Where|Which|With|Without)\b'
+    r' *"""(Also|And|As|Before|But|By|Else|Even|For|From|In|Into|Its|Likewise|Neither|Nor|Not|Of|Oldest|Once'
+    r"|Or|Rounded|So|Such|That of|The same|Those|To|Until|Where|Which|While|With|Within|Without)\b"
 )
 
 
