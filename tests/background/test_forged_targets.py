@@ -139,7 +139,7 @@ async def network(speaks: Speaks, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 async def try_url(url: str, guard: UrlGuard) -> Answer:
-    """What comes of a try."""
+    """The outcome of an attempt."""
     async with sender(guard) as sends:
         return await sends.send(url, b"{}", {})
 

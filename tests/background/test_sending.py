@@ -161,7 +161,7 @@ class TestHostileBodies:
         assert len(got.text) >= 1_024
 
     async def test_a_body_that_does_not_end_is_success_at_the_deadline(self) -> None:
-        """What has come of it is shown."""
+        """The outcome is shown."""
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe beginning"
         async with receiving(saying(head)) as receiver, sender(deadline_seconds=3.0) as sends:
             got = await sends.send(receiver.url, BODY, HEADERS)

@@ -35,7 +35,7 @@ def runner(clock: ManualClock, paused_ms: int, *, can_sign: bool = True) -> Atte
 
 @every_case("can_sign", [True, False])
 def test_no_repetition_may_begin_sooner_than_the_first(can_sign: bool) -> None:
-    """Whatever waits for a pause, was asked for, or comes of a clock that was set back since."""
+    """Whatever waits for a pause, was asked for, or lies ahead of a clock that was set back."""
     chance, clock = random.Random(7), ManualClock()
     for _ in range(2_000):
         webhook = runner(clock, chance.choice(_TIMES[:-1]), can_sign=can_sign)

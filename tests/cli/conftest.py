@@ -29,7 +29,7 @@ class Cli:
         self.settings = {"PETSTORE_DATABASE_URL": f"sqlite:///{self.database}"}
 
     def run(self, *arguments: str, stdin: str | bytes = "") -> Result:
-        """One run of the program, whatever comes of it."""
+        """One run of the program, with any exit status."""
         runner = CliRunner(env=self.settings)
         return runner.invoke(
             petstore, arguments, stdin, obj=Session(self.clock), prog_name="petstore", catch_exceptions=False

@@ -126,7 +126,7 @@ class TestEnable:
 
 class TestRetry:
     def test_an_event_is_sent_again(self, hooks: Cli) -> None:
-        """It is due at once; standard error says where to see what came of it."""
+        """It is due at once; standard error says where to see the outcome."""
         (tried,) = hooks.json("webhooks", "show", "1")["tries"]
         result = hooks.run("webhooks", "retry", "1", tried["eventId"])
         assert result.stdout == f"webhook  1\nevent    {tried['eventId']}\n"

@@ -126,7 +126,7 @@ def test_a_service_that_is_away_is_waited_for(tmp_path: Path) -> None:
 
 
 def tried(monkeypatch: pytest.MonkeyPatch, port: int, pause: Callable[[float], object]) -> str:
-    """What becomes of an event at a port of this machine; `pause` is called instead of waiting."""
+    """The outcome of an event at a port of this machine; `pause` is called instead of waiting."""
     monkeypatch.setattr(listen, "PROCESS", Runtime(wait=lambda _, seconds: pause(seconds)))
     with httpx2.Client(trust_env=False) as http:
         post = partial(listen._post, http, f"http://127.0.0.1:{port}/hook?of=shop", SECRET)

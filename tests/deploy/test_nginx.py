@@ -271,7 +271,7 @@ class TestAccessLog:
     """One line of JSON for each request."""
 
     def test_a_request_is_found_by_its_id(self, front: Front) -> None:
-        """Who asked for what, what came of it, and the request id of the service's own log."""
+        """Who asked for what, the outcome, and the request id of the service's own log."""
         front.ask("GET", "/v1/pets", None, {"User-Agent": 'a "quoted" one'})
         wait_for(lambda: "/v1/pets" in front.log.read_text(), "the line")
         (text,) = [line for line in front.log.read_text().splitlines() if "/v1/pets" in line]

@@ -126,7 +126,7 @@ def test_the_process_is_the_worker(server: Server) -> None:
 
 @pytest.mark.slow
 def test_deliveries_of_the_background_process_are_shown(server: Server) -> None:
-    """They are shown by what came of them, with how the webhooks do; the counts go on when that process is
+    """They are shown by outcome, with how the webhooks do; the counts go on when that process is
     another one."""
 
     def deliveries(outcome: str) -> float:

@@ -1,4 +1,4 @@
-"""The access log through the application: who asked for what, and what became of it."""
+"""The access log through the application: who asked for what, and the outcome."""
 
 from __future__ import annotations
 

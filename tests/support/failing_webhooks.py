@@ -28,7 +28,7 @@ async def settle(
     after: Bookmark | None = None,
     attempts: Sequence[DeliveryAttempt] = (),
 ) -> None:
-    """Note how it does, what came of attempts and, unless it stays, where it goes on."""
+    """Save its health, the outcomes of attempts and, unless it stays, where it goes on."""
     await store.deliverers.claim(_OWNER, [], is_alone=True)
     owned = await store.deliverers.owned(_OWNER)
     (webhook,) = [each for each in owned.webhooks if each.id == webhook_id]
@@ -39,7 +39,7 @@ async def settle(
 async def note_attempts(
     store: Store, webhook_id: int, attempts: list[DeliveryAttempt], since_ms: int | None
 ) -> None:
-    """What came of attempts, oldest first. `since_ms`: since when it fails; None: it does not."""
+    """The outcomes of attempts, oldest first. `since_ms`: since when it fails; None: it does not."""
     health = WebhookHealth(len(attempts), since_ms) if since_ms is not None else WebhookHealth()
     await settle(store, webhook_id, health, attempts=attempts)
 

@@ -33,7 +33,7 @@ _NO_BANS = BanPolicy(strikes_allowed=10**9)
 
 
 class Worker:
-    """A process with a limiter; it is told how often to ask, and says what came of it line by line."""
+    """A process with a limiter; it is told how often to ask, and prints the answers line by line."""
 
     def __init__(self, url: str, number: int) -> None:
         self._url = url

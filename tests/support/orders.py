@@ -1,4 +1,4 @@
-"""Callers that order the same animals at the same moment, and what must have come of it."""
+"""Callers that order the same animals at the same moment, and the outcome that there must be."""
 
 from __future__ import annotations
 

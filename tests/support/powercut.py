@@ -55,7 +55,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Cut:
-    """One power cut: before which event, and what becomes of the writes that were not synced."""
+    """One power cut: before which event, and the fate of the writes that were not synced."""
 
     at: int
     strategy: str

@@ -27,7 +27,7 @@ _NODE_SCRIPT = Path(__file__).with_name("refusals.mjs")
 
 Refusal = tuple[str, str, dict[str, str]]
 Outcomes = Counter[str]
-# What became of a refused request and of the next one; every other outcome is a fault.
+# The outcomes of a refused request and of the next one; every other outcome is a fault.
 GOOD = frozenset({"the next answered", "the end announced"})
 
 

@@ -33,7 +33,7 @@ COMPARED = NEW_NETWORKS.attempts  # of the wrong passwords: none comes from HOME
 
 
 class Storm(msgspec.Struct):
-    """What came of it. `statuses`: of the wrong ones; `right`: of anna's, who tries again after a 503;
+    """The outcome. `statuses`: of the wrong ones; `right`: of anna's, who tries again after a 503;
     `hashes`: how many passwords argon2 compared."""
 
     statuses: Counter[int]

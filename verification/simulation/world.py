@@ -62,7 +62,7 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct):
-    """What came of it. `loads` are shares of one core, and calls for each request."""
+    """The outcome. `loads` are shares of one core, and calls for each request."""
 
     requests: int
     admitted: int

@@ -39,7 +39,7 @@ class Crowd:
 
 @contextmanager
 def silent_crowd(port: int) -> Iterator[Crowd]:
-    """They are there for the length of the block; what became of them is known at its end."""
+    """They are there for the length of the block; their outcomes are known at its end."""
     command = [sys.executable, "-m", "verification.torture.silent", str(port)]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     crowd = Crowd()

@@ -263,7 +263,7 @@ def _write(now_ms: int, named_entries: list[NamedEntry]) -> Script[None]:
 def _takers(
     now_ms: int, kind: NotificationKind, named: NamedEntry, people: list[Contact]
 ) -> Script[list[Contact]]:
-    """The contacts that take the entry's kind and were there before it, or come of a clock that was ahead."""
+    """The contacts that take the entry's kind and were there before it, or were added by a clock ahead."""
     contacts = people
     if kind.to == "account":
         contacts = [] if named.account is None else (yield from contacts_of("account", named.account.id))

@@ -213,7 +213,7 @@ class TestReadYourWrite:
 
 
 class TestKeys:
-    """What becomes of a key acts on its next request, on every replica."""
+    """A change of a key acts on its next request, on every replica."""
 
     async def test_suspended_resumed_and_closed(self, pair: Pair) -> None:
         """Both have kept the key; each change is acknowledged by one of them or by a command."""

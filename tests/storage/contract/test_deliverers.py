@@ -164,7 +164,7 @@ class TestLeases:
 
 
 class TestNotes:
-    """What came of attempts."""
+    """The outcomes of attempts."""
 
     async def test_all_of_it_is_there(self, store: Store) -> None:
         """Bookmark, health, repetitions and attempts; and again what is over."""

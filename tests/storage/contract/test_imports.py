@@ -385,7 +385,7 @@ class TestNeighbours:
 
 @through_pgbouncer_too
 async def test_a_list_is_kept_for_24_hours(store: Store, backend: SharedData, clock: ManualClock) -> None:
-    """The list, its parts and its report are gone then, whatever has become of them; younger ones stay."""
+    """The list, its parts and its report are gone then, whatever their outcome; younger ones stay."""
     old = await send(store)
     clock.advance(DAY_MS / 1_000 - 1)
     young = await send(store)

@@ -134,7 +134,7 @@ class TestPlace:
         assert backend.execute(f"{late} AND o.id > c.id") == []
 
     async def test_a_key_places_one_order(self, store: Store) -> None:
-        """The replay shows the order as it was placed, whatever became of it."""
+        """The replay shows the order as it was placed, even if it has changed since."""
         await add_pets(store, 2)
         key = IdempotencyKey(1, "k")
         first = await store.orders.place(1, NewOrder(1), "test", key)
@@ -149,7 +149,7 @@ class TestPlace:
             await store.pets.add(NewPet("Rex", 1), "test", key)
 
     async def test_a_reference_is_kept_as_it_came(self, backend: SharedData, store: Store) -> None:
-        """The order and its entry of the journal have it, whatever becomes of the order."""
+        """The order and its entry of the journal have it, however the order changes."""
         await add_pets(store, 2)
         for pet_id, reference in ((1, REFERENCE), (2, "\U0001f415" * 255)):
             new = NewOrder(pet_id, reference=reference)

@@ -179,7 +179,7 @@ class TestInterruption:
             assert await animals(store) == []
 
     async def test_a_commit_is_not_taken_for_cancelled(self, store: Store) -> None:
-        """The answer is what became of it: all rows with a result, or none without."""
+        """The answer is the outcome: all rows with a result, or none without."""
         async with store.stock.importing(ACTOR, None) as load:
             await load.stage(rows((None, "Rex", 1, None)))
             await load.plan()

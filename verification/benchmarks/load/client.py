@@ -24,7 +24,7 @@ def request_bytes(line: str, method: str, body: str = "", headers: Sequence[str]
 
 
 def whole_answers(received: bytes) -> tuple[list[int], bytes]:
-    """The statuses of the answers that are there to their end, and what came of the next one."""
+    """The statuses of the answers that are there to their end, and the bytes of the next one."""
     statuses = []
     while (end := received.find(b"\r\n\r\n")) >= 0:
         head = received[:end].lower()

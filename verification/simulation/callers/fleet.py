@@ -34,7 +34,7 @@ _UNEVEN = Weather(round_trip=0.1, slow=0.03, slow_seconds=4.0)
 
 
 class Result(msgspec.Struct):
-    """What came of it: by status, and the key's record."""
+    """The outcome: by status, and the key's record."""
 
     answers: Counter[int]
     bans: int

@@ -1,4 +1,4 @@
-"""One schedule from its beginning to its end: the caller's program, its mates, and what came of each call."""
+"""One schedule from beginning to end: the caller's program, its mates, and the outcome of each call."""
 
 from __future__ import annotations
 
