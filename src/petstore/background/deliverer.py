@@ -29,9 +29,9 @@ POLL_SECONDS = 0.1
 # How often the store is asked for a webhook while it has none.
 _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
-# All webhooks are read after a change, which takes at most a quarter of the time, and from time to time.
+# All webhooks are read again after a rest: 3 times as long as the read if they have changed, else 30 times.
 _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
-# How many times as long as the visits before it a rest is at least.
+# A rest after visits is at least so many times as long as they were.
 _REST_BY_VISITS = 3
 # No rest is longer: a read or visits that took very long are of a store or a process that stood still.
 _REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0

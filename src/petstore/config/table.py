@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "", stage, "production or staging, whose keys and data are apart; empty: keys of both."
     )
     staging_base_url: str = _setting("", api_url, "Where staging is, for clients.")
-    production_base_url: str = _setting("", api_url, "The same of production, for staging.")
+    production_base_url: str = _setting("", api_url, "Where production is, for staging's clients.")
     environment: str = _setting(
         "",
         choice("", *ENVIRONMENTS),
@@ -110,14 +110,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ops_networks: Networks = _setting(
         "127.0.0.0/8,::1/128", networks, "Who may see /metrics and /readyz details."
     )
-    ops_hosts: frozenset[str] = _setting("", host_names, "More names under which they may see them.")
+    ops_hosts: frozenset[str] = _setting("", host_names, "Further names for /metrics and /readyz details.")
     cors_origins: tuple[str, ...] = _setting("", origins, "Origins whose pages may call the interface.")
     address_per_minute: int = _setting(
         "600", integer(QUOTA_MAX), "Failed authentications an address may make."
     )
     ban_minimum_rejections: int = _setting("60", integer(QUOTA_MAX), "Fewest counted 429s before a ban.")
     ban_window_ms: int = _setting("5m", parse_duration, "Window in which 429s are counted.")
-    ban_grace_ms: int = _setting("2s", parse_duration, "After a window's first 429: not counted.")
+    ban_grace_ms: int = _setting("2s", parse_duration, "Time after a window's first 429 without counting.")
     ban_durations_ms: tuple[int, ...] = _setting(
         "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban."
     )
