@@ -139,7 +139,7 @@ ADDRESSES = [
     ),
     ("billing/bill?month=2026-10&form=xml", 400, "Choose one of csv, json."),
     ("stock/export?form=xml", 400, "Choose CSV or JSON lines."),
-    ("stock/export?status=gone", 400, "Choose one of the states, or all."),
+    ("stock/export?status=gone", 400, "Choose one of the statuses, or all."),
     ("stock/export?category=x", 400, "No category has this name."),
     ("stock/export?key=name", 400, "can't be the column of the source keys"),
     ("people/of/nobody", 404, "nobody"),

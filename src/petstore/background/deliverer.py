@@ -31,7 +31,7 @@ _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
 # All webhooks are read again after a rest: 3 times as long as the read if they have changed, else 30 times.
 _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
-# A rest after visits is at least so many times as long as they were.
+# A rest after visits is at least this many times as long as they were.
 _REST_BY_VISITS = 3
 # No rest is longer: a read or visits that took very long are of a store or a process that stood still.
 _REST_MAX_SECONDS, _REST_OF_VISITS_MAX_SECONDS = 60.0, 1.0

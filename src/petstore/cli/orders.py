@@ -29,7 +29,11 @@ def orders() -> None:
     "petstore orders list --status placed              # what is to be approved",
     "petstore orders list --account shop --after 100",
 )
-@click.option("--status", type=click.Choice([status.value for status in OrderStatus]), help="In this state.")
+@click.option(
+    "--status",
+    type=click.Choice([status.value for status in OrderStatus]),
+    help="Only orders of this status.",
+)
 @click.option("--account", type=ACCOUNT, help="Only of this account.")
 @limit_option
 @click.option("--after", type=ID, metavar="ID", help="Only orders with a greater id.")

@@ -54,7 +54,7 @@ def pets() -> None:
     "petstore pets list --limit 100 --after 100      # the next hundred",
     "petstore pets list --category 1 --newest",
 )
-@click.option("--status", type=PET_STATUS, help="Only animals in this state.")
+@click.option("--status", type=PET_STATUS, help="Only animals of this status.")
 @click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
 @click.option("--newest", is_flag=True, help="The newest first.")
 @limit_option
@@ -108,7 +108,7 @@ def list_pets(
     type=PET_STATUS,
     default=PetStatus.AVAILABLE.value,
     show_default=True,
-    help="Its state from the start.",
+    help="Its status from the start.",
 )
 @_clearable_options
 def add_pet(session: Session, /, name: str, category: int, status: str, as_json: bool, **others: Any) -> None:

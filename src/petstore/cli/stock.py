@@ -217,7 +217,7 @@ def _report(summary: Summary, as_json: bool, dry_run: bool, rejects: Path | None
 )
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path), default="-")
 @format_option
-@click.option("--status", type=PET_STATUS, help="Only animals in this state.")
+@click.option("--status", type=PET_STATUS, help="Only animals of this status.")
 @click.option("--category", type=INT64, metavar="N", help="Only animals of this category.")
 @click.option(
     "--source-key",

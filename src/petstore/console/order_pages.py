@@ -1,4 +1,4 @@
-"""The list of orders by state."""
+"""The list of orders by status."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from petstore.core.pets import Pet, PetQuery
 from petstore.core.search import SearchKind, id_in
 from petstore.transactions.search import SearchQuery
 
-# The lists by state: parameter and title. The first one has the orders that wait for staff.
+# The lists by status: parameter and title. The first one has the orders that wait for staff.
 TABS = (
     ("", "Waiting"),
     *((status.value, status.value.capitalize()) for status in OrderStatus),

@@ -113,7 +113,7 @@ async def ask_cancellation(visit: Visit) -> Response:
 async def _move(
     visit: Visit, status: OrderStatus, ship_date_ms: ShipDate = UNSET, remark: str = ""
 ) -> Response:
-    """Move the order if it still has the state that its page showed. Raises Conflict otherwise."""
+    """Move the order if it still has the status that its page showed. Raises Conflict otherwise."""
     order_id = visit.id_of("order")
     expected = ORDER_STATUSES.get(visit.form.get("was", ""))
     if expected is None:

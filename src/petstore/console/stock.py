@@ -237,7 +237,7 @@ def _read_export(asked: Mapping[str, str], names: CategoryNames) -> tuple[str, P
     if form not in FORMATS:
         raise Invalid("form", "Choose CSV or JSON lines.")
     if status and status not in STATUSES:
-        raise Invalid("status", "Choose one of the states, or all.")
+        raise Invalid("status", "Choose one of the statuses, or all.")
     if key_name is not None:
         check_key_column(key_name)
     category = names.read(asked["category"]) if asked["category"] else None

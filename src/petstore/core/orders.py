@@ -1,4 +1,4 @@
-"""Orders: their shape, their states, and what each does to the animal."""
+"""Orders: their shape, their statuses, and what each does to the animal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ShipDate = int | msgspec.UnsetType | None
 
 
 class OrderStatus(StrEnum):
-    """The state of an order."""
+    """The status of an order."""
 
     PLACED = "placed"
     APPROVED = "approved"
@@ -38,9 +38,9 @@ ORDER_TRANSITIONS: dict[OrderStatus, tuple[OrderStatus, ...]] = {
     OrderStatus.DELIVERED: (),
     OrderStatus.CANCELLED: (),
 }
-# The states of an order that waits for staff, and holds its animal.
+# The statuses of an order that waits for staff, and holds its animal.
 OPEN = tuple(status for status, allowed in ORDER_TRANSITIONS.items() if allowed)
-# The state that a reserved animal gets with its order's.
+# The status that a reserved animal gets with its order's.
 RELEASED_AS = {OrderStatus.DELIVERED: PetStatus.SOLD, OrderStatus.CANCELLED: PetStatus.AVAILABLE}
 
 
@@ -151,9 +151,9 @@ def check_comment(order: Order, comment: str | None, expected: str | msgspec.Uns
 
 
 def changed(order: Order, status: OrderStatus | None, ship_date_ms: ShipDate, now_ms: int) -> Order:
-    """The order in another state or with another ship date; None leaves the state as it is.
+    """The order with another status or ship date; None leaves the status as it is.
 
-    A delivery without a ship date takes place now. Raises Conflict, whose message names the allowed states.
+    A delivery without a ship date takes place now. Raises Conflict, whose message names the allowed statuses.
     """
     after = order.status if status is None else status
     allowed = ORDER_TRANSITIONS[order.status]

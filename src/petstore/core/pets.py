@@ -1,4 +1,4 @@
-"""Animals: their shape, their states and transitions."""
+"""Animals: their shape, statuses and transitions."""
 
 from __future__ import annotations
 
