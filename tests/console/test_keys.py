@@ -219,7 +219,7 @@ async def test_of_very_many_keys_the_newest_are_read(shop: Shop, operator: Visit
         issued = await shop.store.keys.issue("many", "test", ACTOR)
     path = f"accounts/{issued.record.account_id}"
     shown = await operator.get(path)
-    assert f"Of its keys the newest {KEYS_READ} are looked at" in shown.text
+    assert f"Only its newest {KEYS_READ} keys are read" in shown.text
     assert (
         f"All its active keys, at least {KEYS_READ}, are revoked"
         in (await operator.get(f"{path}/close")).text
