@@ -97,11 +97,11 @@ class TestForms:
         (("--from", "2027-01-01", "--to", "2027-01-14"), ""),
         (
             ("--from", "2027-01-01", "--to", "2027-01-15"),
-            "Not final: 2027-01-15 is not over (UTC), so its counts will grow.\n",
+            "Not final: 2027-01-15 is not over (UTC), so its counts may grow.\n",
         ),
         (
             ("--month", "2027-01"),
-            "Not final: 2027-01-15 is not over (UTC), so its counts will grow."
+            "Not final: 2027-01-15 is not over (UTC), so its counts may grow."
             " The days until 2027-01-31 are missing.\n",
         ),
     ],

@@ -117,7 +117,7 @@ class TestStreams:
             assert f"petstore keys revoke {key_id}" in done.stderr.splitlines()[-1]
         assert (other.returncode, other.stderr) == (
             1,
-            "petstore: The output can't be written; a change that was made stays: No space left on device.\n",
+            "petstore: The output can't be written: No space left on device. A change that was made stays.\n",
         )
         assert "zoo" in program.ok("accounts", "list")
 
@@ -147,7 +147,7 @@ class TestStreams:
         done = run("accounts list >&-")
         assert (done.returncode, done.stderr) == (
             1,
-            "petstore: The output can't be written; a change that was made stays: Bad file descriptor.\n",
+            "petstore: The output can't be written: Bad file descriptor. A change that was made stays.\n",
         )
         done = run("keys revoke 1 <&-")
         assert done.returncode == 0, done.stdout

@@ -242,7 +242,7 @@ async def test_a_token_is_of_its_session_alone(shop: Shop) -> None:
     await visitor.sign_in_as("operator", "olga")
     colleague = await Visitor(shop).sign_in_as("operator", "oscar")
     elsewhere, sign_ins = Visitor(shop), shop.store.sign_ins
-    attempt = await sign_ins.count_attempt("olga", "127.0.0.1")
+    attempt = await sign_ins.take_attempt("olga", "127.0.0.1")
     elsewhere.cookies["petstore-session"] = await sign_ins.accept(attempt, "127.0.0.1", None)
     for token in (before_session, await token_of(colleague), await token_of(elsewhere), "", "x"):
         await assert_nothing_changes(shop, visitor, token, _SOME)

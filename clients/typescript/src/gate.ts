@@ -8,6 +8,7 @@ const SPAN_MS = 300_000; // the service bans a key after more than 60 refusals i
 const REFUSALS = 3; // twenty processes with one key: 60 refusals
 const RISKED = 60; // refusals, and calls without an answer, each of which may have been one
 const GRACE_MS = 1_900; // the service does not count those within 2 s of a window's first one
+const ADVICE = "Raise `seconds`, or call again later.";
 
 /** One try of a call. One that `waits` for an event may take minutes, so no other call waits for its answer. */
 export interface Permit {
@@ -47,7 +48,7 @@ export class Gate {
         const now = clock.now();
         const opensAt = this.#opensAt(turn, now);
         if (opensAt <= now) return this.#take({ sentAt: now, waits });
-        if (this.#heldUntil(now) > by || now >= by) throw this.#tooLong(now);
+        if (this.#heldUntil(now) > by || now >= by) throw this.#noSlotError(now);
         this.#tell(opensAt, now);
         const waking = new AbortController();
         turn.wake = () => waking.abort();
@@ -164,15 +165,15 @@ export class Gate {
     return oldest + SPAN_MS;
   }
 
-  #tooLong(now: number): PetstoreError {
+  #noSlotError(now: number): PetstoreError {
     const seconds = Math.max(0, this.#heldUntil(now) - now) / 1_000;
     if (this.#reason !== undefined && this.#holdUntil > now) {
       const { code, message, status, requestId } = this.#reason;
       return new PetstoreError(code, message, { status, requestId, retryAfterSeconds: seconds });
     }
     const message = seconds
-      ? `Calls go on in ${Math.ceil(seconds)} s, later than this call may wait.`
-      : "Other calls of this client took all its time.";
+      ? `The next call is possible in ${Math.ceil(seconds)} s, later than this one may wait. ${ADVICE}`
+      : `Other calls of this client took all the time of this call. ${ADVICE}`;
     return new PetstoreError("rate_limited", message, { status: 429, retryAfterSeconds: seconds });
   }
 

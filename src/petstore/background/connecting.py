@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from petstore.core.targets import UrlGuard
 
-_ADDRESSES_MAX = 8  # that one try calls: a name may have thousands
+_ADDRESSES_MAX = 8  # that one attempt calls: a name may have thousands
 # asyncio's own threads are few and for all of the process, and slow name servers hold each for 30 s.
 _THREADS = 64
 # Receivers close connections that were idle for 5 s and more; an attempt on one of them gets no answer.

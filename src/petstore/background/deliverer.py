@@ -29,7 +29,8 @@ POLL_SECONDS = 0.1
 # How often the store is asked for a webhook while it has none.
 _IDLE_SECONDS = 1.0
 _CLAIM_SECONDS = LEASE_MS / SECOND_MS / 3
-# All webhooks are read again after a rest: 3 times as long as the read if they have changed, else 30 times.
+# All webhooks are read again after a rest: 3 times as long as the read if they have changed, or the read was
+# cut, else 30 times.
 _REST_BY_READ, _LONG_REST_BY_READ = 3, 30
 # A rest after visits is at least this many times as long as they were.
 _REST_BY_VISITS = 3

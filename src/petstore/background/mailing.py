@@ -21,7 +21,7 @@ _TRY_SECONDS = 120.0
 _FAULT_CHARACTERS = 200
 # Answers about the server, not about the mail: it shuts down (RFC 5321, section 3.8), or wants a password
 # (RFC 4954, section 6).
-_SERVER_TROUBLE = (421, 530)
+_SERVER_CODES = (421, 530)
 _NOT_LOCAL = 551
 # RFC 3463: no such mailbox or host, or moved; RFC 7505: takes no mail. Others may be about this service: a
 # relay does not know it, or nobody its sender (5.1.8).
@@ -140,7 +140,7 @@ def _meaning(error: Exception, is_under_way: bool) -> MailRefused | ServerTroubl
         refused = next((f"refused {what}:" for kind, what in _REFUSED if isinstance(error, kind)), "answered")
         fault, is_permanent = _shortened(f"It {refused} {error.code} {error.message}"), error.code >= 500
         is_recipient = isinstance(error, aiosmtplib.SMTPRecipientRefused)
-        if error.code in _SERVER_TROUBLE or not (is_recipient or is_under_way):
+        if error.code in _SERVER_CODES or not (is_recipient or is_under_way):
             return ServerTrouble(fault, is_permanent=is_permanent)
         is_unknown = error.code == _NOT_LOCAL or (is_permanent and _NO_SUCH.match(error.message) is not None)
         return MailRefused(fault, is_unknown_recipient=is_recipient and is_unknown, is_permanent=is_permanent)

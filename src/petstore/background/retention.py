@@ -37,9 +37,9 @@ async def run(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
 
 
 async def remove_old(retention: Retention, clock: Clock, keep_ms: int | None) -> None:
-    """Remove failed tries of webhooks older than TRIES_KEPT_MS, refused requests older than REFUSALS_KEPT_MS,
-    what webhooks had that were removed, with a `keep_ms` entries older than that, and usage older than both
-    that and USAGE_KEPT_MS.
+    """Remove failed attempts of webhooks older than TRIES_KEPT_MS, refused requests older than
+    REFUSALS_KEPT_MS, what webhooks had that were removed, with a `keep_ms` entries older than that, and usage
+    older than both that and USAGE_KEPT_MS.
 
     Of several processes the last one that begins goes on. Raises StoreUnavailable.
     """

@@ -1,4 +1,4 @@
-"""One try to send a webhook over HTTP, guarded against forged targets.
+"""One attempt to send a webhook over HTTP, guarded against forged targets.
 
 A name is resolved once for each new connection, every address of it is checked, and the connection goes to
 what was checked. An answer takes at most the deadline, 64 KiB of a body (512 KiB in all) and a connection.
@@ -41,8 +41,8 @@ _log = structlog.get_logger("petstore.webhooks")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The outcome of a try. Its texts are printable. `is_ours`: the receiver was not called, for want of this
-    machine's own resources."""
+    """The outcome of an attempt. Its texts are printable. `is_ours`: the receiver was not called, for want of
+    this machine's own resources."""
 
     status: int | None  # None: there was no answer, and `fault` says why
     fault: str | None = None  # a sentence

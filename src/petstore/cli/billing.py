@@ -49,7 +49,7 @@ def _within(bill: Bill, today: int) -> tuple[Bill, str]:
         raise click.UsageError(f"{iso_day(bill.first)} is in the future: today is {iso_day(today)} (UTC).")
     if bill.last < today:
         return bill, ""
-    remark = f"Not final: {iso_day(today)} is not over (UTC), so its counts will grow."
+    remark = f"Not final: {iso_day(today)} is not over (UTC), so its counts may grow."
     if bill.last > today:
         remark += f" The days until {iso_day(bill.last)} are missing."
     return replace(bill, last=today), remark

@@ -162,10 +162,12 @@ def _message_and_code(error: Exception) -> tuple[str, int]:
 def _refused_by_the_system(error: Exception) -> str:
     """What the system would not do; empty for any other error."""
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        if not where and error.errno in _OUTPUT_FAULTS:
-            where = "The output can't be written; a change that was made stays: "
-        return f"{where}{error.strerror or error}."
+        reason = f"{error.strerror or error}."
+        if error.filename:
+            return f"{error.filename}: {reason}"
+        if error.errno in _OUTPUT_FAULTS:
+            return f"The output can't be written: {reason} A change that was made stays."
+        return reason
     is_memory = isinstance(error, MemoryError)
     if is_memory or "can't start new thread" in str(error):
         lacks = "no more memory" if is_memory else "no further thread"

@@ -40,7 +40,7 @@ def list_kinds(_session: Session, as_json: bool) -> None:
 def list_mails(session: Session, as_json: bool) -> None:
     """List the mails that wait, the first that are due.
 
-    A mail waits a minute for more changes of its kind. One that the server did not take is tried again, for
+    A mail waits a minute for more facts of its kind. One that the server did not take is tried again, for
     four days; its contact shows why. At most 100 are shown, and standard error says how many more there are,
     and when mail is late.
     """

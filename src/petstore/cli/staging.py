@@ -37,7 +37,7 @@ def staging() -> None:
     type=WholeNumber(1, ANIMALS_MAX),
     default=10_000,
     show_default=True,
-    help="The most animals to copy; from production, the newest.",
+    help="How many animals to copy at most; from production, the newest.",
 )
 @yes_option
 def refresh(

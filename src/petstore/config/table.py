@@ -117,7 +117,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
     ban_minimum_rejections: int = _setting("60", integer(QUOTA_MAX), "Fewest counted 429s before a ban.")
     ban_window_ms: int = _setting("5m", parse_duration, "Window in which 429s are counted.")
-    ban_grace_ms: int = _setting("2s", parse_duration, "Time after a window's first 429 without counting.")
+    ban_grace_ms: int = _setting(
+        "2s", parse_duration, "For this time after a window's first 429 none counts."
+    )
     ban_durations_ms: tuple[int, ...] = _setting(
         "1m,5m,15m,60m", durations, "Length of a key's first, second, … ban."
     )

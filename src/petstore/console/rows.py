@@ -71,6 +71,7 @@ async def _begin_keys(visit: Visit, _name: str) -> tuple[Act, str]:
 
 PETS = Rows(
     "Animal",
+    "animals",
     "pets/{}",
     (
         Action("category", "Move"),
@@ -83,6 +84,7 @@ PETS = Rows(
 )
 ORDERS = Rows(
     "Order",
+    "orders",
     "orders/{}",
     (
         Action(OrderStatus.APPROVED, "Approve"),
@@ -95,6 +97,7 @@ ORDERS = Rows(
 )
 KEYS = Rows(
     "Key",
+    "keys",
     "keys/{}",
     (Action("revoked", "Revoke…", "Their next requests are refused. There is no way back: issue new keys."),),
     _begin_keys,

@@ -39,6 +39,7 @@ class Rows(msgspec.Struct, frozen=True):
     the row is then, such as `sold`; it raises Invalid for the fields beside the buttons."""
 
     noun: str
+    nouns: str
     page: str
     actions: tuple[Action, ...] = ()
     begin: Callable[[Visit, str], Awaitable[tuple[Act, str]]] | None = None
@@ -46,7 +47,7 @@ class Rows(msgspec.Struct, frozen=True):
 
     def count(self, ids: Collection[int]) -> str:
         """The rows in a sentence: `Order 5`, or `2 orders`."""
-        return f"{self.noun} {next(iter(ids))}" if len(ids) == 1 else f"{len(ids)} {self.noun.lower()}s"
+        return f"{self.noun} {next(iter(ids))}" if len(ids) == 1 else f"{len(ids)} {self.nouns}"
 
 
 class RowsReport(msgspec.Struct):

@@ -149,7 +149,7 @@ def _check_secrets(visit: Visit) -> None:
 async def _compare_password(visit: Visit, name: str, password: str) -> SignInAttempt | None:
     """The attempt if the password is right, else None. Raises TooManyTries before any hash."""
     try:
-        attempt = await visit.store.sign_ins.count_attempt(name, visit.browser.address)
+        attempt = await visit.store.sign_ins.take_attempt(name, visit.browser.address)
     except TooManyTries:
         _log.warning("sign-in refused", reason="too many tries")
         raise

@@ -64,5 +64,5 @@ async def _own_change(visit: Visit, rows: Rows, row_id: int) -> Entry:
     raise Conflict(_CHANGED_SINCE.format(rows.noun, row_id))
 
 
-_CATEGORIES = Rows("Category", "categories/{}", subject="category")
+_CATEGORIES = Rows("Category", "categories", "categories/{}", subject="category")
 VIEWS = [View("POST", "/undo", undo, Role.STAFF)]

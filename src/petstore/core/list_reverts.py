@@ -1,6 +1,6 @@
 """Reverting an import: all of its animals become what they were before it, or none.
 
-The journal's entry of its end stands for an import. Later entries have the outcome of its revert.
+The journal's entry of an import's end stands for it. Later entries have the outcome of the revert.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from petstore.core.moments import iso_moment
 GATHERED_MS = MINUTE_MS
 # While no server takes mail, it collects them for this time.
 OPEN_MS = HOUR_MS
-# A mail tells at most this many entries, and counts the others.
+# A mail tells of at most this many entries, and counts the others.
 SAID_MAX = 20
 # A mail that could not be sent for this time is given up; older entries get none.
 KEPT_MS = 4 * DAY_MS

@@ -56,8 +56,8 @@ GONE_STATUS = 410
 
 
 class DisabledReason(StrEnum):
-    """Why a webhook gets nothing: its owner or the operator disabled it, all tries failed for five days, or
-    it answered 410."""
+    """Why a webhook gets nothing: its owner or the operator disabled it, all attempts failed for five days,
+    or it answered 410."""
 
     OWNER = "owner"
     OPERATOR = "operator"

@@ -163,5 +163,5 @@ def _opening(at_ms: int) -> bytes:
 
 @lru_cache(16)
 def _second(seconds: int) -> bytes:
-    """A second of ISO 8601."""
+    """A Unix second as ISO 8601 writes it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()

@@ -1,4 +1,4 @@
-"""What operators see of webhooks and mails: how they do, and the outcomes of tries to send."""
+"""What operators see of webhooks and mails: how they do, and the outcomes of attempts to send."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MailWatch(msgspec.Struct):
 
 
 class DeliveryCounts:
-    """Counts the tries of the background process for the workers that are scraped: it writes them a second
+    """Counts the attempts of the background process for the workers that are scraped: it writes them a second
     after one, and nothing while there are none."""
 
     def __init__(self, directory: Path | None) -> None:
@@ -72,7 +72,7 @@ class DeliveryCounts:
         self._timer: asyncio.TimerHandle | None = None
 
     def tried(self, is_success: bool) -> None:
-        """One try has ended."""
+        """One attempt has ended."""
         self._count(self._counts.deliveries, "delivered" if is_success else "failed")
 
     def mailed(self, outcome: str) -> None:

@@ -108,7 +108,7 @@ class Facts(Repository):
 
     @read
     def state(self) -> Script[object]:
-        """The table's state: while it is the same, nothing was written."""
+        """The database's state: while it is the same, nothing was written."""
         return (yield _STATE, ())[0][0]
 
     async def record_counted(self) -> None:
@@ -200,8 +200,8 @@ def _expiring(now_ms: int) -> Script[list[NewFact]]:
 
 
 def _deprecated(now_ms: int, removal_at_ms: int) -> Script[list[NewFact]]:
-    """Record calls of the deprecated operation once a month in the last year, once a week in the last
-    month."""
+    """The facts of calls of the deprecated operation that are not recorded yet: one a month in the last year,
+    one a week in the last month."""
     begins, ends = reminder_days(now_ms // DAY_MS, removal_at_ms // DAY_MS)
     rows = (yield _DEPRECATED, (begins,)) if begins < ends else []
     of_ms = ends * DAY_MS  # a fact is kept until after its moment

@@ -109,7 +109,8 @@ class Keys(Repository, ABC):
     ) -> Script[IssuedKey]:
         """Raises Invalid for the label, and Conflict for a closed account.
 
-        With an Idempotency-Key of this account KeyIssuedBefore the second time: the text is not stored.
+        With an Idempotency-Key of this account it raises KeyIssuedBefore the second time: the text is not
+        stored.
         """
         check_label(label)
 

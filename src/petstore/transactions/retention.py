@@ -72,7 +72,7 @@ PARTS = [
     (
         Statement(
             f"{_NEXT_TRIES} webhook_id = ?1 AND id > ?2 ORDER BY id LIMIT 1 OFFSET ?3",
-            # Along the webhook's own index, however rare its tries are.
+            # Along the webhook's own index, however rare its attempts are.
             f"{_NEXT_TRIES} (webhook_id, id) > ($1, $2) AND (webhook_id, id) < ($1, {INT64_MAX})"
             " ORDER BY webhook_id, id LIMIT 1 OFFSET $3",
         ),

@@ -149,7 +149,7 @@ async def purge_sign_ins(database: Database, now_ms: int) -> None:
 class SignIns(Repository):
     """The links, sessions and attempts of a store."""
 
-    async def count_attempt(self, name: str, address: str) -> SignInAttempt:
+    async def take_attempt(self, name: str, address: str) -> SignInAttempt:
         """Count an attempt before its password is compared. Raises TooManyTries, and then counts nothing."""
         now_ms = self._clock.now_ms()
         # Read first: a refused storm waits for no lock.
@@ -175,8 +175,8 @@ class SignIns(Repository):
     def change_password(
         self, now_ms: int, attempt: SignInAttempt, password: str, address: str
     ) -> Script[str | None]:
-        """Set a new password (its hash), end all sessions and open a new one. Returns the new session's
-        token.
+        """Set, after the right current password, a new one (its hash), end all sessions and open a new one.
+        Returns the new session's token.
 
         None as with `accept`.
         """
@@ -193,7 +193,8 @@ class SignIns(Repository):
 
     @write(NO_EFFECT)
     def redeem(self, now_ms: int, token: str, password: str, address: str) -> Script[str]:
-        """Use a link: set the password (its hash), end all sessions, open one. Raises LinkGone.
+        """Use a link: set the password (its hash), end all sessions and open a new one. Returns its token.
+        Raises LinkGone.
 
         Of several calls at once the one that deletes the row has the link.
         """

@@ -1,7 +1,7 @@
 """Webhooks, for both databases. What they are signed with is an encrypted text here.
 
 Who moves a webhook, changes its URL or types, or ends or begins its deliveries, takes it from its deliverer:
-what that one saves afterwards of its tries is void. It learns of every change by the journal.
+what that one saves afterwards of its attempts is void. It learns of every change by the journal.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class Webhooks(IdempotentRepository):
 
     @read
     def failing(self, limit: int) -> Script[list[tuple[Webhook, str]]]:
-        """The webhooks that fail, at most `limit`, of active accounts, with their names; the newest first."""
+        """The failing webhooks of active accounts, at most `limit`, the newest first, with the accounts'
+        names."""
         return [(read_webhook(row[:-1]), row[-1]) for row in (yield FAILING, (limit,))]
 
     @read

@@ -79,7 +79,7 @@ async def test_a_reset_ends_sessions_links_and_password(store: Store, anna: str)
     assert (await store.people.find("anna")).state == "invited"
     with pytest.raises(LinkGone):
         await store.sign_ins.link(first.token)
-    assert (await store.sign_ins.count_attempt("anna", HERE)).stored is None
+    assert (await store.sign_ins.take_attempt("anna", HERE)).stored is None
     assert await store.sign_ins.redeem(second.token, "hash", HERE)
     await store.people.disable("anna", ACTOR, keeps_operator=False)
     with pytest.raises(Conflict):
@@ -133,7 +133,7 @@ async def test_no_session_is_opened_beside_a_reset(
     for number in range(4):
         link = await stores[0].people.add(f"p{number}", Role.STAFF, ACTOR)
         await stores[0].sign_ins.redeem(link.token, "hash", HERE)
-        attempts.append(await stores[0].sign_ins.count_attempt(f"p{number}", HERE))
+        attempts.append(await stores[0].sign_ins.take_attempt(f"p{number}", HERE))
     changes = [
         change
         for number, attempt in enumerate(attempts)

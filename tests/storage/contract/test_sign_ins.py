@@ -31,14 +31,14 @@ async def anna(store: Store) -> str:
 
 async def signs_in(store: Store, address: str = HOME) -> str:
     """A right password of anna's."""
-    token = await store.sign_ins.accept(await store.sign_ins.count_attempt("anna", address), address)
+    token = await store.sign_ins.accept(await store.sign_ins.take_attempt("anna", address), address)
     assert token is not None
     return token
 
 
 async def wrong(store: Store, times: int, name: str = "anna", address: str = ELSEWHERE) -> None:
     for _ in range(times):
-        await store.sign_ins.count_attempt(name, address)
+        await store.sign_ins.take_attempt(name, address)
 
 
 class TestLinks:
@@ -181,7 +181,7 @@ class TestSessions:
     async def test_a_new_password_ends_the_others(self, store: Store, anna: str) -> None:
         """The session that set it goes on under another token (OWASP ASVS 7.2.4)."""
         second = await signs_in(store)
-        attempt = await store.sign_ins.count_attempt("anna", HOME)
+        attempt = await store.sign_ins.take_attempt("anna", HOME)
         token = await store.sign_ins.change_password(attempt, "another hash", HOME)
         assert token is not None
         assert await store.sign_ins.session(token) is not None
@@ -190,7 +190,7 @@ class TestSessions:
 
     async def test_a_right_password_of_before_opens_nothing(self, store: Store, anna: str) -> None:
         """When the person was disabled, or the password replaced, while it was compared."""
-        attempt = await store.sign_ins.count_attempt("anna", HOME)
+        attempt = await store.sign_ins.take_attempt("anna", HOME)
         await store.people.disable("anna", ACTOR)
         assert await store.sign_ins.accept(attempt, HOME) is None
         await store.people.enable("anna", ACTOR)
@@ -286,15 +286,15 @@ class TestTries:
     ) -> None:
         """A network is known for 30 days after a sign-in, for its person alone, and until a reset."""
         await store.people.add("ben", Role.STAFF, ACTOR)
-        assert len((await store.sign_ins.count_attempt("ben", HOME)).windows) == 2
+        assert len((await store.sign_ins.take_attempt("ben", HOME)).windows) == 2
         clock.advance(30 * DAY_MS / 1_000 - 1)
-        assert len((await store.sign_ins.count_attempt("anna", HOME)).windows) == 1
+        assert len((await store.sign_ins.take_attempt("anna", HOME)).windows) == 1
         clock.advance(1)
-        assert len((await store.sign_ins.count_attempt("anna", HOME)).windows) == 2
+        assert len((await store.sign_ins.take_attempt("anna", HOME)).windows) == 2
         await signs_in(store)
-        assert len((await store.sign_ins.count_attempt("anna", HOME)).windows) == 1
+        assert len((await store.sign_ins.take_attempt("anna", HOME)).windows) == 1
         await store.people.reset("anna", ACTOR)
-        assert len((await store.sign_ins.count_attempt("anna", HOME)).windows) == 2
+        assert len((await store.sign_ins.take_attempt("anna", HOME)).windows) == 2
 
     async def test_a_name_that_nobody_has_is_limited_the_same(
         self, backend: SharedData, store: Store
@@ -320,7 +320,7 @@ class TestTries:
         for each in stores:
             count_after(everybody, each)
         tries = [
-            stores[at % 2].sign_ins.count_attempt(f"nobody-{at % names}" if names > 1 else "anna", NEW)
+            stores[at % 2].sign_ins.take_attempt(f"nobody-{at % names}" if names > 1 else "anna", NEW)
             for at in range(60)
         ]
         answers = await asyncio.gather(*tries, return_exceptions=True)

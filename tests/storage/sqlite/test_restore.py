@@ -360,5 +360,5 @@ async def test_sessions_and_links_of_a_backup_are_over(tmp_path: Path) -> None:
     assert await restored.sign_ins.session(session) is None
     with pytest.raises(LinkGone):
         await restored.sign_ins.link(ben.token)
-    assert (await restored.sign_ins.count_attempt("anna", "192.0.2.7")).stored == "hash"
+    assert (await restored.sign_ins.take_attempt("anna", "192.0.2.7")).stored == "hash"
     await restored.close()

@@ -191,7 +191,7 @@ class CallRun(Generic[_T]):
         cautious = self._limiter.is_cautious(now)
         why = "Too many calls were refused or got no answer" if cautious else "The limit is used up"
         left = max(0.0, self._begins_by - now)
-        when = f"The next call is possible in {wait:.0f} s, and this one may wait {left:.0f} s"
+        when = f"The next call is possible in {math.ceil(wait)} s, and this one may wait {math.floor(left)} s"
         message = f"{why}. {when}. {_ADVICE}"
         return RateLimited("rate_limited", message, 429, retry_after_seconds=wait)
 

@@ -96,8 +96,8 @@ class Gate:
         return len(self._cached)
 
     def try_admit(self, request: Request, needed: Access, deprecated: bool) -> bool:
-        """Admit a request without waiting: set its key's caller and the Decision, which costs it one.
-        Returns False if that takes the store or Valkey; then call `admit`.
+        """Admit a request without waiting: set its key's caller and the Decision, which costs one request.
+        Returns False if that takes the store or Valkey.
 
         Raises Refused with Unauthorized, AccountSuspended, RateLimited, KeyBanned or Forbidden, which costs
         one too. Unknown paths and methods need `read`, which every key has: their 404 and 405 come before

@@ -30,7 +30,7 @@ class BanPolicy(msgspec.Struct, frozen=True):
 
     strikes_allowed: int = 60  # more strikes than this, and than the account's first limit, begin a ban
     window_ms: int = 300_000  # strikes older than this are forgotten
-    grace_ms: int = 2_000  # refusals until then after a window's first 429 were in flight: no strikes
+    grace_ms: int = 2_000  # after a window's first 429, refusals for this time were in flight: no strikes
     durations_ms: tuple[int, ...] = (60_000, 300_000, 900_000, 3_600_000)  # by the number of the ban
     forgiven_after_ms: int = DAY_MS  # then the next ban has the first duration again
 
@@ -43,7 +43,7 @@ class BanPolicy(msgspec.Struct, frozen=True):
 
 
 def follow_clock_in_ban(ban: BanState, now_ms: int) -> None:
-    """Begin a ban now that lies ahead of a clock which was set back; it keeps its length."""
+    """Let a ban that lies ahead of a clock which was set back begin now; it keeps its length."""
     length_ms = ban.banned_until_ms - ban.banned_from_ms
     ban.banned_from_ms = now_ms
     ban.banned_until_ms = ceil_seconds(now_ms + length_ms) * SECOND_MS

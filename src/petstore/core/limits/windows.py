@@ -79,7 +79,7 @@ def ceil_seconds(milliseconds: int) -> int:
 
 
 def follow_clock(used: AccountWindows, now_ms: int) -> None:
-    """Move windows that lie ahead of a clock which was set back to now, with their counts.
+    """Where the clock was set back, move windows that lie ahead of it to now, with their counts.
 
     No window then ends later than its length from now.
     """

@@ -21,7 +21,7 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SHOWN_MAX = 40
 _COLUMNS_SHOWN = 10
-COLUMNS_CHOSEN_MAX = 60  # the most columns of a list of which staff can choose
+COLUMNS_CHOSEN_MAX = 60  # columns of a list at most, for staff to choose their meanings
 _NAME_CHARACTERS_MAX = 60
 # In the order in which they are looked for: an earlier one is taken, though a later one is there too.
 _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -49,9 +49,9 @@ class ColumnsUnclear(OperatorError):
 
 
 class Columns:
-    """The columns of a list by its headings: `indexes` has that of each member that is there, and
-    `key_index` is the source key's. `left_out` are the headings without a meaning, `names` what they are
-    remembered by."""
+    """The columns of a list by its headings: `indexes` has the index of each member that is there, and
+    `key_index` is the index of the source key. `left_out` are the headings without a meaning, `names` what
+    they are remembered by."""
 
     def __init__(
         self, headings: Sequence[str], key_name: str | None, remembered: Remembered | None = None
