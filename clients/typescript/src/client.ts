@@ -73,7 +73,7 @@ class Pets extends Resource {
     return only(this.connection, call, `There is no animal ${petId}.`);
   }
 
-  /** Those of these animals that exist, by ascending id; one request for each 100. Needs level read. */
+  /** The animals among these that exist, by ascending id; one request for each 100. Needs level read. */
   async getMany(ids: Iterable<number>, options?: CallOptions): Promise<Pet[]> {
     const wanted = [...new Set(ids)].sort((one, other) => one - other);
     const found: Pet[] = [];

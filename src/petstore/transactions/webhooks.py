@@ -106,8 +106,7 @@ class Webhooks(IdempotentRepository):
 
     @read
     def failing(self, limit: int) -> Script[list[tuple[Webhook, str]]]:
-        """The failing webhooks of active accounts, at most `limit`, the newest first, with the accounts'
-        names."""
+        """The failing webhooks of active accounts, which are named, at most `limit`, the newest first."""
         return [(read_webhook(row[:-1]), row[-1]) for row in (yield FAILING, (limit,))]
 
     @read

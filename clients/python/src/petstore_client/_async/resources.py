@@ -51,7 +51,7 @@ class AsyncPets:
         return await self._runner.run(calls.get_pet(pet_id))
 
     async def get_many(self, ids: Iterable[int]) -> builtins.list[Pet]:
-        """Those of these animals that exist, by ascending id; one call for each 100. Needs level read."""
+        """The animals among these that exist, by ascending id; one call for each 100. Needs level read."""
         return [pet for call in calls.get_pets(ids) async for pet in self._runner.walk(call)]
 
     async def get_by_path(self, pet_id: int) -> Pet:
