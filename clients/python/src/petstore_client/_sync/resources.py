@@ -52,7 +52,7 @@ class Pets:
         return self._runner.run(calls.get_pet(pet_id))
 
     def get_many(self, ids: Iterable[int]) -> builtins.list[Pet]:
-        """Those of these animals that exist, by ascending id; one call for each 100. Needs level read."""
+        """The animals among these that exist, by ascending id; one call for each 100. Needs level read."""
         return [pet for call in calls.get_pets(ids) for pet in self._runner.walk(call)]
 
     def get_by_path(self, pet_id: int) -> Pet:
