@@ -79,7 +79,7 @@ def ceil_seconds(milliseconds: int) -> int:
 
 
 def follow_clock(used: AccountWindows, now_ms: int) -> None:
-    """Where the clock was set back, move windows that lie ahead of it to now, with their counts.
+    """Move windows to now that lie ahead of a clock which was set back, with their counts.
 
     No window then ends later than its length from now.
     """
