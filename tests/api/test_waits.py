@@ -112,7 +112,7 @@ async def test_a_commit_during_a_pause_is_looked_for_after_it(
 
 
 async def test_an_end_answers_who_waits(store: Store, waits: Waits, page: EventPage) -> None:
-    """Whoever begins to wait later is answered too: a drain still takes requests."""
+    """A request that begins to wait later is answered too: a drain still takes requests."""
     waiting = await begin(waits, page)
     waits.end()
     async with asyncio.timeout(PATIENCE_SECONDS):

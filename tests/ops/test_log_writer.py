@@ -38,7 +38,7 @@ class Pipe:
         self.reader, self.writer = os.pipe()
 
     def fill(self) -> None:
-        """Write until not a byte more goes in; whoever writes now waits."""
+        """Write until not a byte more goes in; the next write waits."""
         os.set_blocking(self.writer, False)
         try:
             while True:
