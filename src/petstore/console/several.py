@@ -45,7 +45,7 @@ class Rows(msgspec.Struct, frozen=True):
     begin: Callable[[Visit, str], Awaitable[tuple[Act, str]]] | None = None
     subject: str = ""  # in the journal, where changes can be undone
 
-    def count(self, ids: Collection[int]) -> str:
+    def phrase(self, ids: Collection[int]) -> str:
         """The rows in a sentence: `Order 5`, or `2 orders`."""
         return f"{self.noun} {next(iter(ids))}" if len(ids) == 1 else f"{len(ids)} {self.nouns}"
 
@@ -80,7 +80,7 @@ async def act(visit: Visit, rows: Rows) -> Response:
     except Invalid as error:
         return _refuse(visit, error.message)
     if action.warning and not visit.form.get("sure"):
-        title = f"{action.label.rstrip('…')}: {rows.count(chosen)}?"
+        title = f"{action.label.rstrip('…')}: {rows.phrase(chosen)}?"
         return visit.page(
             "several_ask.html", title, rows=rows, action=action, chosen=chosen, back=back_of(visit)
         )
@@ -133,7 +133,7 @@ def answer(visit: Visit, rows: Rows, report: RowsReport, state: str, back: str) 
     if report.refused or report.asked:
         return _report(visit, rows, report, state, back, undo)
     verb = "is" if len(report.done) == 1 else "are"
-    return visit.redirect(back, flash=f"{rows.count(report.done)} {verb} {state}.", undo=undo)
+    return visit.redirect(back, flash=f"{rows.phrase(report.done)} {verb} {state}.", undo=undo)
 
 
 def undo_mark(subject: str, row_id: int, version: str) -> str:
